@@ -1,0 +1,341 @@
+"""Finds templates, built in and in the user's folders, and reads their front matter."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlmetrics.errors import TemplateError, UsageError, suggestion
+from sqlmetrics.render import template_root
+from sqlmetrics.spec import Value, value_text
+
+SUFFIX = ".sql.j2"
+_FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Param:
+    """One setting, as the front matter of its owner declares it."""
+
+    name: str
+    default: Value
+    choices: tuple[str, ...] = ()
+    doc: str = ""
+    optional: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+
+    def parse(self, value: Any, where: str) -> Value:
+        """Return `value` as this setting understands it.
+
+        Raises:
+            UsageError: the value is not one of the choices, or not a number in the range.
+        """
+        if self.choices:
+            text = str(value).strip().lower()
+            if text in self.choices:
+                return text
+            raise UsageError(
+                f"{where}: {self.name} cannot be {value!r}; it is one of "
+                + ", ".join(self.choices)
+                + suggestion(text, self.choices)
+            )
+        if self.optional and (value is None or str(value).lower() == "none"):
+            return None
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        in_range = (
+            abs(number) < float("inf")
+            and not isinstance(value, bool)
+            and (self.minimum is None or number >= self.minimum)
+            and (self.maximum is None or number <= self.maximum)
+            and (self.above is None or number > self.above)
+        )
+        if not in_range:
+            raise UsageError(f"{where}: {self.name} must be {self.range_text()}, not {value!r}")
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+    def range_text(self) -> str:
+        """Describe the values that are accepted."""
+        if self.choices:
+            return " | ".join(self.choices)
+        limits = [
+            text
+            for limit, text in (
+                (self.minimum, f">= {self.minimum}"),
+                (self.above, f"> {self.above}"),
+                (self.maximum, f"<= {self.maximum}"),
+            )
+            if limit is not None
+        ]
+        number = " ".join(["a number", " and ".join(limits)]).strip()
+        return f"{number} or none" if self.optional else number
+
+    def default_text(self) -> str:
+        """Spell the default as a spec would."""
+        return value_text(self.default)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template file: its name, its body without front matter, and where it lies."""
+
+    name: str
+    path: Path
+    body: str
+    title: str
+    params: Mapping[str, Param] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage(Template):
+    """A named relation that metrics read.
+
+    `keep`: small enough to be kept between calls. `cutoff`: the column that cutoffs apply to.
+    `unique`: columns that no two rows share (`user` stands for the user's key columns).
+    `constant`: columns that are the same in all rows of one user and model.
+    """
+
+    keep: bool = False
+    cutoff: str | None = None
+    unique: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check(Template):
+    """A query for the rows of a table that break a rule, and what to tell the user about them."""
+
+    table: str = ""
+    count: str = ""
+    found: str = ""
+    remedy: str = ""
+    order: int = 0
+
+
+@dataclass(frozen=True)
+class Metric(Template):
+    """A metric: a query of `{{ keys }}, k, value`, and all that is to be known about it."""
+
+    family: str = "custom"
+    grain: str = "user"
+    audience: str = "relevant"
+    when_empty: float | None = None
+    range: tuple[float, float] | None = None
+    higher_is_better: bool | None = None
+    in_default_set: bool = False
+    formula: str = ""
+    cite: str = ""
+    aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+class Catalog:
+    """All templates of a run, by name."""
+
+    def __init__(self, metrics: Iterable[Metric], stages: Iterable[Stage], checks: Iterable[Check]):
+        self.metrics: dict[str, Metric] = {}
+        self.stages = {stage.name: stage for stage in stages}
+        self.checks = {check.name: check for check in sorted(checks, key=lambda c: c.order)}
+        self.aliases: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        for metric in metrics:
+            self._add(metric)
+        self.stage_params = {
+            name: param for stage in self.stages.values() for name, param in stage.params.items()
+        }
+
+    @classmethod
+    def load(cls, folders: Iterable[str | Path] = ()) -> Catalog:
+        """Read the built-in templates and those of the user's folders.
+
+        A file `NAME.sql.j2` of a user's folder is a metric, in a sub-folder `stages` a stage.
+
+        Raises:
+            TemplateError: a folder or its front matter cannot be read, or a name is taken.
+        """
+        root = template_root()
+        metrics = [_read_metric(path, path.parent.name) for path in _files(root / "metrics")]
+        stages = [_read_stage(path) for path in _files(root / "stages")]
+        checks = [_read_check(path) for path in _files(root / "checks")]
+        catalog = cls(metrics, stages, checks)
+        for folder in map(Path, folders):
+            if not folder.is_dir():
+                raise TemplateError(f"the folder of templates {folder} does not exist")
+            for path in _files(folder):
+                if path.parent.name == "stages":
+                    stage = _read_stage(path)
+                    if stage.name in catalog.stages:
+                        raise TemplateError(f"{path}: there is already a stage {stage.name}")
+                    catalog.stages[stage.name] = stage
+                    catalog.stage_params.update(stage.params)
+                else:
+                    catalog._add(_read_metric(path, "custom"))
+        return catalog
+
+    def _add(self, metric: Metric) -> None:
+        for name in (metric.name, *metric.aliases):
+            if name in self.metrics or name in self.aliases:
+                raise TemplateError(
+                    f"{metric.path}: the name {name} is already taken by another metric"
+                )
+        self.metrics[metric.name] = metric
+        for alias, params in metric.aliases.items():
+            for name, value in params.items():
+                if name not in metric.params:
+                    raise TemplateError(f"{metric.path}: alias {alias} sets {name}, not a param")
+                metric.params[name].parse(value, f"{metric.path}: alias {alias}")
+            self.aliases[alias] = (metric.name, params)
+
+    def metric(self, name: str) -> tuple[Metric, Mapping[str, Any]]:
+        """Find a metric by its name or an alias; an alias may fix parameters.
+
+        Raises:
+            UsageError: there is no such metric; the closest names are in the message.
+        """
+        canonical, params = self.aliases.get(name.lower(), (name.lower(), {}))
+        if canonical not in self.metrics:
+            known = [*self.metrics, *self.aliases]
+            raise UsageError(
+                f"unknown metric {name!r}{suggestion(name, known)} (`sqlmetrics list` shows all)"
+            )
+        return self.metrics[canonical], params
+
+    def default_set(self) -> list[str]:
+        """Names of the metrics that are computed when none is named."""
+        return [metric.name for metric in self.metrics.values() if metric.in_default_set]
+
+    def known_settings(self) -> set[str]:
+        """Names of all settings, of stages and of metrics."""
+        own = {name for metric in self.metrics.values() for name in metric.params}
+        return own | set(self.stage_params)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob(f"*{SUFFIX}"))
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any], str]:
+    """Split a file into its name, its front matter and its body."""
+    name = path.name.removesuffix(SUFFIX)
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise TemplateError(f"{path}: a template's name is lower-case letters, digits and _")
+    try:
+        source = path.read_text(encoding="utf-8").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TemplateError(f"{path}: cannot be read: {error}") from error
+    match = _FRONT_MATTER.match(source)
+    if match is None:
+        raise TemplateError(
+            f"{path}: the file must start with front matter: a line {{#---, TOML, a line ---#}}"
+        )
+    try:
+        meta = tomllib.loads(match["toml"])
+    except tomllib.TOMLDecodeError as error:
+        raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
+    # blank lines keep the line numbers of error messages true
+    return name, meta, "\n" * match[0].count("\n") + source[match.end() :]
+
+
+def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
+    params = {}
+    for name, entry in meta.pop("params", {}).items():
+        entry = dict(entry)
+        kind = entry.pop("type", "choice" if "choices" in entry else None)
+        if kind not in ("choice", "number") or "default" not in entry:
+            raise TemplateError(
+                f"{path}: param {name} needs a default, and choices or type = 'number'"
+            )
+        default = entry.pop("default")
+        try:
+            param = Param(
+                name=name,
+                default=default,
+                choices=tuple(str(choice) for choice in entry.pop("choices", ())),
+                doc=entry.pop("doc", ""),
+                optional=entry.pop("optional", False),
+                minimum=entry.pop("min", None),
+                maximum=entry.pop("max", None),
+                above=entry.pop("above", None),
+            )
+            default = param.parse(default, "default")
+        except UsageError as error:
+            raise TemplateError(f"{path}: {error}") from error
+        _no_more(path, entry, f"param {name}")
+        params[name] = Param(**{**vars(param), "default": default})
+    return params
+
+
+def _no_more(path: Path, rest: Mapping[str, Any], where: str) -> None:
+    if rest:
+        raise TemplateError(f"{path}: unknown entries in {where}: {', '.join(map(repr, rest))}")
+
+
+def _read_metric(path: Path, family: str) -> Metric:
+    name, meta, body = _read(path)
+    params = _params(path, meta)
+    grain = meta.pop("grain", "user")
+    if grain not in ("user", "run"):
+        raise TemplateError(f"{path}: grain is 'user' or 'run', not {grain!r}")
+    when_empty = meta.pop("when_empty", "undefined")
+    if when_empty != "undefined" and not isinstance(when_empty, int | float):
+        raise TemplateError(f"{path}: when_empty is a number or 'undefined', not {when_empty!r}")
+    bounds = meta.pop("range", None)
+    metric = Metric(
+        name=name,
+        path=path,
+        body=body,
+        title=meta.pop("title", name),
+        params=params,
+        family=meta.pop("family", family),
+        grain=grain,
+        audience=meta.pop("audience", "relevant"),
+        when_empty=None if when_empty == "undefined" else float(when_empty),
+        range=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+        higher_is_better=meta.pop("higher_is_better", None),
+        in_default_set=meta.pop("in_default_set", False),
+        formula=meta.pop("formula", ""),
+        cite=meta.pop("cite", ""),
+        aliases=meta.pop("aliases", {}),
+    )
+    _no_more(path, meta, "the front matter")
+    return metric
+
+
+def _read_stage(path: Path) -> Stage:
+    name, meta, body = _read(path)
+    stage = Stage(
+        name=name,
+        path=path,
+        body=body,
+        params=_params(path, meta),
+        title=meta.pop("title", name),
+        keep=meta.pop("keep", False),
+        cutoff=meta.pop("cutoff", None),
+        unique=tuple(meta.pop("unique", ())),
+        constant=tuple(meta.pop("constant", ())),
+    )
+    _no_more(path, meta, "the front matter")
+    return stage
+
+
+def _read_check(path: Path) -> Check:
+    name, meta, body = _read(path)
+    check = Check(
+        name=name,
+        path=path,
+        body=body,
+        title=meta.pop("title", name),
+        table=meta.pop("table", ""),
+        count=meta.pop("count", ""),
+        found=meta.pop("found", ""),
+        remedy=meta.pop("remedy", ""),
+        order=meta.pop("order", 0),
+    )
+    _no_more(path, meta, "the front matter")
+    return check

@@ -1,0 +1,357 @@
+"""The command line. Results go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqlmetrics.errors import SqlmetricsError, UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from sqlmetrics.evaluator import Evaluator
+
+_PROGRESS_AFTER = 1.0  # seconds until a progress bar appears
+
+_TABLES = [
+    ("interactions", ["-i", "--interactions"], "Held-out truth: user_id, item_id, [relevance]."),
+    ("history", ["--history"], "Past interactions: user_id, item_id."),
+    ("items", ["--items"], "Attributes of items: item_id, …"),
+    ("users", ["--users"], "Attributes of users: user_id, …"),
+    ("aspects", ["--aspects"], "Aspects of items: item_id, aspect."),
+    ("baseline", ["--baseline"], "Other lists to compare with, or a NAME given with -r."),
+    ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
+]
+
+_EXAMPLE = """
+\b
+Example:
+  sqlmetrics evaluate -r recs.parquet -i test.parquet ndcg@10 recall@5,10
+"""
+
+
+class _Command(click.Command):
+    """A command whose errors are one clear message and the exit code of their kind."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SqlmetricsError as error:
+            click.echo(f"sqlmetrics: error: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("sqlmetrics: interrupted", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:
+            sys.stderr.close()
+            ctx.exit(141)
+
+
+class _Group(click.Group):
+    """Commands in the order of use; the closest names where one is mistyped."""
+
+    command_class = _Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from sqlmetrics.errors import suggestion
+
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            close = suggestion(args[0], self.commands)
+            ctx.fail(f"no such command {args[0]!r}{close}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sqlmetrics")
+def main() -> None:
+    """Evaluate recommender systems with readable SQL, directly over Parquet."""
+
+
+def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_input_options = _options(
+    click.option(
+        "-r", "--recommendations", "recommendations", multiple=True, metavar="[NAME=]FILE",
+        help="Lists to judge: user_id, item_id, rank or score. A path, glob, folder or - for "
+        "stdin; repeat it as NAME=FILE for several models.",
+    ),
+    *[
+        click.option(*names, table, metavar="FILE", help=text) for table, names, text in _TABLES
+    ],
+    click.option("-k", "cutoffs", metavar="K", help="Cutoffs for metrics without one: 5,10 or 1:20."),
+    click.option("--convention", default="standard", metavar="NAME|FILE", show_default=True,
+                 help="Whose definitions to use."),
+    click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+                 help="A choice that differs from the convention; METRIC.NAME=VALUE for one metric."),
+    click.option("--column", "columns", multiple=True, metavar="NAME=COLUMN",
+                 help="The column that holds NAME; TABLE.NAME=COLUMN for one table."),
+    click.option("--key", default="user_id", metavar="NAMES", show_default=True,
+                 help="The columns that make a user, separated by commas."),
+    click.option("--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own."),
+    click.option("--trust-input", is_flag=True, help="Skip the checks that need a pass over the rows."),
+    click.option("--threads", type=click.IntRange(min=1), help="Threads of the engine."),
+    click.option("--memory-limit", metavar="SIZE", help="Memory of the engine, such as 4GB."),
+    click.option("--temp-directory", metavar="DIR", help="Where the engine puts what exceeds it."),
+)  # fmt: skip
+
+_output_options = _options(
+    click.option("--format", "kind", type=click.Choice(["table", "csv", "json", "jsonl", "markdown",
+                                                        "latex"]),
+                 help="Default: a table on a terminal, CSV in a pipe."),
+    click.option("--digits", type=click.IntRange(0, 17), help="Digits behind the point."),
+    click.option("-o", "--output", metavar="FILE",
+                 help="Write to a file (.csv .json .jsonl .md .tex .txt .parquet)."),
+    click.option("--force", is_flag=True, help="Overwrite the file of -o."),
+)  # fmt: skip
+
+
+@main.command(epilog=_EXAMPLE)
+@click.argument("metrics", nargs=-1)
+@_input_options
+@_output_options
+def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
+    """Compute METRICS (such as ndcg@10), averaged over users.
+
+    Without METRICS: the default set at 10.
+    """
+    _result(metrics, options, per_user=False)
+
+
+@main.command("per-user")
+@click.argument("metrics", nargs=-1)
+@_input_options
+@_output_options
+def per_user(metrics: tuple[str, ...], **options: Any) -> None:
+    """Compute METRICS for every user."""
+    _result(metrics, options, per_user=True)
+
+
+@main.command()
+@click.argument("metrics", nargs=-1)
+@_input_options
+@click.option("--per-user", is_flag=True, help="The statement behind per-user.")
+def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
+    """Print the statement that computes METRICS; it runs alone in the DuckDB shell."""
+    with _evaluator(options) as evaluator:
+        text = evaluator.sql(metrics or None, _cutoffs(options), per_user=per_user)
+    click.echo(text, nl=False)
+
+
+@main.command("list")
+@click.option("--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own.")
+@click.option("--format", "kind", type=click.Choice(["table", "csv", "json", "jsonl", "markdown"]))
+def list_metrics(templates: tuple[str, ...], kind: str | None) -> None:
+    """List all metrics."""
+    import pandas as pd
+
+    from sqlmetrics.catalog import Catalog
+    from sqlmetrics.output import render_frame
+
+    catalog = Catalog.load(templates)
+    rows = [
+        {
+            "metric": metric.name,
+            "aliases": " ".join(metric.aliases),
+            "family": metric.family,
+            "title": metric.title,
+            "settings": " ".join(metric.params),
+        }
+        for metric in catalog.metrics.values()
+    ]
+    click.echo(render_frame(pd.DataFrame(rows), kind or _default_format(), None), nl=False)
+
+
+@main.command()
+@click.argument("metric")
+@click.option("--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own.")
+def describe(metric: str, templates: tuple[str, ...]) -> None:
+    """Say how METRIC is computed: formula, settings, source and SQL."""
+    from sqlmetrics.catalog import Catalog
+    from sqlmetrics.describe import describe_metric
+
+    click.echo(describe_metric(Catalog.load(templates), metric), nl=False)
+
+
+@main.command()
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--users", type=click.IntRange(min=1), default=500, show_default=True)
+@click.option("--per-user", type=click.IntRange(min=1), default=20, show_default=True,
+              help="Length of the lists.")  # fmt: skip
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--models", type=click.IntRange(1, 3), default=3, show_default=True)
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+def demo(
+    directory: Path, users: int, per_user: int, seed: int, models: int, force: bool
+) -> None:
+    """Write example tables to DIRECTORY, the same for the same seed."""
+    from sqlmetrics.demo import write_demo
+
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = write_demo(
+        directory, users=users, per_user=per_user, seed=seed, models=models, force=force
+    )
+    for path in paths:
+        click.echo(str(path))
+
+
+# ---- from options to an evaluator ---------------------------------------------------------------
+
+
+def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
+    from sqlmetrics.output import format_of, render_frame, whole_file
+
+    target = options["output"]
+    path = None if target in (None, "-") else Path(target)
+    kind = options["kind"] or _default_format() if path is None else format_of(path, options["kind"])
+    cutoffs = _cutoffs(options)
+    chosen = metrics or None
+    with _evaluator(options) as evaluator:
+        if path is not None and kind == "parquet":
+            evaluator.write_parquet(
+                path, chosen, cutoffs, per_user=per_user, force=options["force"]
+            )
+            return
+        with whole_file(path, options["force"]) if path else contextlib.nullcontext() as temporary:
+            frame = (evaluator.per_user if per_user else evaluator.evaluate)(chosen, cutoffs)
+            text = render_frame(frame, kind, options["digits"])
+            if temporary is None:
+                click.echo(text, nl=False)
+            else:
+                temporary.write_text(text, encoding="utf-8")
+
+
+def _default_format() -> str:
+    return "table" if sys.stdout.isatty() else "csv"
+
+
+def _cutoffs(options: Mapping[str, Any]) -> list[int] | None:
+    from sqlmetrics.spec import parse_cutoffs
+
+    return None if options["cutoffs"] is None else parse_cutoffs(options["cutoffs"])
+
+
+@contextlib.contextmanager
+def _evaluator(options: Mapping[str, Any]) -> Iterator[Evaluator]:
+    from sqlmetrics.evaluator import Evaluator
+
+    evaluator = Evaluator(
+        recommendations=_recommendations(options["recommendations"]),
+        **{table: _path(options[table]) for table, _, _ in _TABLES},
+        convention=options["convention"],
+        settings=_pairs("--set", options["settings"]),
+        columns=_pairs("--column", options["columns"]),
+        key=[name.strip() for name in options["key"].split(",")],
+        threads=options["threads"],
+        memory_limit=options["memory_limit"],
+        temp_directory=options["temp_directory"],
+        templates=options["templates"],
+        trust_input=options["trust_input"],
+        watch=_watch if sys.stderr.isatty() else None,
+    )
+    with evaluator:
+        yield evaluator
+
+
+def _path(text: str | None) -> str | None:
+    if text == "":
+        raise UsageError("an empty file name")
+    return text
+
+
+def _recommendations(values: Sequence[str]) -> Any:
+    """Read -r: one source, or NAME=FILE for several models. What exists as a path is a path."""
+    import glob
+
+    if not values:
+        return None
+    named: dict[str, list[str]] = {}
+    plain: list[str] = []
+    for value in values:
+        name, equals, path = value.partition("=")
+        is_path = value == "-" or Path(value).exists() or (
+            glob.has_magic(value) and bool(glob.glob(value, recursive=True))
+        )
+        if equals and name.isidentifier() and not is_path:
+            if name in named:
+                raise UsageError(f"-r gives the model {name} twice")
+            named[name] = [_path(path) or ""]
+        else:
+            plain.append(value)
+    if named and plain:
+        raise UsageError(
+            f"-r {plain[0]} has no name and others have; write every -r as NAME=FILE"
+        )
+    if named:
+        return {name: paths[0] for name, paths in named.items()}
+    if len(plain) > 1:
+        raise UsageError("several -r need names, one for each model: -r NAME=FILE")
+    return _path(plain[0])
+
+
+def _pairs(option: str, values: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for value in values:
+        name, equals, rest = value.partition("=")
+        if not equals or not name.strip() or not rest.strip():
+            raise UsageError(f"{option} {value}: write NAME=VALUE")
+        if name.strip() in pairs and pairs[name.strip()] != rest.strip():
+            raise UsageError(f"{option} gives {name.strip()} twice")
+        pairs[name.strip()] = rest.strip()
+    return pairs
+
+
+@contextlib.contextmanager
+def _watch(connection: duckdb.DuckDBPyConnection, title: str) -> Iterator[None]:
+    """Show the engine's own progress on stderr while a statement takes long."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    done = threading.Event()
+
+    def show() -> None:
+        if done.wait(_PROGRESS_AFTER):
+            return
+        columns = (
+            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+        )  # fmt: skip
+        started = time.monotonic() - _PROGRESS_AFTER
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task(title.replace("_", " "), total=100, start=True)
+            progress.tasks[0].start_time = started
+            while not done.wait(0.2):
+                share = connection.query_progress()
+                progress.update(task, completed=max(share, 0))
+
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()

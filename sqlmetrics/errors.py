@@ -1,0 +1,52 @@
+"""Every error that sqlmetrics raises on purpose; anything else is a bug."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class SqlmetricsError(Exception):
+    """Base of all errors of this package. `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class UsageError(SqlmetricsError, ValueError):
+    """The request itself is wrong: an unknown metric, setting, value, convention or cutoff."""
+
+    exit_code = 2
+
+
+class TemplateError(UsageError):
+    """A template cannot be read, rendered or parsed."""
+
+
+class MissingTableError(UsageError):
+    """A metric reads a table that was not given."""
+
+
+class DataError(SqlmetricsError):
+    """A table cannot be read or breaks a rule that the numbers rest on."""
+
+
+class EngineError(SqlmetricsError):
+    """The engine failed while it ran a statement: memory, disk, a damaged file."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x' or 'y'?` for the names closest to `name`, or an empty text."""
+    lowered = {option.lower(): option for option in known}
+    close = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+    if not close:
+        return ""
+    return "; did you mean " + " or ".join(repr(lowered[match]) for match in close) + "?"
+
+
+def example_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Lay out offending rows as indented text under an error message."""
+    table = [list(columns), *[["NULL" if v is None else str(v) for v in row] for row in rows]]
+    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
+    return "\n".join("    " + line.rstrip() for line in lines)

@@ -1,0 +1,303 @@
+"""The façade: register tables once, then ask for metrics, per-user values, SQL or a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics import checks
+from sqlmetrics.catalog import Catalog
+from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
+from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.output import whole_file
+from sqlmetrics.plan import Plan, Planner, Request
+from sqlmetrics.settings import Convention, Settings
+from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
+from sqlmetrics.tables import Table, TableReader, is_models
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+DEFAULT_K = 10
+
+
+class Evaluator:
+    """Evaluates recommendation lists against held-out interactions.
+
+    Args:
+        recommendations: the lists to judge; columns `user_id`, `item_id` and `rank` (1 is the
+            top) or `score` (high is best). Several models: a column `model`, or a dict
+            `{"als": source, "popular": source}`.
+        interactions: the held-out truth; `user_id`, `item_id`, optionally `relevance`.
+        history: past interactions; `user_id`, `item_id`.
+        items: attributes of items; `item_id`.
+        users: attributes of users.
+        aspects: aspects of items; `item_id`, `aspect`.
+        baseline: other lists to compare with.
+        logs: logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
+        convention: the name of a convention, or the path of a TOML file.
+        settings: choices that differ from the convention: `{"ties": "item_desc"}`, or for one
+            metric `{"map.divisor": "k"}`.
+        columns: names of the queries -> names in the tables: `{"user_id": "user_idx"}` for all
+            tables, `{"interactions.relevance": "rating"}` for one.
+        key: the columns that make a user, where that is not `user_id`.
+        connection: a DuckDB connection to run in; its tables can be given by name. It is left as
+            it was found.
+        threads, memory_limit, temp_directory: for the connection that is opened otherwise.
+        templates: folders with templates of one's own.
+        trust_input: skip the checks that need a pass over the rows.
+        watch: shows progress; see `DuckDBEngine`.
+
+    A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
+    pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
+    table in `connection`, or a dict `{user: [items]}`.
+
+    Raises:
+        UsageError: an unknown convention, setting or value.
+        DataError: a table cannot be read, or lacks a column.
+    """
+
+    def __init__(
+        self,
+        recommendations: Any = None,
+        interactions: Any = None,
+        *,
+        history: Any = None,
+        items: Any = None,
+        users: Any = None,
+        aspects: Any = None,
+        baseline: Any = None,
+        logs: Any = None,
+        convention: str | Path = "standard",
+        settings: Mapping[str, Any] | None = None,
+        columns: Mapping[str, str] | None = None,
+        key: str | Sequence[str] = "user_id",
+        connection: duckdb.DuckDBPyConnection | None = None,
+        threads: int | None = None,
+        memory_limit: str | None = None,
+        temp_directory: str | Path | None = None,
+        templates: str | Path | Iterable[str | Path] = (),
+        trust_input: bool = False,
+        watch: Watch | None = None,
+    ) -> None:
+        folders = [templates] if isinstance(templates, str | Path) else list(templates)
+        self.catalog = Catalog.load(folders)
+        self.convention = Convention.load(convention)
+        self.settings = Settings(self.catalog, self.convention, settings or {})
+        self.user_keys = (key,) if isinstance(key, str) else tuple(key)
+        if not self.user_keys or not all(self.user_keys):
+            raise UsageError("key names at least one column")
+        self.trust_input = trust_input
+        self.engine = DuckDBEngine(
+            connection,
+            threads=threads,
+            memory_limit=memory_limit,
+            temp_directory=temp_directory,
+            watch=watch,
+        )
+        sources = {
+            "recommendations": recommendations,
+            "interactions": interactions,
+            "history": history,
+            "items": items,
+            "users": users,
+            "aspects": aspects,
+            "baseline": baseline,
+            "logs": logs,
+        }
+        try:
+            reader = TableReader(self.engine, self.user_keys, columns or {})
+            self.tables: dict[str, Table] = {
+                name: reader.read(name, source)
+                for name, source in sources.items()
+                if source is not None
+            }
+            checks.check_types(self.tables, self.user_keys)
+        except BaseException:
+            self.engine.close()
+            raise
+        lists = self.tables.get("recommendations")
+        several = is_models(recommendations) or (lists is not None and "model" in lists.columns)
+        self._planner = Planner(
+            self.catalog,
+            self.settings,
+            self.tables,
+            user_keys=self.user_keys,
+            several_models=several,
+        )
+        self._checking_planner = Planner(
+            self.catalog,
+            self.settings,
+            self.tables,
+            user_keys=self.user_keys,
+            several_models=several,
+            checked=not trust_input,
+        )
+        self._checked: set[str] = set()
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back memory and temporary files; the evaluator cannot be used afterwards."""
+        self.engine.close()
+
+    def evaluate(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """Compute the mean of every metric over its audience.
+
+        Args:
+            metrics: specs such as `"ndcg@10"` or `"map(divisor=k)"`; without any, the default set.
+            k: cutoffs for the specs that have none; without, those judge whole lists.
+            confidence: of the normal intervals `ci_low` to `ci_high`.
+
+        Returns:
+            One row per model, metric and cutoff: `[model,] metric, k, value, n_users, std, ci_low,
+            ci_high`. `k` is NA for whole lists. `n_users`, `std` and the interval are missing for
+            metrics that have one value for the whole run.
+
+        Raises:
+            UsageError: an unknown metric, parameter or cutoff, or a table that was not given.
+            DataError: a table breaks a rule that the numbers rest on.
+        """
+        return self.engine.frame(self._plan(metrics, k, False, confidence))
+
+    def per_user(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+    ) -> pd.DataFrame:
+        """Compute the values of every user.
+
+        Returns:
+            One row per user (and model) and cutoff, ordered by them: `[model,] user_id, k`, then a
+            column per metric. A value is missing where the metric was not asked for at this
+            cutoff, where it is undefined, and where the user is not in its audience.
+
+        Raises:
+            UsageError, DataError: as `evaluate`.
+        """
+        return self.engine.frame(self._plan(metrics, k, True))
+
+    def write_parquet(
+        self,
+        path: str | Path,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        per_user: bool = False,
+        confidence: float = 0.95,
+        force: bool = False,
+    ) -> None:
+        """Write what `evaluate` or `per_user` returns straight from the engine to a file.
+
+        The file is written whole or not at all; an existing one only with `force`.
+        """
+        with whole_file(Path(path), force) as temporary:
+            plan = self._plan(metrics, k, per_user, confidence)
+            self.engine.write_parquet(plan, temporary)
+
+    def sql(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        per_user: bool = False,
+        confidence: float = 0.95,
+    ) -> str:
+        """Return the statement behind `evaluate` (or `per_user`), which runs alone in DuckDB.
+
+        It does not check its tables. Frames appear in it under the name of their table, prefixed
+        with `sqlmetrics_`.
+        """
+        requests = self._requests(self._planner, metrics, k)
+        plan = (
+            self._planner.per_user(requests)
+            if per_user
+            else self._planner.summary(requests, _checked_confidence(confidence))
+        )
+        return plan.statement() + ";\n"
+
+    def stage(self, name: str) -> pd.DataFrame:
+        """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
+
+        Raises:
+            UsageError: there is no such stage.
+        """
+        known = [*self.catalog.stages, *self.tables]
+        if name not in known:
+            raise UsageError(f"unknown stage {name!r}{suggestion(name, known)}")
+        _, values = self._checking_planner.resolve(None)
+        plan = self._checking_planner.stage(name, values)
+        self._check(plan, values)
+        return self.engine.frame(plan)
+
+    def parse(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+    ) -> list[tuple[MetricCall, int | None]]:
+        """Pair the metrics asked for with their cutoffs; the default set if none is named."""
+        if metrics is None:
+            calls = [MetricCall(name) for name in self.catalog.default_set()]
+            k = DEFAULT_K if k is None else k
+        else:
+            specs = [metrics] if isinstance(metrics, str) else list(metrics)
+            if not specs:
+                raise UsageError("no metric named; leave metrics out for the default set")
+            calls = [parse_spec(spec) for spec in specs]
+        return expand_cutoffs(calls, k)
+
+    def _requests(
+        self,
+        planner: Planner,
+        metrics: str | Iterable[str] | None,
+        k: int | Iterable[int] | None,
+    ) -> list[Request]:
+        return planner.requests(self.parse(metrics, k))
+
+    def _plan(
+        self,
+        metrics: str | Iterable[str] | None,
+        k: int | Iterable[int] | None,
+        per_user: bool,
+        confidence: float = 0.95,
+    ) -> Plan:
+        """Plan a result and check the tables it reads."""
+        planner = self._checking_planner
+        requests = self._requests(planner, metrics, k)
+        plan = (
+            planner.per_user(requests)
+            if per_user
+            else planner.summary(requests, _checked_confidence(confidence))
+        )
+        for request in requests:
+            self._check(plan, request.values)
+        return plan
+
+    def _check(self, plan: Plan, values: Mapping[str, Any]) -> None:
+        """Check the tables once for each set of settings that bears on the checks."""
+        if self.trust_input:
+            return
+        read = sorted(node.name for node in plan.nodes() if node.is_input)
+        names = ("order", "rank_gaps", "duplicate_recommendations", "duplicate_interactions")
+        signature = repr([read, *(values[name] for name in names), values.get("catalogue")])
+        if signature not in self._checked:
+            checks.check_rows(self.engine, self._checking_planner, values, plan)
+            self._checked.add(signature)
+
+
+def _checked_confidence(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise UsageError(f"confidence lies between 0 and 1, not {confidence!r}")
+    return confidence

@@ -1,0 +1,126 @@
+"""The one Jinja environment, and the quoting of names and values in SQL."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+
+from sqlmetrics.errors import TemplateError
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
+# words that DuckDB does not take as the name of a column
+_RESERVED = frozenset(
+    "all analyse analyze and any array as asc asymmetric both case cast check collate column "
+    "constraint create default deferrable desc describe distinct do else end except false fetch "
+    "for foreign from grant group having in initially intersect into lambda lateral leading limit "
+    "not null offset on only or order pivot pivot_longer pivot_wider placing primary qualify "
+    "references returning select show some summarize symmetric table then to trailing true union "
+    "unique unpivot using variadic when where window with".split()
+)
+
+
+def template_root() -> Path:
+    """Find `sql_templates`: inside an installed package, else beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    for root in (package / "sql_templates", package.parent / "sql_templates"):
+        if (root / "metrics").is_dir():
+            return root
+    raise TemplateError(f"the installation is damaged: no sql_templates beside {package}")
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """Build the environment that renders every template; macros and quoting are its globals."""
+    root = template_root()
+    env = SandboxedEnvironment(
+        loader=jinja2.FileSystemLoader(root),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # SQL, not HTML: names and values pass through `ident` and `literal`
+        keep_trailing_newline=True,
+    )
+    env.filters["ident"] = identifier
+    env.filters["literal"] = literal
+    for path in sorted((root / "macros").glob("*.sql.j2")):
+        module = env.get_template(f"macros/{path.name}").module
+        env.globals.update({k: v for k, v in vars(module).items() if not k.startswith("_")})
+    return env
+
+
+def render(source: str, context: Mapping[str, Any], where: str) -> str:
+    """Render a template's text; `where` names it in the message of a TemplateError."""
+    try:
+        return _compile(source).render(context).strip()
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateError(f"{where}, line {error.lineno}: {error.message}") from error
+    except jinja2.TemplateError as error:
+        raise TemplateError(f"{where}: {error.message}") from error
+    except TypeError as error:  # a call of something that is not callable, bad arithmetic
+        raise TemplateError(f"{where}: {error}") from error
+
+
+@functools.lru_cache(maxsize=512)
+def _compile(source: str) -> jinja2.Template:
+    return environment().from_string(source)
+
+
+def identifier(name: str) -> str:
+    """Spell a column or table name so that SQL reads it as that name and nothing else."""
+    if _PLAIN.match(name) and name not in _RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """Spell a value as a SQL literal; a sequence becomes a list literal."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(literal(entry) for entry in value) + "]"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def key_context(user_keys: Sequence[str], several_models: bool, model: str) -> dict[str, Any]:
+    """Build what templates know about keys.
+
+    `keys` are the columns of one list (model and user), `user_keys` those of one user.
+    """
+    users = [identifier(name) for name in user_keys]
+    keys = ["model", *users] if several_models else users
+
+    def listed(names: Sequence[str], alias: str) -> str:
+        return ", ".join(f"{alias}.{name}" for name in names)
+
+    def equal(names: Sequence[str], left: str, right: str) -> str:
+        return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
+
+    def either(name: str, left: str, right: str) -> str:
+        return f"coalesce({left}.{name}, {right}.{name})"
+
+    return {
+        "keys": ", ".join(keys),
+        "user_keys": ", ".join(users),
+        "keys_of": lambda alias: listed(keys, alias),
+        "user_keys_of": lambda alias: listed(users, alias),
+        "same_keys": lambda left, right: equal(keys, left, right),
+        "same_user": lambda left, right: equal(users, left, right),
+        "coalesced_keys": lambda left, right: ", ".join(
+            f"{either(name, left, right)} AS {name}" for name in keys
+        ),
+        "same_coalesced_user": lambda table, left, right: " AND ".join(
+            f"{table}.{name} = {either(name, left, right)}" for name in users
+        ),
+        "null_keys": lambda alias: " OR ".join(f"{alias}.{name} IS NULL" for name in keys),
+        "null_users": lambda alias: " OR ".join(f"{alias}.{name} IS NULL" for name in users),
+        "several_models": several_models,
+        "model_of": lambda alias: f"{alias}.model" if several_models else literal(model),
+    }

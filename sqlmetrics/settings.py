@@ -1,0 +1,168 @@
+"""Conventions and settings: which value every choice has for one metric call, and who made it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlmetrics.catalog import Catalog, Metric, Param
+from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.spec import MetricCall, Value
+
+_FOLDER = Path(__file__).resolve().parent / "conventions"
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A full set of choices: values for all metrics, and for single metrics where they differ."""
+
+    name: str
+    title: str = ""
+    cite: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, name: str | Path) -> Convention:
+        """Read a convention that comes with the package, by name, or a user's own, by path.
+
+        Raises:
+            UsageError: there is no such convention, or the file is not what it should be.
+        """
+        known = conventions()
+        path = known.get(str(name), Path(name))
+        if str(name) not in known and path.suffix != ".toml":
+            raise UsageError(
+                f"unknown convention {str(name)!r}{suggestion(str(name), known)}; there are "
+                + ", ".join(known)
+                + ", or the path of a .toml file of your own"
+            )
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"the convention {path} cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"the convention {path} is not valid TOML: {error}") from error
+        unknown = set(data) - {"title", "cite", "settings", "metrics"}
+        tables = [data.get("settings", {}), data.get("metrics", {})]
+        if unknown or not all(isinstance(entry, dict) for entry in tables):
+            raise UsageError(
+                f"the convention {path} has {', '.join(sorted(unknown)) or 'a wrong form'}; it "
+                "holds title, cite, a table [settings] and tables [metrics.NAME]"
+            )
+        return cls(
+            name=path.stem,
+            title=str(data.get("title", "")),
+            cite=str(data.get("cite", "")),
+            settings=tables[0],
+            metrics=tables[1],
+        )
+
+
+def conventions() -> dict[str, Path]:
+    """Return the conventions that come with the package: name -> file, `standard` first."""
+    paths = {path.stem: path for path in sorted(_FOLDER.glob("*.toml"))}
+    return {"standard": paths.pop("standard"), **paths}
+
+
+class Settings:
+    """The layers of choices: spec, then the user's settings, then the convention, then defaults."""
+
+    def __init__(self, catalog: Catalog, convention: Convention, given: Mapping[str, Any]):
+        self.catalog = catalog
+        self.convention = convention
+        self.given = dict(given)
+        self._check_names(given, "setting")
+        flat = dict(convention.settings)
+        for metric, values in convention.metrics.items():
+            flat.update({f"{metric}.{name}": value for name, value in values.items()})
+        self._check_names(flat, f"convention {convention.name}")
+
+    def _check_names(self, values: Mapping[str, Any], where: str) -> None:
+        for full_name, value in values.items():
+            metric_name, dot, name = full_name.rpartition(".")
+            known = self.catalog.known_settings()
+            if dot:
+                metric, _ = self.catalog.metric(metric_name)
+                known = set(metric.params) | set(self.catalog.stage_params)
+            if name not in known:
+                owner = f" of {metric_name}" if dot else ""
+                raise UsageError(
+                    f"{where}: unknown setting {name!r}{owner}{suggestion(name, known)}; known: "
+                    + ", ".join(sorted(known))
+                )
+            if dot:
+                self._param(metric, name).parse(value, f"{where} {full_name}")
+            elif name in self.catalog.stage_params:
+                self.catalog.stage_params[name].parse(value, where)
+
+    def _param(self, metric: Metric | None, name: str) -> Param:
+        if metric is not None and name in metric.params:
+            return metric.params[name]
+        return self.catalog.stage_params[name]
+
+    def resolve(
+        self, call: MetricCall | None, has_rank: bool = False
+    ) -> tuple[MetricCall | None, dict[str, Value]]:
+        """Return the call in its canonical spelling, and the value of every setting for it.
+
+        Only parameters that change something stay in the spelling. Without a call, the values
+        are those of stages alone. `has_rank`: the lists have ranks, which then give the order
+        unless the user says otherwise.
+
+        Raises:
+            UsageError: an unknown metric or parameter, or a value that it does not take.
+        """
+        metric: Metric | None = None
+        own: dict[str, Any] = {}
+        if call is not None:
+            metric, fixed = self.catalog.metric(call.metric)
+            own = {**fixed, **dict(call.params)}
+        params = {**self.catalog.stage_params, **(metric.params if metric else {})}
+        for name in own:
+            if name not in params:
+                assert call is not None
+                raise UsageError(
+                    f"{call}: unknown parameter {name!r}{suggestion(name, params)}; "
+                    f"{call.metric} has "
+                    + (", ".join(metric.params) if metric and metric.params else "none of its own")
+                    + ", and the settings "
+                    + ", ".join(self.catalog.stage_params)
+                )
+        without = {name: self._value(metric, name, has_rank) for name in params}
+        parsed = {name: params[name].parse(value, str(call)) for name, value in own.items()}
+        values = {**without, **parsed}
+        if values["order"] == "auto":
+            values["order"] = "rank" if has_rank else "score"
+        if metric is None or call is None:
+            return None, values
+        kept = {name: value for name, value in parsed.items() if value != without[name]}
+        return MetricCall(metric.name, tuple(sorted(kept.items())), call.cutoff), values
+
+    def _value(self, metric: Metric | None, name: str, has_rank: bool) -> Value:
+        """Find the value of one setting below the spec."""
+        param = self._param(metric, name)
+        names = ([f"{metric.name}.{name}"] if metric else []) + [name]
+        for full_name in names:
+            if full_name in self.given:
+                where = f"setting {full_name}"
+                try:
+                    return param.parse(self.given[full_name], where)
+                except UsageError as error:
+                    hint = "" if metric is None or "." in full_name else (
+                        f"; {metric.name} is one of the metrics asked for: write METRIC.{name} "
+                        "to set it for one metric only"
+                    )
+                    raise UsageError(f"{error}{hint}") from None
+        if name == "order" and has_rank:
+            return "rank"  # a rank column gives the order, whatever the convention says
+        by_metric = self.convention.metrics.get(metric.name, {}) if metric else {}
+        for layer in (by_metric, self.convention.settings):
+            if name in layer:
+                return param.parse(layer[name], f"convention {self.convention.name}")
+        if name == "audience" and metric is not None:
+            return metric.audience
+        return param.default

@@ -1,0 +1,134 @@
+"""Metric specs: `ndcg(gain=exponential)@10` <-> `MetricCall`, one canonical spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlmetrics.errors import UsageError
+
+Value: TypeAlias = str | int | float | None
+
+_SPEC = re.compile(
+    r"""\s* (?P<name>[A-Za-z_][A-Za-z0-9_]*) \s*
+        (?: \( (?P<params>[^()]*) \) )? \s*
+        (?: @ \s* (?P<cutoff>[^\s@]+) )? \s*""",
+    re.VERBOSE,
+)
+_PARAM = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>[^\s,=]+)\s*")
+
+
+@dataclass(frozen=True)
+class MetricCall:
+    """A metric as the user asked for it: its name, its parameters, and its cutoff if one is given.
+
+    `cutoff` is None where the spec has none; whether that means the whole list or the cutoffs of
+    `k=` is decided by `expand_cutoffs`.
+    """
+
+    metric: str
+    params: tuple[tuple[str, Value], ...] = ()
+    cutoff: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The spec without its cutoff; what the column `metric` of a result holds."""
+        if not self.params:
+            return self.metric
+        inside = ", ".join(f"{name}={value_text(value)}" for name, value in self.params)
+        return f"{self.metric}({inside})"
+
+    def __str__(self) -> str:
+        return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
+
+
+def value_text(value: Value) -> str:
+    """Spell a parameter value as a spec does: `none` for None, whole numbers without a point."""
+    if value is None:
+        return "none"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def parse_spec(text: str) -> MetricCall:
+    """Parse `name(param=value, …)@k`; only the form is checked here, not the names.
+
+    Raises:
+        UsageError: the text has another form, or the cutoff is not a positive whole number.
+    """
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"cannot read the metric {text!r}; write it as name, name@k or name(param=value, …)@k, "
+            "for example ndcg(gain=exponential)@10"
+        )
+    params: dict[str, Value] = {}
+    if match["params"] and match["params"].strip():
+        for part in match["params"].split(","):
+            pair = _PARAM.fullmatch(part)
+            if pair is None:
+                raise UsageError(
+                    f"cannot read {part.strip()!r} in the metric {text!r}; parameters are written "
+                    "as name=value and separated by commas"
+                )
+            if pair["name"] in params:
+                raise UsageError(f"the metric {text!r} gives {pair['name']} twice")
+            params[pair["name"]] = pair["value"]
+    cutoff = None if match["cutoff"] is None else parse_cutoff(match["cutoff"])
+    return MetricCall(match["name"].lower(), tuple(sorted(params.items())), cutoff)
+
+
+def parse_cutoff(value: Any) -> int:
+    """Check one cutoff: a positive whole number."""
+    problem = UsageError(f"k must be a positive whole number, not {value!r}")
+    if isinstance(value, bool):
+        raise problem
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        raise problem from None
+    if number != value and not isinstance(value, str):
+        raise problem
+    if not 1 <= number <= 2_000_000_000:
+        raise problem
+    return number
+
+
+def parse_cutoffs(text: str) -> list[int]:
+    """Parse the `-k` of the command line: `5,10` or a range with both ends, `1:20`."""
+    cutoffs: list[int] = []
+    for part in text.split(","):
+        first, colon, last = part.strip().partition(":")
+        low = parse_cutoff(first)
+        high = parse_cutoff(last) if colon else low
+        if high < low:
+            raise UsageError(f"the range {part.strip()!r} of k ends before it starts")
+        cutoffs.extend(range(low, high + 1))
+    return unique(cutoffs)
+
+
+def expand_cutoffs(
+    calls: Sequence[MetricCall], k: int | Iterable[int] | None
+) -> list[tuple[MetricCall, int | None]]:
+    """Pair every call with its cutoffs: its own if it has one, else those of `k`, else None."""
+    if k is None:
+        default: list[int | None] = [None]
+    elif isinstance(k, Iterable) and not isinstance(k, str):
+        default = unique([parse_cutoff(value) for value in k])
+        if not default:
+            raise UsageError("k is an empty list; leave it out to judge whole lists")
+    else:
+        default = [parse_cutoff(k)]
+    return unique(
+        (call, cutoff)
+        for call in calls
+        for cutoff in ([call.cutoff] if call.cutoff is not None else default)
+    )
+
+
+def unique(values: Iterable[Any]) -> list[Any]:
+    """Return the values without repeats, in the order in which they first appear."""
+    return list(dict.fromkeys(values))
