@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, example_rows
-from sqlmetrics.plan import Plan, Planner
+from sqlmetrics.graph import Plan
+from sqlmetrics.plan import Planner
 from sqlmetrics.spec import Value
 from sqlmetrics.tables import OPTIONS, Table, type_family
 
@@ -61,14 +62,14 @@ def check_rows(
             _check_table(engine, planner, values, table, totals)
     if set(_TOTALS) <= read:
         common = planner.check(planner.catalog.checks["common_users"], values)
-        if engine.rows(common)[0][0] == 0:
+        if engine.records(common)[0]["n_common"] == 0:
             raise DataError(
                 "recommendations and interactions have no user in common: "
                 f"{_some_users(engine, planner, values)}. Check that both hold the same kind of id"
             )
     if any(node.name == "catalogue" for node in nodes):
         nulls = planner.check(planner.catalog.checks["catalogue_null_items"], values)
-        if engine.rows(nulls):
+        if engine.records(nulls):
             raise DataError(
                 f"{values.get('catalogue', 'the catalogue')}: column item_id holds NULL values; "
                 "remove these rows"
@@ -83,7 +84,7 @@ def _check_table(
     totals: str,
 ) -> None:
     plan = planner.check(planner.catalog.checks[totals], values)
-    counts = dict(zip(plan.root.columns, engine.rows(plan)[0], strict=True))
+    counts = engine.records(plan)[0]
     if counts["n_rows"] == 0:
         raise DataError(f"{table}: the table is empty ({OPTIONS[table]})")
     for check in planner.catalog.checks.values():
@@ -94,11 +95,9 @@ def _check_table(
             rows=f"{counts['n_rows']:,}",
             lists=f"{counts.get('n_lists', 0):,}",
         )
-        examples = planner.check(check, values)
-        rows = engine.rows(examples)
+        examples = engine.records(planner.check(check, values))
         raise DataError(
-            f"{table}: {found}, for example\n{example_rows(examples.root.columns, rows)}\n"
-            f"What to do: {check.remedy}."
+            f"{table}: {found}, for example\n{example_rows(examples)}\nWhat to do: {check.remedy}."
         )
 
 
@@ -107,8 +106,7 @@ def _some_users(engine: DuckDBEngine, planner: Planner, values: Mapping[str, Val
     texts = []
     for table in ("recommendation", "interaction"):
         plan = planner.stage(f"{table}_profile", values, limit=3)
-        first = plan.root.columns.index(planner.user_keys[0])
-        users = [row[first : first + len(planner.user_keys)] for row in engine.rows(plan)]
+        users = [[row[key] for key in planner.user_keys] for row in engine.records(plan)]
         shown = ", ".join(" ".join(map(repr, user)) for user in users)
         texts.append(f"{table}s has {shown}, …")
     return "; ".join(texts)

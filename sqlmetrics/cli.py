@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +13,11 @@ import click
 from sqlmetrics.errors import SqlmetricsError, UsageError
 
 if TYPE_CHECKING:
-    import duckdb
+    from rich.progress import Progress
 
     from sqlmetrics.evaluator import Evaluator
 
+FORMATS = ["table", "csv", "json", "jsonl", "markdown", "latex"]
 _PROGRESS_AFTER = 1.0  # seconds until a progress bar appears
 
 _TABLES = [
@@ -60,7 +59,7 @@ class _Group(click.Group):
 
     command_class = _Command
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
     def resolve_command(
@@ -89,40 +88,74 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+_templates_option = click.option(
+    "--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own."
+)
+
 _input_options = _options(
     click.option(
-        "-r", "--recommendations", "recommendations", multiple=True, metavar="[NAME=]FILE",
+        "-r",
+        "--recommendations",
+        multiple=True,
+        metavar="[NAME=]FILE",
         help="Lists to judge: user_id, item_id, rank or score. A path, glob, folder or - for "
         "stdin; repeat it as NAME=FILE for several models.",
     ),
-    *[
-        click.option(*names, table, metavar="FILE", help=text) for table, names, text in _TABLES
-    ],
-    click.option("-k", "cutoffs", metavar="K", help="Cutoffs for metrics without one: 5,10 or 1:20."),
-    click.option("--convention", default="standard", metavar="NAME|FILE", show_default=True,
-                 help="Whose definitions to use."),
-    click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-                 help="A choice that differs from the convention; METRIC.NAME=VALUE for one metric."),
-    click.option("--column", "columns", multiple=True, metavar="NAME=COLUMN",
-                 help="The column that holds NAME; TABLE.NAME=COLUMN for one table."),
-    click.option("--key", default="user_id", metavar="NAMES", show_default=True,
-                 help="The columns that make a user, separated by commas."),
-    click.option("--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own."),
-    click.option("--trust-input", is_flag=True, help="Skip the checks that need a pass over the rows."),
+    *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in _TABLES],
+    click.option("-k", "cutoffs", metavar="K", help="Cutoffs of metrics without one: 5,10 or 1:20"),
+    click.option(
+        "--convention",
+        default="standard",
+        metavar="NAME|FILE",
+        show_default=True,
+        help="Whose definitions to use.",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A choice that differs from the convention; METRIC.NAME=VALUE for one metric.",
+    ),
+    click.option(
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="NAME=COLUMN",
+        help="The column that holds NAME; TABLE.NAME=COLUMN for one table.",
+    ),
+    click.option(
+        "--key",
+        default="user_id",
+        metavar="NAMES",
+        show_default=True,
+        help="The columns that make a user, separated by commas.",
+    ),
+    _templates_option,
+    click.option(
+        "--trust-input", is_flag=True, help="Skip the checks that need a pass over the rows."
+    ),
     click.option("--threads", type=click.IntRange(min=1), help="Threads of the engine."),
     click.option("--memory-limit", metavar="SIZE", help="Memory of the engine, such as 4GB."),
     click.option("--temp-directory", metavar="DIR", help="Where the engine puts what exceeds it."),
-)  # fmt: skip
+)
 
 _output_options = _options(
-    click.option("--format", "kind", type=click.Choice(["table", "csv", "json", "jsonl", "markdown",
-                                                        "latex"]),
-                 help="Default: a table on a terminal, CSV in a pipe."),
+    click.option(
+        "--format",
+        "kind",
+        type=click.Choice(FORMATS),
+        help="Default: a table on a terminal, CSV in a pipe.",
+    ),
     click.option("--digits", type=click.IntRange(0, 17), help="Digits behind the point."),
-    click.option("-o", "--output", metavar="FILE",
-                 help="Write to a file (.csv .json .jsonl .md .tex .txt .parquet)."),
+    click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write to a file (.csv .json .jsonl .md .tex .txt .parquet).",
+    ),
     click.option("--force", is_flag=True, help="Overwrite the file of -o."),
-)  # fmt: skip
+)
 
 
 @main.command(epilog=_EXAMPLE)
@@ -158,8 +191,8 @@ def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
 
 
 @main.command("list")
-@click.option("--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own.")
-@click.option("--format", "kind", type=click.Choice(["table", "csv", "json", "jsonl", "markdown"]))
+@_templates_option
+@click.option("--format", "kind", type=click.Choice(FORMATS))
 def list_metrics(templates: tuple[str, ...], kind: str | None) -> None:
     """List all metrics."""
     import pandas as pd
@@ -183,7 +216,7 @@ def list_metrics(templates: tuple[str, ...], kind: str | None) -> None:
 
 @main.command()
 @click.argument("metric")
-@click.option("--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own.")
+@_templates_option
 def describe(metric: str, templates: tuple[str, ...]) -> None:
     """Say how METRIC is computed: formula, settings, source and SQL."""
     from sqlmetrics.catalog import Catalog
@@ -200,9 +233,7 @@ def describe(metric: str, templates: tuple[str, ...]) -> None:
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--models", type=click.IntRange(1, 3), default=3, show_default=True)
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
-def demo(
-    directory: Path, users: int, per_user: int, seed: int, models: int, force: bool
-) -> None:
+def demo(directory: Path, users: int, per_user: int, seed: int, models: int, force: bool) -> None:
     """Write example tables to DIRECTORY, the same for the same seed."""
     from sqlmetrics.demo import write_demo
 
@@ -222,7 +253,10 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
 
     target = options["output"]
     path = None if target in (None, "-") else Path(target)
-    kind = options["kind"] or _default_format() if path is None else format_of(path, options["kind"])
+    if path is None:
+        kind = options["kind"] or _default_format()
+    else:
+        kind = format_of(path, options["kind"])
     cutoffs = _cutoffs(options)
     chosen = metrics or None
     with _evaluator(options) as evaluator:
@@ -254,9 +288,11 @@ def _cutoffs(options: Mapping[str, Any]) -> list[int] | None:
 def _evaluator(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     from sqlmetrics.evaluator import Evaluator
 
+    bar = _ProgressBar() if sys.stderr.isatty() else None
+    tables: dict[str, Any] = {table: _path(options[table]) for table, _, _ in _TABLES}
     evaluator = Evaluator(
         recommendations=_recommendations(options["recommendations"]),
-        **{table: _path(options[table]) for table, _, _ in _TABLES},
+        **tables,
         convention=options["convention"],
         settings=_pairs("--set", options["settings"]),
         columns=_pairs("--column", options["columns"]),
@@ -266,9 +302,9 @@ def _evaluator(options: Mapping[str, Any]) -> Iterator[Evaluator]:
         temp_directory=options["temp_directory"],
         templates=options["templates"],
         trust_input=options["trust_input"],
-        watch=_watch if sys.stderr.isatty() else None,
+        watch=bar,
     )
-    with evaluator:
+    with evaluator, contextlib.closing(bar) if bar else contextlib.nullcontext():
         yield evaluator
 
 
@@ -288,8 +324,10 @@ def _recommendations(values: Sequence[str]) -> Any:
     plain: list[str] = []
     for value in values:
         name, equals, path = value.partition("=")
-        is_path = value == "-" or Path(value).exists() or (
-            glob.has_magic(value) and bool(glob.glob(value, recursive=True))
+        is_path = (
+            value == "-"
+            or Path(value).exists()
+            or (glob.has_magic(value) and bool(glob.glob(value, recursive=True)))
         )
         if equals and name.isidentifier() and not is_path:
             if name in named:
@@ -298,9 +336,7 @@ def _recommendations(values: Sequence[str]) -> Any:
         else:
             plain.append(value)
     if named and plain:
-        raise UsageError(
-            f"-r {plain[0]} has no name and others have; write every -r as NAME=FILE"
-        )
+        raise UsageError(f"-r {plain[0]} has no name and others have; write every -r as NAME=FILE")
     if named:
         return {name: paths[0] for name, paths in named.items()}
     if len(plain) > 1:
@@ -320,37 +356,28 @@ def _pairs(option: str, values: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-@contextlib.contextmanager
-def _watch(connection: duckdb.DuckDBPyConnection, title: str) -> Iterator[None]:
-    """Show the engine's own progress on stderr while a statement takes long."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+class _ProgressBar:
+    """Shows on stderr what is being computed, once it takes longer than about a second."""
 
-    done = threading.Event()
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
 
-    def show() -> None:
-        if done.wait(_PROGRESS_AFTER):
-            return
-        columns = (
-            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
-        )  # fmt: skip
-        started = time.monotonic() - _PROGRESS_AFTER
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task(title.replace("_", " "), total=100, start=True)
-            progress.tasks[0].start_time = started
-            while not done.wait(0.2):
-                share = connection.query_progress()
-                progress.update(task, completed=max(share, 0))
+    def __call__(self, title: str, share: float, seconds: float) -> None:
+        if self._progress is None:
+            if seconds < _PROGRESS_AFTER:
+                return
+            from rich.console import Console
+            from rich.progress import Progress
 
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+            self._progress = Progress(console=Console(stderr=True), transient=True)
+            self._task = self._progress.add_task("", total=1.0)
+            self._progress.start()
+        self._progress.update(self._task, description=title.replace("_", " "), completed=share)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._progress is not None:
+            self._progress.stop()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -44,9 +44,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return "; did you mean " + " or ".join(repr(lowered[match]) for match in close) + "?"
 
 
-def example_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     """Lay out offending rows as indented text under an error message."""
-    table = [list(columns), *[["NULL" if v is None else str(v) for v in row] for row in rows]]
-    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    cells = [["NULL" if value is None else str(value) for value in row.values()] for row in rows]
+    table = [list(rows[0]), *cells]
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
     return "\n".join("    " + line.rstrip() for line in lines)

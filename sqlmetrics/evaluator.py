@@ -10,8 +10,9 @@ from sqlmetrics import checks
 from sqlmetrics.catalog import Catalog
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
 from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.graph import Plan
 from sqlmetrics.output import whole_file
-from sqlmetrics.plan import Plan, Planner, Request
+from sqlmetrics.plan import Planner, Request
 from sqlmetrics.settings import Convention, Settings
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
 from sqlmetrics.tables import Table, TableReader, is_models

@@ -32,7 +32,7 @@ class Lookup:
 
     table: exp.Table
     alias: str
-    condition: exp.Expression
+    condition: exp.Expr
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Fusable:
     cutoff: exp.Column  # the column that cutoffs apply to
     constant: frozenset[str]  # columns that are the same in all rows of one group
     joins: tuple[exp.Join, ...]  # other joins; equal for all members of a group
-    where: exp.Expression | None
+    where: exp.Expr | None
     lookups: tuple[Lookup, ...]
-    value: exp.Expression
+    value: exp.Expr
 
     @property
     def group(self) -> str:
         """Queries with the same text here can share one SELECT."""
-        parts: list[exp.Expression | None] = [self.source, self.cutoff, *self.joins, self.where]
+        parts: list[exp.Expr | None] = [self.source, self.cutoff, *self.joins, self.where]
         return " | ".join("" if part is None else part.sql("duckdb") for part in parts)
 
 
@@ -60,7 +60,7 @@ class FusedSelect:
 
     keys: Sequence[str]
     base: Fusable
-    columns: list[exp.Expression] = field(default_factory=list)
+    columns: list[exp.Expr] = field(default_factory=list)
     lookups: dict[tuple[str, str], Lookup] = field(default_factory=dict)
 
     def add(self, query: Fusable, k: int | None, name: str) -> None:
@@ -74,10 +74,12 @@ class FusedSelect:
                     column.set("table", exp.to_identifier(shared))
         if k is not None:
             first = exp.Min(this=query.cutoff.copy())
-            value = exp.Case(ifs=[exp.If(this=exp.LTE(this=first, expression=_number(k)), true=value)])
+            value = exp.Case(
+                ifs=[exp.If(this=exp.LTE(this=first, expression=_number(k)), true=value)]
+            )
         self.columns.append(exp.alias_(value, name))
 
-    def _share(self, lookup: Lookup, condition: exp.Expression, k: int | None) -> str:
+    def _share(self, lookup: Lookup, condition: exp.Expr, k: int | None) -> str:
         """Return the alias under which this lookup is joined, joining it if it is new."""
         identity = (lookup.table.name, condition.sql("duckdb"))
         if identity not in self.lookups:
@@ -98,20 +100,20 @@ class FusedSelect:
         """Return the SELECT: one row per key that has a row in the stage."""
         source = self.base.source
         keys = [exp.column(key, table=source.alias_or_name) for key in self.keys]
-        select = exp.select(*keys, *self.columns).from_(source.copy())
+        select = exp.Select(expressions=[*keys, *self.columns]).from_(source.copy(), copy=False)
         for join in self.base.joins:
             select.append("joins", join.copy())
         for lookup in self.lookups.values():
             table = lookup.table.copy()
             table.set("alias", exp.TableAlias(this=exp.to_identifier(lookup.alias)))
-            select = select.join(table, on=lookup.condition, join_type="left")
+            select.join(table, on=lookup.condition, join_type="left", copy=False)
         if self.base.where is not None:
-            select = select.where(self.base.where.copy())
-        return select.group_by(*[key.copy() for key in keys])
+            select.where(self.base.where.copy(), copy=False)
+        return select.group_by(*[key.copy() for key in keys], copy=False)
 
 
 def analyse(
-    tree: exp.Expression,
+    tree: exp.Expr,
     keys: Sequence[str],
     user_keys: Sequence[str],
     stage_of: Callable[[str], Stage | None],
@@ -172,14 +174,14 @@ def analyse(
     )
 
 
-def _without_quotes(column: exp.Expression) -> exp.Expression:
+def _without_quotes(column: exp.Expr) -> exp.Expr:
     """Return the column as `exp.column` would build it, to compare names only."""
     if isinstance(column, exp.Column):
         return exp.column(column.name, table=column.table or None)
     return column
 
 
-def _bare_columns(value: exp.Expression, alias: str, keys: Sequence[str]) -> bool:
+def _bare_columns(value: exp.Expr, alias: str, keys: Sequence[str]) -> bool:
     """Is a column used outside an aggregate that is known to be one?"""
     return any(
         column.find_ancestor(exp.AggFunc, exp.Subquery) is None
@@ -214,20 +216,17 @@ def _lookup(
     return Lookup(table, name, condition) if unique <= columns else None
 
 
-def _mentions_k(tree: exp.Expression, alias: str) -> bool:
+def _mentions_k(tree: exp.Expr, alias: str) -> bool:
     return any(c.name == "k" and c.table in (alias, "") for c in tree.find_all(exp.Column))
 
 
-def _number(k: int | None) -> exp.Expression:
+def _number(k: int | None) -> exp.Expr:
     return exp.null() if k is None else exp.Literal.number(k)
 
 
-def _at_cutoff(
-    query: Fusable, tree: exp.Expression, k: int | None, restrict: bool
-) -> exp.Expression:
+def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) -> exp.Expr:
     """Specialise an expression to one cutoff; with `restrict`, aggregates see only its rows."""
-    # a wrapper, so that the root itself can be replaced
-    root = exp.Paren(this=tree.copy())
+    root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: the root itself may be replaced
     if restrict and k is not None:
         for aggregate in list(root.find_all(exp.AggFunc)):
             if aggregate.find_ancestor(exp.Subquery, exp.AggFunc) is None:
@@ -238,7 +237,8 @@ def _at_cutoff(
             column.replace(_number(k))
     for node in list(root.find_all(exp.Coalesce, exp.Least)):
         _fold(node)
-    return root.this
+    result: exp.Expr = root.this
+    return result
 
 
 def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
@@ -253,14 +253,12 @@ def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
             both = exp.and_(filtered.expression.this, within)
             filtered.set("expression", exp.Where(this=both))
         else:
-            aggregate.replace(
-                exp.Filter(this=aggregate.copy(), expression=exp.Where(this=within))
-            )
+            aggregate.replace(exp.Filter(this=aggregate.copy(), expression=exp.Where(this=within)))
         return
 
-    def only_within(term: exp.Expression) -> exp.Expression:
+    def only_within(term: exp.Expr) -> exp.Expr:
         inner = term.unnest()
-        condition: exp.Expression = within.copy()
+        condition: exp.Expr = within.copy()
         if isinstance(inner, exp.Case) and _is_plain_case(inner):
             condition = exp.and_(condition, inner.args["ifs"][0].this.copy())
             term = inner.args["ifs"][0].args["true"]
@@ -284,7 +282,7 @@ def _is_plain_case(case: exp.Case) -> bool:
     )
 
 
-def _fold(node: exp.Expression) -> None:
+def _fold(node: exp.Expr) -> None:
     """Evaluate what is known once k is: coalesce(10, x) is 10, least(NULL, x) is x."""
     terms = [node.this, *node.expressions]
     kept = [term for term in terms if not isinstance(term, exp.Null)]

@@ -57,7 +57,6 @@ def _umask() -> int:
     return current
 
 
-FORMATS = ("table", "csv", "json", "jsonl", "markdown", "latex")
 _BY_SUFFIX = {
     ".csv": "csv",
     ".json": "json",
@@ -88,7 +87,7 @@ def format_of(path: Path, asked: str | None) -> str:
 
 
 def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
-    """Lay out a result as text in one of `FORMATS`; `digits` rounds what is shown.
+    """Lay out a result as text ; `digits` rounds what is shown.
 
     Machine formats (csv, json, jsonl) have full precision unless `digits` is given; tables show
     four digits.
@@ -104,7 +103,8 @@ def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
             return "".join(json.dumps(r, ensure_ascii=False, default=str) + "\n" for r in records)
         return json.dumps(records, ensure_ascii=False, indent=2, default=str) + "\n"
     if kind == "csv":
-        return str(frame.to_csv(index=False, float_format=None if digits is None else f"%.{digits}f"))
+        rounded = None if digits is None else f"%.{digits}f"
+        return str(frame.to_csv(index=False, float_format=rounded))
     cells = frame.astype(object).map(lambda value: _shown(value, digits or 0))
     if kind == "latex":
         return _latex(cells)

@@ -1,43 +1,44 @@
-"""Named rewrites of parsed SQL that fix arithmetic; applied to every query, for every engine."""
+"""Named rewrites of parsed SQL that fix arithmetic; applied to every query, for every engine.
+
+Each takes one node of the tree and returns what stands in its place, or the node itself.
+"""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 
-def apply(tree: exp.Expression) -> exp.Expression:
-    """Run all passes over a parsed query."""
-    for rewrite in (doubles, guarded_division, native_log2):
-        tree = tree.transform(rewrite)
+def apply(tree: exp.Expr) -> exp.Expr:
+    """Run all passes over a parsed query, in place."""
+    for node in list(tree.walk()):
+        if isinstance(node, exp.Literal):
+            doubles(node)
+        elif isinstance(node, exp.Div):
+            guarded_division(node)
+        elif isinstance(node, exp.Log):
+            native_log2(node)
     return tree
 
 
-def doubles(node: exp.Expression) -> exp.Expression:
+def doubles(node: exp.Literal) -> None:
     """Turn decimal literals into doubles: `0.1 * x` must not be exact decimal arithmetic.
 
     Literals with an exponent are doubles already.
     """
-    if isinstance(node, exp.Literal) and not node.is_string and "." in node.name:
-        parent = node.parent
-        if "e" not in node.name.lower() and not isinstance(parent, exp.Cast):
-            return exp.cast(node.copy(), "double")
-    return node
+    if not node.is_string and "." in node.name and "e" not in node.name.lower():
+        node.replace(exp.cast(node.copy(), "double"))
 
 
-def guarded_division(node: exp.Expression) -> exp.Expression:
+def guarded_division(node: exp.Div) -> None:
     """Make `a / b` NULL where b is 0, instead of infinity or an error."""
-    if isinstance(node, exp.Div):
-        divisor = node.expression
-        while isinstance(divisor, exp.Paren):
-            divisor = divisor.this
-        if not isinstance(divisor, exp.Literal | exp.Nullif):
-            node = node.copy()
-            node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
-    return node
+    divisor = node.expression
+    while isinstance(divisor, exp.Paren):
+        divisor = divisor.this
+    if not isinstance(divisor, exp.Literal | exp.Nullif):
+        node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
 
 
-def native_log2(node: exp.Expression) -> exp.Expression:
+def native_log2(node: exp.Log) -> None:
     """Spell the logarithm to base 2 as `log2`, which is exact where `log(2, x)` need not be."""
-    if isinstance(node, exp.Log) and node.expression and node.this == exp.Literal.number(2):
-        return exp.Anonymous(this="log2", expressions=[node.expression.copy()])
-    return node
+    if node.expression and node.this == exp.Literal.number(2):
+        node.replace(exp.Anonymous(this="log2", expressions=[node.expression]))

@@ -11,18 +11,19 @@ from typing import Any
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
-from sqlmetrics.errors import TemplateError
+from sqlmetrics.errors import DataError, TemplateError
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 # words that DuckDB does not take as the name of a column
-_RESERVED = frozenset(
-    "all analyse analyze and any array as asc asymmetric both case cast check collate column "
-    "constraint create default deferrable desc describe distinct do else end except false fetch "
-    "for foreign from grant group having in initially intersect into lambda lateral leading limit "
-    "not null offset on only or order pivot pivot_longer pivot_wider placing primary qualify "
-    "references returning select show some summarize symmetric table then to trailing true union "
-    "unique unpivot using variadic when where window with".split()
-)
+_RESERVED_WORDS = """
+    all analyse analyze and any array as asc asymmetric both case cast check collate column
+    constraint create default deferrable desc describe distinct do else end except false fetch
+    for foreign from grant group having in initially intersect into lambda lateral leading limit
+    not null offset on only or order pivot pivot_longer pivot_wider placing primary qualify
+    references returning select show some summarize symmetric table then to trailing true union
+    unique unpivot using variadic when where window with
+"""
+_RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
 def template_root() -> Path:
@@ -45,6 +46,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     env.filters["ident"] = identifier
+    env.globals["refuse"] = _refuse
     env.filters["literal"] = literal
     for path in sorted((root / "macros").glob("*.sql.j2")):
         module = env.get_template(f"macros/{path.name}").module
@@ -67,6 +69,11 @@ def render(source: str, context: Mapping[str, Any], where: str) -> str:
 @functools.lru_cache(maxsize=512)
 def _compile(source: str) -> jinja2.Template:
     return environment().from_string(source)
+
+
+def _refuse(message: str) -> None:
+    """Let a template refuse tables that its settings make no sense for."""
+    raise DataError(message)
 
 
 def identifier(name: str) -> str:

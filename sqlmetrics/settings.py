@@ -152,9 +152,13 @@ class Settings:
                 try:
                     return param.parse(self.given[full_name], where)
                 except UsageError as error:
-                    hint = "" if metric is None or "." in full_name else (
-                        f"; {metric.name} is one of the metrics asked for: write METRIC.{name} "
-                        "to set it for one metric only"
+                    hint = (
+                        ""
+                        if metric is None or "." in full_name
+                        else (
+                            f"; {metric.name} is one of the metrics asked for: write METRIC.{name} "
+                            "to set it for one metric only"
+                        )
                     )
                     raise UsageError(f"{error}{hint}") from None
         if name == "order" and has_rank:

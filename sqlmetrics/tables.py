@@ -230,23 +230,22 @@ class TableReader:
             elif mapped or name not in optional:
                 raise self._missing(table, name, column, relation)
         lists = [column for column in found if column.is_list]
-        items = next(column for column in (*found, None) if column is None or column.name == "item_id")
-        as_lists = items is not None and items in lists and table in ("recommendations", "baseline", "interactions", "history")
-        if as_lists and any(c.name == "rank" for c in found):
-            raise DataError(
-                f"{table}: {relation.label} holds whole lists in {items.source}, whose order is "  # type: ignore[union-attr]
-                "the ranking, and a column rank as well; map or drop one of them"
-            )
+        items = [column.source for column in lists if column.name == "item_id"]
         has_order = {"rank", "score"} & {column.name for column in found}
-        ranked_by_list = as_lists and table in ("recommendations", "baseline") and not has_order
+        if items and "rank" in has_order:
+            raise DataError(
+                f"{table}: {relation.label} holds whole lists in {items[0]}, whose order is the "
+                "ranking, and a column rank as well; drop one of them"
+            )
+        ranked_by_list = items and table in ("recommendations", "baseline") and not has_order
         return Source(
             relation=relation.sql,
             ordered_relation=relation.ordered or relation.sql,
             columns=tuple(found),
             label=relation.label,
             model=model,
-            row_number=relation.row_number if not as_lists else None,
-            list_column=items.source if items is not None and ranked_by_list else None,
+            row_number=None if items else relation.row_number,
+            list_column=items[0] if ranked_by_list else None,
         )
 
     def _column(self, table: str, name: str, column: str, relation: Relation) -> SourceColumn:
@@ -299,7 +298,7 @@ class TableReader:
             names = table.column_names
             if len({name.lower() for name in names}) < len(names):
                 raise DataError(f"{label}: two columns have the same name: {', '.join(names)}")
-            if label.startswith("recommendations") and not {"rank", "item_ids"} & set(names):
+            if label.startswith("recommendations"):
                 row_number = "sqlmetrics_row"
                 table = table.append_column(row_number, _row_numbers(table.num_rows))
         name = self.engine.bind(f"sqlmetrics_{re.sub(r'[^a-z0-9]+', '_', label.lower())}", table)
@@ -329,6 +328,8 @@ class TableReader:
             if not files:
                 raise DataError(f"{label}: the folder {text} holds no files")
             return [str(file) for file in files]
+        if any(ord(character) < 32 for character in text):
+            raise DataError(f"{label}: the file name {text!r} has control characters")
         if path.exists() or "://" in text:
             return [text]
         if glob.has_magic(text):
@@ -409,9 +410,9 @@ def file_format(label: str, path: str) -> str:
                 ".jsonl, or give a TREC run (6 columns) or qrels (4 columns)"
             )
         return by_start
-    packed_file = name != path.lower()
-    if (by_name == "parquet") != is_parquet and not packed_file:
-        found = "a Parquet file" if is_parquet else f"not a Parquet file (it starts with {start[:8]!r})"
+    is_packed = name != path.lower()
+    if (by_name == "parquet") != is_parquet and not is_packed:
+        found = "a Parquet file" if is_parquet else f"no Parquet file (it starts {start[:8]!r})"
         raise DataError(f"{label}: {path} is {found}, which its name does not say")
     return by_name
 

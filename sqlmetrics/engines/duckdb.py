@@ -6,22 +6,28 @@ import contextlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
 from sqlmetrics.errors import DataError, EngineError, UsageError
-from sqlmetrics.plan import Plan
+from sqlmetrics.graph import Plan
 from sqlmetrics.render import identifier, literal
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# shows the progress of a statement: called with the connection and what is being computed
-Watch = Callable[[duckdb.DuckDBPyConnection, str], contextlib.AbstractContextManager[None]]
+# shows progress: called several times a second with what is being computed, the share of it that
+# is done (0 to 1), and the seconds it has taken so far
+Watch = Callable[[str, float, float], None]
+
+_POLL = 0.2  # seconds
+_T = TypeVar("_T")
 
 
 class DuckDBEngine:
@@ -51,6 +57,9 @@ class DuckDBEngine:
         else:
             self.connection = _open(threads, memory_limit, temp_directory)
         self._watch = watch
+        if self.owned and watch is not None:
+            self.connection.execute("SET enable_progress_bar = true")
+            self.connection.execute("SET enable_progress_bar_print = false")
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while we run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
         self._files: list[Path] = []
@@ -97,18 +106,18 @@ class DuckDBEngine:
             "SELECT database_name, schema_name, view_name FROM duckdb_views()"
         ).fetchall()
         matches = [row for row in rows if list(row)[-len(parts) :] == parts]
-        current = self.connection.execute(
-            "SELECT current_database(), current_schema()"
-        ).fetchone()
+        current = self.connection.execute("SELECT current_database(), current_schema()").fetchone()
         matches.sort(key=lambda row: (row[0] != "temp", row[:2] != current))
         return ".".join(identifier(part) for part in matches[0]) if matches else None
 
     # ---- running -------------------------------------------------------------------------------
 
-    def rows(self, plan: Plan) -> list[tuple[Any, ...]]:
-        """Run a plan and return its rows."""
+    def records(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run a plan with a small result and return its rows."""
         with self._prepared(plan) as statement:
-            return self._run(plan.root.name, statement).fetchall()
+            result = self._run(plan.root.name, statement)
+            names = [column[0] for column in result.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
@@ -181,29 +190,44 @@ class DuckDBEngine:
                     self.connection.unregister(name)
 
     def _run(self, title: str, statement: str) -> duckdb.DuckDBPyConnection:
-        with self._watched(title):
-            return self.connection.execute(statement)
+        return self._watched(title, lambda: self.connection.execute(statement))
 
     def _arrow(self, title: str, statement: str) -> pa.Table:
-        with self._watched(title):
-            return self.connection.sql(statement).to_arrow_table()
+        return self._watched(title, lambda: self.connection.sql(statement).to_arrow_table())
 
-    @contextlib.contextmanager
-    def _watched(self, title: str) -> Iterator[None]:
-        """Show progress, and turn what the engine raises into errors of our own."""
-        try:
-            with self._watch(self.connection, title) if self._watch else contextlib.nullcontext():
-                yield
-        except duckdb.InterruptException as error:
-            raise KeyboardInterrupt from error
-        except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
-            raise EngineError(
-                f"the engine stopped while computing {title}: {_first_line(error)}"
-            ) from error
-        except duckdb.Error as error:
-            raise EngineError(
-                f"the engine refused the query for {title}: {_first_line(error)}"
-            ) from error
+    def _watched(self, title: str, work: Callable[[], _T]) -> _T:
+        """Run in a second thread, so that this one can show progress and take an interrupt.
+
+        Raises:
+            KeyboardInterrupt: after the engine has stopped.
+            EngineError: what the engine raised, in our words.
+        """
+        started = time.monotonic()
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            future = pool.submit(work)
+            try:
+                while True:
+                    try:
+                        return future.result(timeout=_POLL)
+                    except TimeoutError:
+                        if future.done():
+                            raise
+                        if self._watch is not None:
+                            share = self.connection.query_progress() / 100
+                            self._watch(title, max(share, 0.0), time.monotonic() - started)
+            except KeyboardInterrupt:
+                while not future.done():
+                    self.connection.interrupt()
+                    time.sleep(0.05)
+                raise
+            except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+                raise EngineError(
+                    f"the engine stopped while computing {title}: {_first_line(error)}"
+                ) from error
+            except duckdb.Error as error:
+                raise EngineError(
+                    f"the engine refused the query for {title}: {_first_line(error)}"
+                ) from error
 
     def close(self) -> None:
         """Close our own connection and remove temporary files."""

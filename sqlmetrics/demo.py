@@ -1,0 +1,187 @@
+"""Writes a realistic example data set of any size, the same for the same seed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from sqlmetrics.errors import DataError, EngineError, UsageError
+from sqlmetrics.render import environment, literal
+
+#: Longest list. The engine unrolls the lists of 2048 users at a time: 160 MB for this length.
+MAX_PER_USER = 10_000
+#: Most users. Their ids times a factor of 31 bits still fit in 63 bits.
+MAX_USERS = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class _Model:
+    """How good the lists of a model are.
+
+    Attributes:
+        name: of the model and of its file, `recommendations_<name>.parquet`.
+        number: tells the random numbers of the models apart; 1 to 3.
+        template: that writes its lists.
+        hits_per_million: chance of an item that the user likes to get a place meant for it.
+        group_width: slots of a list that share one possible hit.
+        decay: number of groups after which hits are half as likely.
+        jitter: slots that a score may be off.
+        resolution: number of different scores between 0 and 1; fewer give more ties.
+    """
+
+    name: str
+    number: int
+    template: str
+    hits_per_million: int
+    group_width: int = 1
+    decay: int = 1
+    jitter: int = 0
+    resolution: int = 1
+
+
+_MODELS = (
+    _Model("als", 1, "recommendations", 960_000, 3, 100, 3, 1_000_000),
+    _Model("item_knn", 2, "recommendations", 600_000, 4, 60, 6, 200),
+    _Model("popular", 3, "recommendations_popular", 140_000),
+)
+_TABLES = ("interactions", "history", "items", "aspects", "users", "logs")
+
+
+def write_demo(
+    directory: Path,
+    *,
+    users: int = 500,
+    per_user: int = 20,
+    seed: int = 1,
+    models: int = 3,
+    threads: int | None = None,
+    memory_limit: str | None = None,
+    force: bool = False,
+) -> list[Path]:
+    """Write example tables as Parquet files into `directory`, which is created if needed.
+
+    The files, with their columns:
+
+    - `recommendations_<model>`: user_id, item_id, score; models als, item_knn and popular
+    - `interactions` (the held-out truth): user_id, item_id, relevance (1 to 3), timestamp
+    - `history`: user_id, item_id, timestamp
+    - `items`: item_id, title, price, category (a list), features (a list of 16 numbers)
+    - `aspects`: item_id, aspect
+    - `users`: user_id, country, age_group, device
+    - `logs`: user_id, item_id, reward (0 or 1), propensity (above 0, up to 1)
+
+    The catalogue has a fifth as many items as there are users, at least 200 and at most 50,000,
+    but always at least twice the length of a list. Rows of a file are in the same order on any
+    number of threads. Memory hardly grows with the number of users.
+
+    Args:
+        directory: where the files go.
+        users: number of users.
+        per_user: length of a list of recommendations; some users have fewer, or none.
+        seed: another seed gives other data of the same kind.
+        models: how many of the models to write, the best first.
+        threads: of the engine; the content does not depend on it.
+        memory_limit: of the engine, such as `"2GB"`.
+        force: replace files that exist.
+
+    Returns:
+        The files, in the order of writing.
+
+    Raises:
+        UsageError: an argument is out of range.
+        DataError: a file exists and `force` is off, or the directory cannot be written to.
+        EngineError: the engine failed, for example for lack of memory or disk.
+    """
+    _check_range("users", users, 1, MAX_USERS)
+    _check_range("per_user", per_user, 1, MAX_PER_USER)
+    _check_range("models", models, 1, len(_MODELS))
+    if threads is not None:
+        _check_range("threads", threads, 1, 1024)
+
+    # Items come in pairs, of which a user may own one and is recommended the other.
+    n_items = max(200, 2 * per_user, min(users // 5, 50_000))
+    context = {
+        "users": users,
+        "per_user": per_user,
+        "seed": seed,
+        "levels": n_items // 2,
+        "models": _MODELS,
+    }
+    jobs: list[tuple[str, str, _Model | None]] = [
+        *((f"recommendations_{model.name}", model.template, model) for model in _MODELS[:models]),
+        *((table, table, None) for table in _TABLES),
+    ]
+    targets = [directory / f"{name}.parquet" for name, _, _ in jobs]
+    existing = [target for target in targets if target.exists()]
+    if existing and not force:
+        raise DataError(f"{existing[0]} exists; use --force to replace it")
+
+    # Every table is complete before the first file gets its name: a failure changes nothing.
+    drafts = [target.with_name(f".{target.name}.{os.getpid()}.tmp") for target in targets]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with _connect(threads, memory_limit) as connection:
+            connection.execute(
+                "CREATE TEMP VIEW user_ids AS "
+                f"SELECT ids.range AS user_id FROM range(1, {users + 1}) AS ids"
+            )
+            connection.execute(
+                f"CREATE TEMP VIEW user_profile AS\n{_render('user_profile', context)}"
+            )
+            for (_, template, model), draft in zip(jobs, drafts, strict=True):
+                query = _render(template, {**context, "model": model})
+                to_file = f"{literal(str(draft))} (FORMAT parquet, COMPRESSION zstd)"
+                _execute(connection, f"COPY (\n{query}\n) TO {to_file}")
+        for draft, target in zip(drafts, targets, strict=True):
+            os.replace(draft, target)
+    except OSError as error:
+        raise DataError(f"cannot write to {directory}: {error}") from error
+    except duckdb.Error as error:
+        raise EngineError(f"cannot write the demo tables: {error}") from error
+    finally:
+        for draft in drafts:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+    return targets
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise UsageError(f"{name} must be from {low} to {high}, not {value}")
+
+
+def _render(template: str, context: dict[str, object]) -> str:
+    return environment().get_template(f"demo/{template}.sql.j2").render(context)
+
+
+def _execute(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """Run a statement that Ctrl-C can stop.
+
+    In the main thread the engine looks for Ctrl-C only every hundred thousand users or so.
+    """
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        running = pool.submit(connection.execute, statement)
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
+
+
+def _connect(threads: int | None, memory_limit: str | None) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory that never spills to disk, as all large queries stream."""
+    connection = duckdb.connect()
+    connection.execute("SET temp_directory = ''")
+    if threads is not None:
+        connection.execute(f"SET threads = {threads}")
+    if memory_limit is not None:
+        try:
+            connection.execute(f"SET memory_limit = {literal(memory_limit)}")
+        except duckdb.Error as error:
+            raise UsageError(f"memory_limit cannot be {memory_limit!r}: {error}") from error
+    return connection

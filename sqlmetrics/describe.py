@@ -1,0 +1,77 @@
+"""Says in words and SQL how a metric is computed."""
+
+from __future__ import annotations
+
+from sqlmetrics import passes
+from sqlmetrics.catalog import Catalog, Metric
+from sqlmetrics.graph import DIALECT, parse
+from sqlmetrics.plan import Planner
+from sqlmetrics.settings import Convention, Settings
+from sqlmetrics.spec import MetricCall, value_text
+
+
+def describe_metric(catalog: Catalog, name: str) -> str:
+    """Describe a metric: formula, settings, source, and its query under the standard convention.
+
+    Raises:
+        UsageError: there is no such metric.
+    """
+    metric, _ = catalog.metric(name)
+    lines = [f"{metric.name}: {metric.title}", ""]
+    facts = [
+        ("formula", metric.formula),
+        ("averaged over", _audience(metric)),
+        ("without a hit", _empty(metric) if metric.grain == "user" else ""),
+        ("range", "" if metric.range is None else _range(metric.range)),
+        ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
+        ("aliases", ", ".join(_alias(a, dict(params)) for a, params in metric.aliases.items())),
+        ("source", metric.cite),
+        ("template", str(metric.path)),
+    ]
+    lines += [f"{label + ':':<15}{text}" for label, text in facts if text]
+    if metric.params:
+        lines += ["", "settings of its own (the default in brackets):"]
+        for param in metric.params.values():
+            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
+            lines.append(f"      {param.doc}")
+    lines += ["", "settings that it shares with all metrics:"]
+    lines += [
+        f"  {param.name} = {param.range_text()} [{_shared_default(metric, param.name, catalog)}]"
+        for param in catalog.stage_params.values()
+    ]
+    lines += ["", "its query, over the stages that it reads:", "", metric_query(catalog, metric)]
+    return "\n".join(lines) + "\n"
+
+
+def metric_query(catalog: Catalog, metric: Metric) -> str:
+    """Render a metric's own query, without its stages, under the standard convention."""
+    planner = Planner(catalog, Settings(catalog, Convention.load("standard"), {}), {})
+    _, values = planner.resolve(MetricCall(metric.name))
+    tree = passes.apply(parse(planner.metric_text(metric, values), str(metric.path)))
+    return tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+
+
+def _audience(metric: Metric) -> str:
+    if metric.grain == "run":
+        return "nothing: one value for all users together"
+    return {
+        "relevant": "users with a relevant item",
+        "recommended": "users with recommendations",
+    }.get(metric.audience, metric.audience)
+
+
+def _empty(metric: Metric) -> str:
+    return "left out of the mean" if metric.when_empty is None else value_text(metric.when_empty)
+
+
+def _range(bounds: tuple[float, float]) -> str:
+    return f"{value_text(bounds[0])} to {value_text(bounds[1])}"
+
+
+def _alias(name: str, params: dict[str, object]) -> str:
+    inside = ", ".join(f"{key} = {value}" for key, value in params.items())
+    return f"{name} ({inside})" if inside else name
+
+
+def _shared_default(metric: Metric, name: str, catalog: Catalog) -> str:
+    return metric.audience if name == "audience" else catalog.stage_params[name].default_text()

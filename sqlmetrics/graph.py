@@ -1,0 +1,230 @@
+"""A plan: a graph of named queries that ends in one result.
+
+A node is one query. Its identity is its own text with the identities of the nodes it reads in
+place of their names, so what is equal is computed once, whichever metrics, settings or calls ask
+for it. `Plan.statement` prints the whole graph as one statement with CTEs; an engine runs the same
+queries and may keep some of them as tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jinja2
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlmetrics.catalog import Stage
+from sqlmetrics.errors import TemplateError
+from sqlmetrics.render import identifier
+
+DIALECT = "duckdb"
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One query of a plan, and the nodes it reads, by their identities."""
+
+    key: str
+    name: str
+    parents: Mapping[str, Node]
+    stage: Stage | None = None
+    is_input: bool = False
+
+    @property
+    def has_ctes(self) -> bool:
+        """Does the query start with WITH?"""
+        return False
+
+    @property
+    def keep(self) -> bool:
+        """Is the result small and used again in later calls?"""
+        return self.stage is not None and self.stage.keep
+
+    def reads(self) -> Sequence[str]:
+        """Return the identity of a parent for every time the query names it."""
+        raise NotImplementedError
+
+    def sql(self, names: Mapping[str, str], pretty: bool) -> str:
+        """Print the query, its parents under the given names."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Query(Node):
+    """A node whose query is a parsed tree; `tables` are those in it that stand for parents."""
+
+    tree: exp.Expr = field(default_factory=exp.Select)
+    tables: Sequence[exp.Table] = ()
+
+    @property
+    def has_ctes(self) -> bool:
+        """Does the query start with WITH?"""
+        return self.tree.args.get("with_") is not None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the result."""
+        assert isinstance(self.tree, exp.Query)
+        return list(self.tree.named_selects)
+
+    def reads(self) -> Sequence[str]:
+        """Return the identity of a parent for every table that stands for it."""
+        return [table.name for table in self.tables]
+
+    def sql(self, names: Mapping[str, str], pretty: bool) -> str:
+        """Print the tree; the tables get their names for as long as that takes."""
+        before = [(table.this, table.args.get("alias")) for table in self.tables]
+        for table, (_, alias) in zip(self.tables, before, strict=True):
+            name = names[table.name]
+            table.set("this", exp.to_identifier(name))
+            if alias is not None and alias.name == name:
+                table.set("alias", None)
+        try:
+            return self.tree.sql(
+                DIALECT, pretty=pretty, normalize_functions="lower", comments=pretty
+            )
+        finally:
+            for table, (key, alias) in zip(self.tables, before, strict=True):
+                table.set("this", key)
+                table.set("alias", alias)
+
+
+@dataclass(frozen=True, eq=False)
+class Rendered(Node):
+    """A node whose template is rendered with the names of its parents when it is printed.
+
+    The template calls `ref(alias)` where it reads a parent.
+    """
+
+    template: jinja2.Template = field(default_factory=lambda: jinja2.Template(""))
+    context: Mapping[str, Any] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)  # alias -> identity
+    often: bool = False  # is every parent read more than once?
+
+    def reads(self) -> Sequence[str]:
+        """Return the identities of the parents."""
+        return [*self.aliases.values()] * (2 if self.often else 1)
+
+    def sql(self, names: Mapping[str, str], pretty: bool) -> str:  # noqa: ARG002
+        """Render the template."""
+
+        def ref(alias: str) -> str:
+            name = names[self.aliases[alias]]
+            return name if name == alias else f"{name} AS {alias}"
+
+        return self.template.render(self.context, ref=ref).strip()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A graph of queries that ends in `root`."""
+
+    root: Node
+
+    def nodes(self, have: Collection[str] = ()) -> list[Node]:
+        """All nodes the result needs, parents first; those in `have` end the walk."""
+        found: dict[str, Node] = {}
+
+        def visit(node: Node) -> None:
+            if node.key in found:
+                return
+            if node.key not in have:
+                for parent in node.parents.values():
+                    visit(parent)
+            found[node.key] = node
+
+        visit(self.root)
+        return list(found.values())
+
+    def barriers(self, have: Collection[str] = ()) -> list[Node]:
+        """Nodes to compute before the result, each with a statement of its own, in this order.
+
+        These are the nodes worth keeping, and those that more than one statement reads.
+        """
+        nodes = [node for node in self.nodes(have) if node.key not in have]
+        readers: dict[str, set[str]] = {node.key: set() for node in nodes}
+        barriers: set[str] = set()
+        for node in reversed(nodes):
+            if node.keep or (len(readers[node.key]) > 1 and not node.is_input):
+                barriers.add(node.key)
+            own = {node.key} if node.key in barriers or node is self.root else readers[node.key]
+            for parent in node.parents.values():
+                if parent.key in readers:
+                    readers[parent.key] |= own
+        return [node for node in nodes if node.key in barriers and node is not self.root]
+
+    def reads(self, have: Collection[str] = ()) -> dict[str, int]:
+        """How often each input table is read when the plan runs."""
+        tables = set(have)
+        counts: dict[str, int] = {}
+        for node in [*self.barriers(have), self.root]:
+            statement = Plan(node).nodes(tables)
+            for reader in statement:
+                for parent in reader.parents.values() if reader.key not in tables else ():
+                    if parent.is_input:
+                        counts[parent.name] = counts.get(parent.name, 0) + 1
+            tables.add(node.key)
+        return counts
+
+    def statement(self, tables: Mapping[str, str] | None = None, pretty: bool = True) -> str:
+        """Print the plan as one statement; `tables` names nodes that are tables already."""
+        tables = tables or {}
+        names: dict[str, str] = dict(tables)
+        taken: set[str] = set()
+        uses: dict[str, int] = {}
+        nodes = [node for node in self.nodes(tables) if node.key not in tables]
+        for node in nodes:
+            names[node.key] = new_name(node.name, taken)
+            taken.add(names[node.key])
+            for key in node.reads():
+                uses[key] = uses.get(key, 0) + 1
+        texts = {node.key: node.sql(names, pretty) for node in nodes}
+        ctes = []
+        for node in nodes:
+            if node is self.root and not node.has_ctes:
+                continue
+            how = ""
+            if uses.get(node.key, 0) > 1:  # an input is cheaper to scan twice than to copy
+                how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
+            inner = _indented(texts[node.key]) if pretty else texts[node.key]
+            ctes.append(f"{names[node.key]} AS {how}(\n  {inner}\n)")
+        result = texts[self.root.key]
+        if isinstance(self.root, Query) and self.root.has_ctes:
+            columns = ", ".join(map(identifier, self.root.columns))
+            result = f"SELECT {columns} FROM {names[self.root.key]}"
+        return f"WITH {', '.join(ctes)}\n{result}" if ctes else result
+
+
+def parse(text: str, where: str) -> exp.Expr:
+    """Parse one query.
+
+    Raises:
+        TemplateError: it is not one SELECT.
+    """
+    try:
+        trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
+    except SqlglotError as error:
+        raise TemplateError(f"{where}: the rendered SQL cannot be parsed: {error}") from error
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise TemplateError(f"{where}: a template is one SELECT")
+    return trees[0]
+
+
+def new_name(wanted: str, taken: Collection[str]) -> str:
+    """Return `wanted`, with a number at its end if it is taken."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
+
+
+def _indented(sql: str) -> str:
+    """Indent a query, but not the inside of names and literals that span lines."""
+    pattern = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")|\n""", re.DOTALL)
+    return pattern.sub(lambda m: m[0] if m["quoted"] else m[0].replace("\n", "\n  "), sql)

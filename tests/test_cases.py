@@ -1,0 +1,103 @@
+"""The hand-worked cases of tests/cases, one file per metric, against the package and the oracle.
+
+A case has `recommendations` ({"u1": "a b c"}: best first, as ranks; {"u1": "a:5 b:4"}: scores),
+`interactions` ({"u1": "a c"}, or with grades {"u1": "a:3 c:0"}), `history`, `k` (none: the whole
+list), `largest_k` (a second cutoff of the same call), `params` of the metric, `settings`, and the
+numbers worked by hand: `per_user` (exactly the audience) and `mean`, with the arithmetic in `why`.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import oracle
+import pytest
+from helpers import interaction_rows, number, recommendation_rows, run, spec
+
+from sqlmetrics.catalog import Catalog
+
+CASES = Path(__file__).parent / "cases"
+KEYS = {
+    "name", "why", "call", "k", "largest_k", "ids", "params", "settings",
+    "recommendations", "interactions", "history", "per_user", "mean",
+}  # fmt: skip
+
+
+def load() -> list[Any]:
+    found = []
+    for path in sorted(CASES.glob("*.toml")):
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        assert document["metric"] == path.stem
+        for case in document["case"]:
+            assert set(case) <= KEYS, f"{path.name}, {case['name']}: {set(case) - KEYS}"
+            case["metric"] = path.stem
+            found.append(pytest.param(case, id=f"{path.stem}: {case['name']}"))
+    return found
+
+
+ALL = load()
+
+
+def tables(case: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that `run` and the oracle share."""
+    item = int if case.get("ids") == "integer" else str
+    history = interaction_rows(case["history"], item) if "history" in case else None
+    interactions = interaction_rows(case["interactions"], item) if "interactions" in case else None
+    return {
+        "recommendations": recommendation_rows(case["recommendations"], item),
+        "interactions": interactions,
+        "metric": case.get("call", case["metric"]),
+        "k": case.get("k"),
+        "params": case.get("params", {}),
+        "settings": case.get("settings", {}),
+        "history": history and [row[:2] for row in history],
+        "largest_k": case.get("largest_k"),
+    }
+
+
+def expected_users(case: dict[str, Any]) -> dict[str, float]:
+    return {user: number(value) for user, value in case.get("per_user", {}).items()}
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_oracle_gives_the_hand_worked_numbers(case: dict[str, Any]) -> None:
+    arguments = tables(case)
+    arguments["interactions"] = arguments["interactions"] or []
+    mean, users = oracle.evaluate(**arguments)
+    assert users == pytest.approx(expected_users(case), rel=0, abs=1e-12)
+    assert mean == pytest.approx(number(case["mean"]), rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_package_gives_the_hand_worked_numbers(case: dict[str, Any]) -> None:
+    arguments = tables(case)
+    settings = arguments["settings"]
+    if "row" not in (settings.get("order"), settings.get("ties")):
+        # Only rank or score may give the order, so the rows come the other way round.
+        arguments["recommendations"].reverse()
+        if arguments["interactions"]:
+            arguments["interactions"].reverse()
+    of_users = "per_user" in case
+    result = run(**arguments, users=of_users)
+    assert result.mean == pytest.approx(number(case["mean"]), rel=0, abs=1e-12)
+    if of_users:
+        assert result.users == pytest.approx(expected_users(case), rel=0, abs=1e-12)
+        assert result.n_users == len(case["per_user"])
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if "settings" in case.values[0]])
+def test_everything_inside_the_spec_gives_the_same(case: dict[str, Any]) -> None:
+    arguments = tables(case)
+    inside = spec(arguments.pop("metric"), arguments.pop("params") | arguments.pop("settings"))
+    result = run(**arguments, metric=inside, users=False)
+    assert result.mean == pytest.approx(number(case["mean"]), rel=0, abs=1e-12)
+
+
+def test_every_metric_has_cases() -> None:
+    assert {path.stem for path in CASES.glob("*.toml")} == set(Catalog.load().metrics)
+
+
+@pytest.mark.parametrize("text", ["__import__('os')", "a + 1", "log2(2, 3)", "[1]", "'1'", "-a"])
+def test_only_arithmetic_is_evaluated(text: str) -> None:
+    with pytest.raises(ValueError, match="not arithmetic"):
+        number(text)
