@@ -106,8 +106,7 @@ class Planner:
 
     def summary(self, requests: Sequence[Request], confidence: float = 0.95) -> Plan:
         """Plan the mean (or run value) of every metric and cutoff, one row each."""
-        context = self._run_context(requests)
-        wide = self._wide(requests, context)
+        wide = self._wide(requests)
         sources: dict[str, Node] = {}
         found: dict[tuple[str, int | None], dict[str, Any]] = {}
         for node, columns in wide.values():
@@ -134,8 +133,7 @@ class Planner:
                     f"{request.call} has one value for all users together, none per user; "
                     "use evaluate for it"
                 )
-        context = self._run_context(requests)
-        wide = self._wide(requests, context)
+        wide = self._wide(requests)
         names = list(dict.fromkeys(request.call.name for request in requests))
         cutoffs = []
         for k in dict.fromkeys(request.k for request in requests):
@@ -160,26 +158,18 @@ class Planner:
 
     def stage(self, name: str, values: Mapping[str, Value], limit: int | None = None) -> Plan:
         """Plan a look at one stage or input table."""
-        node = self.node(name, {**values, **_no_cutoffs()})
+        node = self.node(name, {**values, **_cutoff_context([None])})
         return Plan(self._summary("look", {"looked_at": node}, columns=node.columns, limit=limit))
 
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
         """Plan the query of a check."""
-        values = {**values, **_no_cutoffs()}
+        values = {**values, **_cutoff_context([None])}
         text = render(check.body, self._context(values), str(check.path))
         return Plan(self._bind(check.name, text, str(check.path), values))
 
     # ---- values of metrics ---------------------------------------------------------------------
 
-    def _run_context(self, requests: Sequence[Request]) -> dict[str, Any]:
-        cutoffs = list(dict.fromkeys(request.k for request in requests))
-        finite = [k for k in cutoffs if k is not None]
-        largest = max(finite) if len(finite) == len(cutoffs) else None
-        return {"cutoffs": cutoffs, "max_cutoff": largest}
-
-    def _wide(
-        self, requests: Sequence[Request], context: Mapping[str, Any]
-    ) -> dict[str, tuple[Node, list[Column]]]:
+    def _wide(self, requests: Sequence[Request]) -> dict[str, tuple[Node, list[Column]]]:
         """Plan the wide tables of values: one per audience, and one for metrics of the whole run.
 
         Returns the node and the columns of each, by the name of the node.
@@ -191,7 +181,8 @@ class Planner:
         for request in requests:
             by_call.setdefault(request.call.name, []).append(request)
         for call_name, members in by_call.items():
-            metric, values = members[0].metric, {**members[0].values, **context}
+            metric = members[0].metric
+            values = {**members[0].values, **_cutoff_context([member.k for member in members])}
             when_empty = None if metric.when_empty is None else value_text(metric.when_empty)
             columns = [
                 Column(call_name, member.k, _column_name(member, taken), metric.grain, when_empty)
@@ -463,8 +454,11 @@ def _tables_read(tree: exp.Expr) -> list[str]:
     )
 
 
-def _no_cutoffs() -> dict[str, Any]:
-    return {"cutoffs": [None], "max_cutoff": None}
+def _cutoff_context(cutoffs: Sequence[int | None]) -> dict[str, Any]:
+    """Build what templates know about the cutoffs of one metric call."""
+    finite = [k for k in cutoffs if k is not None]
+    largest = max(finite) if len(finite) == len(cutoffs) else None
+    return {"cutoffs": list(cutoffs), "max_cutoff": largest}
 
 
 def _column_name(request: Request, taken: set[str]) -> str:

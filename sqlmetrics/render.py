@@ -42,13 +42,11 @@ def environment() -> jinja2.Environment:
     env = SandboxedEnvironment(
         loader=jinja2.FileSystemLoader(root),
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # SQL, not HTML: names and values pass through `ident` and `literal`
+        autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
         keep_trailing_newline=True,
     )
-    env.filters["ident"] = identifier
-    env.globals["refuse"] = _refuse
-    env.filters["literal"] = literal
-    for path in sorted((root / "macros").glob("*.sql.j2")):
+    env.globals.update(ident=identifier, literal=literal, refuse=_refuse)
+    for path in sorted((root / "macros").glob("*.sql")):
         module = env.get_template(f"macros/{path.name}").module
         env.globals.update({k: v for k, v in vars(module).items() if not k.startswith("_")})
     return env
@@ -126,8 +124,8 @@ def key_context(user_keys: Sequence[str], several_models: bool, model: str) -> d
         "same_coalesced_user": lambda table, left, right: " AND ".join(
             f"{table}.{name} = {either(name, left, right)}" for name in users
         ),
-        "null_keys": lambda alias: " OR ".join(f"{alias}.{name} IS NULL" for name in keys),
-        "null_users": lambda alias: " OR ".join(f"{alias}.{name} IS NULL" for name in users),
+        "no_keys": " OR ".join(f"{name} IS NULL" for name in keys),
+        "no_user": " OR ".join(f"{name} IS NULL" for name in users),
         "several_models": several_models,
         "model_of": lambda alias: f"{alias}.model" if several_models else literal(model),
     }

@@ -267,7 +267,7 @@ def test_rewards_follow_relevance(db: Database) -> None:
 @pytest.mark.parametrize("stream", ["activity", "place", "slot", "side", "feature"])
 def test_neighbours_draw_independently(stream: str) -> None:
     draw = demo.environment().from_string(
-        "{% from 'macros/demo.sql.j2' import demo_uniform with context %}"
+        "{% from 'macros/demo.sql' import demo_uniform with context %}"
         "{{ demo_uniform(stream, user, position) }}"
     )
 

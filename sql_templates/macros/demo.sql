@@ -93,5 +93,5 @@ CASE
 
 {#- One of a list of texts, by a number. -#}
 {%- macro demo_pick(texts, number) -%}
-{{ texts | literal }}[1 + {{ number }} % {{ texts | length }}]
+{{ literal(texts) }}[1 + {{ number }} % {{ texts | length }}]
 {%- endmacro -%}

@@ -7,11 +7,21 @@
 sum(CAST(round(({{ term }}) * 1e15) AS HUGEINT)) / 1e15
 {%- endmacro -%}
 
-{#- What a relevant item is worth. `relevance` names the column with its grade. -#}
-{%- macro item_gain(gain, relevance) -%}
+{#- What a relevant item is worth, in units of `gain_unit`: so the terms of a sum are at most
+    about 1, whatever the grades are (stars, play counts), and fit the units of `total`.
+    `relevance` names the column with the item's grade, `best` the one with the user's highest. -#}
+{%- macro item_gain(gain, relevance, best) -%}
 {%- if gain == "binary" -%} 1
-{%- elif gain == "linear" -%} {{ relevance }}
-{%- else -%} pow(2, {{ relevance }}) - 1
+{%- elif gain == "linear" -%} {{ relevance }} / {{ best }}
+{%- else -%} pow(2, {{ relevance }} - {{ best }}) - pow(2, -{{ best }})
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The unit of `item_gain`: gains are 1, the relevance, or 2^relevance - 1. -#}
+{%- macro gain_unit(gain, best) -%}
+{%- if gain == "binary" -%} 1
+{%- elif gain == "linear" -%} {{ best }}
+{%- else -%} pow(2, {{ best }})
 {%- endif -%}
 {%- endmacro -%}
 
@@ -23,11 +33,16 @@ sum(CAST(round(({{ term }}) * 1e15) AS HUGEINT)) / 1e15
 {%- endif -%}
 {%- endmacro -%}
 
-{#- A relevant item at its rank: gain times discount. -#}
-{%- macro discounted_gain(gain, discount, relevance, rank) -%}
+{#- A relevant item at its rank: gain times discount, in units of `gain_unit`. -#}
+{%- macro discounted_gain(gain, discount, relevance, best, rank) -%}
 {%- if gain == "binary" -%} {{ rank_discount(discount, rank) }}
-{%- else -%} ({{ item_gain(gain, relevance) }}) * ({{ rank_discount(discount, rank) }})
+{%- else -%} ({{ item_gain(gain, relevance, best) }}) * ({{ rank_discount(discount, rank) }})
 {%- endif -%}
+{%- endmacro -%}
+
+{#- A score in single precision; what is too large for it becomes the largest number there is. -#}
+{%- macro single_precision(score) -%}
+CAST(greatest(least({{ score }}, 3.4028234e38), -3.4028234e38) AS REAL)
 {%- endmacro -%}
 
 {#- The number that a user's hits are divided by. Without a cutoff, k is NULL and stands for the

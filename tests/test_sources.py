@@ -1,0 +1,1072 @@
+"""Every kind of source gives the same values for every user."""
+
+from __future__ import annotations
+
+import decimal
+import gzip
+import json
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli import main
+
+Values = dict[Any, tuple[float, float]]
+Rows = list[tuple[Any, Any, int]]
+
+METRICS = ["mrr", "recall"]
+# No list is in the order of its items, so that an order lost on the way changes the values.
+LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
+TRUTH = {1: [12], 2: [11, 13], 3: [12, 13], 5: [11]}
+EXPECTED: Values = {1: (1 / 3, 1), 2: (0, 0), 3: (1, 1 / 2), 5: (0, 0)}
+
+
+def ranked(convert: Callable[[int], Any] = int) -> Rows:
+    return [
+        (convert(user), convert(item), rank)
+        for user, items in LISTS.items()
+        for rank, item in enumerate(items, start=1)
+    ]
+
+
+def relevant(convert: Callable[[int], Any] = int) -> list[tuple[Any, Any]]:
+    return [(convert(user), convert(item)) for user, items in TRUTH.items() for item in items]
+
+
+def columns_of(rows: Rows, order: str) -> dict[str, list[Any]]:
+    """Return the columns of the lists, with `order` (rank, score or row) telling the order."""
+    columns = {"user_id": [row[0] for row in rows], "item_id": [row[1] for row in rows]}
+    if order == "rank":
+        columns["rank"] = [row[2] for row in rows]
+    elif order == "score":
+        columns["score"] = [10.0 - row[2] for row in rows]
+    return columns
+
+
+def lists_table(order: str = "rank", convert: Callable[[int], Any] = int) -> pa.Table:
+    return pa.table(columns_of(ranked(convert), order))
+
+
+def truth_table(convert: Callable[[int], Any] = int) -> pa.Table:
+    rows = relevant(convert)
+    return pa.table({"user_id": [row[0] for row in rows], "item_id": [row[1] for row in rows]})
+
+
+def values(
+    recommendations: Any,
+    interactions: Any = None,
+    keys: tuple[str, ...] = ("user_id",),
+    **options: Any,
+) -> Values:
+    """Evaluate and return {user: values of METRICS at 3}; `model` is part of the user if named."""
+    if interactions is None:
+        interactions = truth_table()
+    with sm.Evaluator(recommendations, interactions, **options) as evaluator:
+        frame = evaluator.per_user(METRICS, k=3)
+    assert list(frame.columns)[-2:] == METRICS
+    assert (frame["k"] == 3).all()
+    users = [tuple(row) for row in frame[list(keys)].itertuples(index=False, name=None)]
+    numbers = [tuple(row) for row in frame[METRICS].itertuples(index=False, name=None)]
+    assert len(set(users)) == len(users)
+    return {
+        user[0] if len(keys) == 1 else user: number
+        for user, number in zip(users, numbers, strict=True)
+    }
+
+
+def check(actual: Values, convert: Callable[[int], Any] = int) -> None:
+    expected = {convert(user): numbers for user, numbers in EXPECTED.items()}
+    assert set(actual) == set(expected)
+    for user, numbers in expected.items():
+        assert actual[user] == pytest.approx(numbers, abs=1e-12), user
+
+
+def write_csv(path: Path, table: pa.Table, delimiter: str = ",") -> Path:
+    rows = [table.column_names, *zip(*table.to_pydict().values(), strict=True)]
+    text = "".join(delimiter.join(map(str, row)) + "\n" for row in rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_jsonl(path: Path, table: pa.Table) -> Path:
+    text = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_parquet(path: Path, table: pa.Table, **options: Any) -> Path:
+    pq.write_table(table, path, **options)
+    return path
+
+
+@pytest.fixture(params=["rank", "score"])
+def order(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("kind", ["text", "path", "list", "paths", "glob", "folder", "nested"])
+def test_parquet(tmp_path: Path, kind: str, order: str) -> None:
+    folder = tmp_path / "lists of today"
+    folder.mkdir()
+    table = lists_table(order)
+    one = write_parquet(tmp_path / "all.parquet", table)
+    first = write_parquet(folder / "part-1.parquet", table.slice(0, 4))
+    second = write_parquet(folder / "part-2.parquet", table.slice(4))
+    (folder / "_SUCCESS").touch()
+    (folder / ".part-1.parquet.crc").write_bytes(b"crc")
+    sources: dict[str, Any] = {
+        "text": str(one),
+        "path": one,
+        "list": [str(first), str(second)],
+        "paths": (first, second),
+        "glob": str(folder / "part-*.parquet"),
+        "folder": folder,
+        "nested": str(tmp_path / "**" / "part*.parquet"),
+    }
+    check(values(sources[kind]))
+
+
+def test_a_list_of_globs(tmp_path: Path) -> None:
+    table = lists_table()
+    write_parquet(tmp_path / "a-1.parquet", table.slice(0, 4))
+    write_parquet(tmp_path / "b-1.parquet", table.slice(4))
+    check(values([str(tmp_path / "a-*.parquet"), str(tmp_path / "b-*.parquet")]))
+
+
+def test_a_path_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_parquet(tmp_path / "all.parquet", lists_table())
+    monkeypatch.chdir(tmp_path)
+    check(values("all.parquet"))
+    check(values("./all.parquet"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["it's.parquet", 'a"b.parquet', "ü 1;--.parquet", "a=b.parquet", "a[1].parquet", "{x}.pq"],
+)
+def test_awkward_names_of_files(tmp_path: Path, name: str) -> None:
+    check(values(str(write_parquet(tmp_path / name, lists_table()))))
+
+
+def test_a_name_in_capitals(tmp_path: Path) -> None:
+    check(values(write_parquet(tmp_path / "ALL.PARQUET", lists_table())))
+
+
+def test_a_partitioned_folder_keeps_its_partition_column(tmp_path: Path) -> None:
+    for model in ("als", "popular"):
+        folder = tmp_path / f"model={model}"
+        folder.mkdir()
+        write_parquet(folder / "part.parquet", lists_table())
+    found = values(tmp_path, keys=("model", "user_id"))
+    check({user: numbers for (model, user), numbers in found.items() if model == "als"})
+    check({user: numbers for (model, user), numbers in found.items() if model == "popular"})
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "A.CSV"])
+def test_csv(tmp_path: Path, name: str, order: str) -> None:
+    delimiter = "\t" if ".tsv" in name else ","
+    lists = write_csv(tmp_path / name, lists_table(order), delimiter)
+    truth = write_csv(tmp_path / f"truth{name}", truth_table(), delimiter)
+    check(values(lists, truth))
+
+
+def test_csv_with_semicolons_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", lists_table(), ";")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    check(values(path))
+
+
+def test_csv_with_text_and_quotes(tmp_path: Path) -> None:
+    table = lists_table("rank", lambda n: f'"a ""{n}"", b"')
+    truth = truth_table(lambda n: f'"a ""{n}"", b"')
+    found = values(write_csv(tmp_path / "a.csv", table), write_csv(tmp_path / "b.csv", truth))
+    check(found, lambda n: f'a "{n}", b')
+
+
+def test_csv_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
+    """Quoted or not, 007 and 7 are read by the same rule on both sides, and never matched."""
+    lists = tmp_path / "a.csv"
+    lists.write_text("user_id,item_id,rank\nu1,007,1\nu1,x,2\n")
+    truth = tmp_path / "b.csv"
+    truth.write_text("user_id,item_id\nu1,7\nu1,y\n")
+    assert values(lists, truth) == {"u1": (0, 0)}
+
+
+def test_several_csv_files(tmp_path: Path) -> None:
+    table = lists_table()
+    write_csv(tmp_path / "a1.csv", table.slice(0, 4))
+    write_csv(tmp_path / "a2.csv", table.slice(4))
+    check(values(str(tmp_path / "a*.csv")))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json"])
+def test_json_lines(tmp_path: Path, name: str, order: str) -> None:
+    lists = write_jsonl(tmp_path / name, lists_table(order))
+    check(values(lists, write_jsonl(tmp_path / f"truth-{name}", truth_table())))
+
+
+def test_json_array(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(lists_table().to_pylist()))
+    check(values(path))
+
+
+def test_gzipped_json_lines(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", lists_table())
+    packed = tmp_path / "a.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    check(values(packed))
+
+
+def trec_run(rows: Rows, delimiter: str = " ") -> str:
+    lines = ([user, "Q0", item, rank, 10 - rank, "tag"] for user, item, rank in rows)
+    return "".join(delimiter.join(map(str, line)) + "\n" for line in lines)
+
+
+def trec_qrels(rows: list[tuple[Any, Any]], delimiter: str = " ") -> str:
+    lines = [[user, 0, item, 1] for user, item in rows]
+    lines.append([1, 0, 99, 0])  # judged and not relevant
+    return "".join(delimiter.join(map(str, line)) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize("delimiter", [" ", "\t", "  "])
+@pytest.mark.parametrize("names", [("run", "qrels"), ("a.run", "a.qrels"), ("a.txt", "b.test")])
+def test_trec(tmp_path: Path, names: tuple[str, str], delimiter: str) -> None:
+    run, qrels = (tmp_path / name for name in names)
+    run.write_text(trec_run(ranked(), delimiter))
+    qrels.write_text(trec_qrels(relevant(), delimiter))
+    check(values(run, qrels), str)
+
+
+def test_trec_with_blank_lines_and_windows_ends(tmp_path: Path) -> None:
+    run, qrels = tmp_path / "run", tmp_path / "qrels"
+    run.write_bytes(("\n" + trec_run(ranked()) + "\n").replace("\n", "\r\n").encode())
+    qrels.write_text(trec_qrels(relevant()).rstrip("\n"))
+    check(values(run, qrels), str)
+
+
+# ---------------------------------------------------------------- frames
+
+
+def test_pandas(order: str) -> None:
+    check(values(lists_table(order).to_pandas(), truth_table().to_pandas()))
+
+
+def test_pandas_with_a_shuffled_index_that_means_nothing() -> None:
+    frame = lists_table().to_pandas().sample(frac=1, random_state=3)
+    frame.index = frame.index[::-1] * 0
+    check(values(frame))
+
+
+@pytest.mark.parametrize("index", [["user_id"], ["user_id", "item_id"]])
+def test_pandas_with_index_columns(index: list[str]) -> None:
+    check(values(lists_table().to_pandas().set_index(index)))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_pandas_with_categorical_ids(ordered: bool) -> None:
+    def categorical(table: pa.Table, reverse: bool) -> pd.DataFrame:
+        frame = table.to_pandas()
+        for name in ("user_id", "item_id"):
+            categories = sorted(set(frame[name]), reverse=reverse)
+            frame[name] = pd.Categorical(frame[name], categories=categories, ordered=ordered)
+        return frame
+
+    lists = categorical(lists_table("rank", str), False)
+    truth = categorical(truth_table(str), True)
+    check(values(lists, truth), str)
+    check(values(lists, truth_table(str)), str)
+    check(values(lists_table("rank", str), truth), str)
+
+
+def test_pandas_with_categorical_integers() -> None:
+    frame = lists_table().to_pandas()
+    frame["user_id"] = frame["user_id"].astype("category")
+    check(values(frame))
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"user_id": "Int64", "item_id": "Int32", "rank": "Int8"},
+        {"user_id": "int64[pyarrow]", "item_id": "uint8[pyarrow]", "rank": "double[pyarrow]"},
+        {"rank": "Float64"},
+        {"rank": "float32"},
+    ],
+)
+def test_pandas_with_other_types_of_numbers(kinds: Mapping[str, str]) -> None:
+    check(values(lists_table().to_pandas().astype(dict(kinds))))
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "string[pyarrow]", "str"])
+def test_pandas_with_every_type_of_text(kind: str) -> None:
+    names = {"user_id": kind, "item_id": kind}
+    lists = lists_table("rank", str).to_pandas().astype(names)
+    check(values(lists, truth_table(str).to_pandas().astype(names)), str)
+
+
+def test_pandas_with_columns_that_are_not_read() -> None:
+    frame = lists_table().to_pandas()
+    frame["seen"] = pd.Timestamp("2024-01-01")
+    frame["mixed"] = [1, "a"] * 5
+    frame[7] = 1
+    check(values(frame))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_polars(lazy: bool, order: str) -> None:
+    frame = pl.from_arrow(lists_table(order))
+    assert isinstance(frame, pl.DataFrame)
+    truth = pl.DataFrame(
+        {"user_id": [r[0] for r in relevant()], "item_id": [r[1] for r in relevant()]}
+    )
+    check(values(frame.lazy() if lazy else frame, truth.lazy() if lazy else truth))
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.String])
+def test_polars_text(kind: Any) -> None:
+    casts = [pl.col("user_id").cast(kind), pl.col("item_id").cast(kind)]
+    frame = pl.from_arrow(lists_table("rank", str))
+    assert isinstance(frame, pl.DataFrame)
+    check(values(frame.with_columns(casts), truth_table(str)), str)
+
+
+# ---------------------------------------------------------------- Arrow
+
+
+def test_arrow_table(order: str) -> None:
+    check(values(lists_table(order)))
+
+
+def test_arrow_record_batch(order: str) -> None:
+    (batch,) = lists_table(order).to_batches()
+    check(values(batch))
+
+
+def test_arrow_reader_can_be_asked_twice(order: str) -> None:
+    reader = pa.RecordBatchReader.from_batches(
+        lists_table(order).schema, lists_table(order).to_batches(max_chunksize=2)
+    )
+    with sm.Evaluator(reader, truth_table()) as evaluator:
+        first = evaluator.per_user(METRICS, k=3)
+        assert evaluator.per_user(METRICS, k=3).equals(first)
+        assert evaluator.evaluate("mrr@3")["value"].item() == pytest.approx(1 / 3)
+
+
+def test_arrow_dataset(tmp_path: Path, order: str) -> None:
+    table = lists_table(order)
+    write_parquet(tmp_path / "a.parquet", table.slice(0, 4))
+    write_parquet(tmp_path / "b.parquet", table.slice(4))
+    check(values(ds.dataset(tmp_path), ds.dataset(truth_table())))
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_arrow_kinds_of_text(kind: pa.DataType) -> None:
+    table = lists_table("rank", str)
+    for position, name in enumerate(("user_id", "item_id")):
+        table = table.set_column(position, name, table[name].combine_chunks().cast(kind))
+    check(values(table, truth_table(str)), str)
+
+
+def test_any_object_with_the_arrow_stream_protocol() -> None:
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return lists_table().__arrow_c_stream__(requested_schema)
+
+    check(values(Stream()))
+
+
+# ---------------------------------------------------------------- DuckDB
+
+
+def connection_with_tables() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.register("given_lists", lists_table())
+    connection.register("given_truth", truth_table())
+    connection.execute("CREATE TABLE lists AS FROM given_lists")
+    connection.execute("CREATE TABLE truth AS FROM given_truth")
+    connection.unregister("given_lists")
+    connection.unregister("given_truth")
+    return connection
+
+
+def test_duckdb_relation() -> None:
+    connection = connection_with_tables()
+    check(values(connection.table("lists"), connection.sql("FROM truth")))
+    check(values(connection.sql("FROM lists"), connection.table("truth"), connection=connection))
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("SELECT 1", "lists"),
+        ("CREATE VIEW best AS FROM lists", "best"),
+        ("CREATE TEMP TABLE best AS FROM lists", "best"),
+        ("CREATE TEMP VIEW best AS FROM lists", "best"),
+        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists", "s.best"),
+        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists; DROP TABLE lists", "memory.s.best"),
+        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.main.best"),
+        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.best"),
+        ('CREATE TABLE "My Lists" AS FROM lists', "My Lists"),
+        ('CREATE TABLE "My Lists" AS FROM lists', '"My Lists"'),
+        ('CREATE TABLE "a""b" AS FROM lists', 'a"b'),
+        ('CREATE TABLE "a.b" AS FROM lists', "a.b"),
+        ('CREATE TABLE "select" AS FROM lists', "select"),
+        ('CREATE TABLE "hits" AS FROM lists', "hits"),
+        ('CREATE TABLE "recommendations" AS FROM lists', "recommendations"),
+        ("CREATE TABLE MixedCase AS FROM lists", "MixedCase"),
+        ("CREATE TABLE MixedCase AS FROM lists", "mixedcase"),
+    ],
+)
+def test_table_of_a_connection(statement: str, name: str) -> None:
+    connection = connection_with_tables()
+    connection.execute(statement)
+    check(values(name, "truth", connection=connection))
+
+
+def test_temporary_table_hides_a_table_of_the_same_name() -> None:
+    connection = connection_with_tables()
+    connection.execute("CREATE TEMP TABLE lists AS SELECT 9 AS user_id, 9 AS item_id, 1 AS rank")
+    with pytest.raises(sm.DataError, match="no user in common.* 9,"):
+        values("lists", "truth", connection=connection)
+
+
+def test_tables_called_as_our_stages(order: str) -> None:
+    """Both tables have the names that the statement uses itself, for other things."""
+    connection = duckdb.connect()
+    lists, truth = lists_table(order), truth_table()
+    connection.execute("CREATE TABLE interactions AS FROM lists")
+    connection.execute("CREATE TABLE recommendations AS FROM truth")
+    del lists, truth
+    check(values("interactions", "recommendations", connection=connection))
+
+
+def count(connection: duckdb.DuckDBPyConnection) -> int:
+    return int(connection.execute("SELECT count(*) FROM lists").fetchall()[0][0])
+
+
+def state(connection: duckdb.DuckDBPyConnection) -> list[Any]:
+    queries = [
+        "SELECT database_name, schema_name, table_name, temporary FROM duckdb_tables() ORDER BY ALL",
+        "SELECT database_name, schema_name, view_name, temporary FROM duckdb_views() ORDER BY ALL",
+        "SELECT name, value FROM duckdb_settings() ORDER BY ALL",
+        "SELECT database_name FROM duckdb_databases() ORDER BY ALL",
+        "SELECT function_name FROM duckdb_functions() WHERE NOT internal ORDER BY ALL",
+        "SELECT schema_name FROM duckdb_schemas() ORDER BY ALL",
+    ]
+    return [connection.execute(query).fetchall() for query in queries]
+
+
+def test_a_connection_stays_as_it_was() -> None:
+    connection = connection_with_tables()
+    before = state(connection)
+    evaluator = sm.Evaluator(
+        "lists",
+        "truth",
+        history=pd.DataFrame({"user_id": [1], "item_id": [7]}),
+        connection=connection,
+    )
+    assert state(connection) == before
+    evaluator.evaluate(["mrr@3", "ndcg", "coverage"])
+    assert state(connection) == before
+    evaluator.per_user(["mrr@3"])
+    evaluator.stage("hits")
+    evaluator.sql("mrr@3")
+    assert state(connection) == before
+    with pytest.raises(sm.UsageError):
+        evaluator.evaluate("mrrr")
+    evaluator.close()
+    assert state(connection) == before
+    assert count(connection) == 10
+
+
+def test_a_connection_stays_as_it_was_after_an_error() -> None:
+    connection = connection_with_tables()
+    before = state(connection)
+    with pytest.raises(sm.DataError):
+        sm.Evaluator(pd.DataFrame({"user_id": [1]}), "truth", connection=connection)
+    broken = lists_table().to_pandas()
+    broken.loc[0, "rank"] = 3
+    with (
+        sm.Evaluator(broken, "truth", connection=connection) as evaluator,
+        pytest.raises(sm.DataError),
+    ):
+        evaluator.evaluate("mrr@3")
+    assert state(connection) == before
+
+
+def test_frames_and_tables_of_a_connection_go_together() -> None:
+    connection = connection_with_tables()
+    check(values(lists_table().to_pandas(), "truth", connection=connection))
+    check(values("lists", truth_table(), connection=connection))
+
+
+def test_a_view_of_the_caller_with_our_name_survives() -> None:
+    connection = connection_with_tables()
+    connection.execute("CREATE TABLE sqlmetrics_recommendations AS SELECT 'mine' AS note")
+    connection.execute("CREATE TEMP VIEW sqlmetrics_interactions AS SELECT 'mine' AS note")
+    before = state(connection)
+    check(values(lists_table(), truth_table(), connection=connection))
+    assert state(connection) == before
+    assert connection.sql("FROM sqlmetrics_recommendations").fetchall() == [("mine",)]
+    assert connection.sql("FROM sqlmetrics_interactions").fetchall() == [("mine",)]
+
+
+def test_inside_an_open_transaction() -> None:
+    connection = connection_with_tables()
+    connection.begin()
+    connection.execute("DELETE FROM lists WHERE user_id = 4")
+    connection.execute("CREATE TABLE fresh AS FROM truth")
+    check(values("lists", "fresh", connection=connection))
+    check(values(lists_table(), "fresh", connection=connection))
+    connection.rollback()
+    assert count(connection) == 10
+    with pytest.raises(sm.DataError, match="fresh"):
+        sm.Evaluator("lists", "fresh", connection=connection)
+
+
+def test_an_error_inside_an_open_transaction_leaves_it_open() -> None:
+    connection = connection_with_tables()
+    connection.begin()
+    connection.execute("INSERT INTO lists VALUES (1, 14, 4)")
+    with (
+        sm.Evaluator("lists", "truth", connection=connection) as evaluator,
+        pytest.raises(sm.DataError, match="repeat"),
+    ):
+        evaluator.evaluate("mrr@3")
+    assert count(connection) == 11
+    connection.rollback()
+    assert count(connection) == 10
+
+
+def test_a_connection_with_a_result_that_is_not_read_yet() -> None:
+    """What the caller has not fetched yet is either still there afterwards or refused clearly."""
+    connection = connection_with_tables()
+    connection.execute("SELECT user_id FROM lists ORDER BY user_id")
+    assert connection.fetchone() == (1,)
+    try:
+        check(values(lists_table(), truth_table(), connection=connection))
+    except sm.SqlmetricsError as error:
+        assert "connection" in str(error)
+    assert len(connection.fetchall()) == 9
+
+
+def test_a_cursor_of_a_connection() -> None:
+    check(values("lists", "truth", connection=connection_with_tables().cursor()))
+
+
+def test_a_closed_evaluator_does_not_close_the_connection() -> None:
+    connection = connection_with_tables()
+    sm.Evaluator("lists", "truth", connection=connection).close()
+    assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_read_only_database(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.duckdb")
+    lists, truth = lists_table(), truth_table()
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE lists AS FROM lists")
+        connection.execute("CREATE TABLE truth AS FROM truth")
+    del lists, truth
+    with duckdb.connect(path, read_only=True) as connection:
+        check(values("lists", "truth", connection=connection))
+
+
+# ---------------------------------------------------------------- dicts, lists, stdin
+
+
+def test_dict_of_lists() -> None:
+    check(values(LISTS, TRUTH))
+    check(values(LISTS, {user: set(items) for user, items in TRUTH.items()}))
+    check(values({user: tuple(items) for user, items in LISTS.items()}, TRUTH))
+    check(values({user: np.array(items) for user, items in LISTS.items()}, TRUTH))
+
+
+def test_dict_of_scores() -> None:
+    scores = {u: {i: -float(n) for n, i in enumerate(items)} for u, items in LISTS.items()}
+    check(values(scores, {user: dict.fromkeys(items, 1) for user, items in TRUTH.items()}))
+
+
+def test_dict_of_text() -> None:
+    lists = {str(user): [str(item) for item in items] for user, items in LISTS.items()}
+    truth = {str(user): {str(item): 1 for item in items} for user, items in TRUTH.items()}
+    check(values(lists, truth), str)
+
+
+def test_dict_with_users_without_items() -> None:
+    check(values({**LISTS, 8: []}, {**TRUTH, 9: []}))
+
+
+def test_dict_as_history() -> None:
+    with sm.Evaluator(LISTS, TRUTH, history={1: [11, 16], 2: [17]}) as evaluator:
+        assert evaluator.evaluate("coverage@1")["value"].item() == pytest.approx(0)
+
+
+def test_list_columns(tmp_path: Path) -> None:
+    lists = pa.table({"user_id": list(LISTS), "item_id": list(LISTS.values())})
+    truth = pa.table({"user_id": list(TRUTH), "item_id": list(TRUTH.values())})
+    check(values(lists, truth))
+    check(values(lists, truth_table()))
+    check(values(lists.to_pandas(), truth.to_pandas()))
+    check(values(pl.from_arrow(lists), truth))
+    check(values(write_parquet(tmp_path / "a.parquet", lists), truth))
+    check(values(write_jsonl(tmp_path / "a.jsonl", lists), truth))
+    large = lists.cast(pa.schema({"user_id": pa.int64(), "item_id": pa.large_list(pa.int64())}))
+    check(values(large, truth))
+
+
+def test_list_columns_with_scores() -> None:
+    scores = [[float(i) for i in range(len(items))] for items in LISTS.values()]
+    items = [items[::-1] for items in LISTS.values()]
+    check(values(pa.table({"user_id": list(LISTS), "item_id": items, "score": scores})))
+
+
+def test_list_columns_of_fixed_size() -> None:
+    table = pa.table(
+        {
+            "user_id": [1, 2],
+            "item_id": pa.array([[14, 11, 12], [12, 14, 16]], pa.list_(pa.int64(), 3)),
+        }
+    )
+    assert values(table)[1] == pytest.approx((1 / 3, 1))
+
+
+def test_list_columns_with_empty_and_missing_lists() -> None:
+    lists = pa.table({"user_id": [*LISTS, 8, 9], "item_id": [*LISTS.values(), [], None]})
+    check(values(lists))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "trec"])
+def test_stdin(tmp_path: Path, kind: str) -> None:
+    convert = str if kind == "trec" else int
+    truth = write_parquet(tmp_path / "truth.parquet", truth_table(convert))
+    path = tmp_path / f"a.{kind}"
+    if kind == "trec":
+        path.write_text(trec_run(ranked()))
+    else:
+        write = {"parquet": write_parquet, "csv": write_csv, "jsonl": write_jsonl}[kind]
+        write(path, lists_table())
+    arguments = ["per-user", "mrr@3", "-r", "-", "-i", str(truth), "--format", "json"]
+    result = CliRunner().invoke(main, arguments, input=path.read_bytes())
+    assert result.exit_code == 0, result.stderr
+    found = {row["user_id"]: row["mrr"] for row in json.loads(result.stdout)}
+    assert found == pytest.approx({convert(user): v[0] for user, v in EXPECTED.items()})
+
+
+# ---------------------------------------------------------------- ids
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.int8(),
+        pa.uint8(),
+        pa.int16(),
+        pa.uint16(),
+        pa.int32(),
+        pa.uint32(),
+        pa.int64(),
+        pa.uint64(),
+    ],
+    ids=str,
+)
+def test_integers_of_every_width_match_each_other(kind: pa.DataType) -> None:
+    table = lists_table()
+    for position, name in enumerate(("user_id", "item_id")):
+        table = table.set_column(position, name, table[name].cast(kind))
+    check(values(table))
+    check(values(truth_swapped(table), truth_table()))
+
+
+def truth_swapped(table: pa.Table) -> pa.Table:
+    """Return the lists upside down: the order of rows means nothing where there are ranks."""
+    return table.take(list(range(table.num_rows))[::-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda n: f"użytkownik-{n}",
+        lambda n: f"o'{n}\"--;",
+        lambda n: "" if n == 12 else str(n),
+        lambda n: f" {n} ",
+        lambda n: f"{n}\n{n}",
+        lambda n: "NULL" if n == 12 else str(n),
+        lambda n: "\U0001f600" * n,
+    ],
+    ids=["unicode", "quotes", "empty", "spaces", "lines", "null", "emoji"],
+)
+def test_text_ids(text: Callable[[int], str]) -> None:
+    check(values(lists_table("score", text), truth_table(text)), text)
+
+
+def test_text_ids_are_not_normalised() -> None:
+    lists = {"\u00e9": ["a"], "A": ["b"], "b ": ["c"], "x": ["y"]}
+    truth = {"e\u0301": ["a"], "A": ["B"], "b ": ["c "], "x": ["y"]}
+    found = values(lists, truth)
+    assert {user for user, numbers in found.items() if numbers[0] > 0} == {"x"}
+
+
+def test_uuids(tmp_path: Path) -> None:
+    connection = duckdb.connect()
+    lists, truth = lists_table("rank", lambda n: str(uuid.UUID(int=n))), None
+    truth = truth_table(lambda n: str(uuid.UUID(int=n)))
+    for name in ("lists", "truth"):
+        connection.execute(
+            f"COPY (SELECT * REPLACE (user_id::UUID AS user_id, item_id::UUID AS item_id) FROM {name})"
+            f" TO '{tmp_path / name}.parquet'"
+        )
+    del lists, truth
+    found = values(tmp_path / "lists.parquet", tmp_path / "truth.parquet")
+    check({str(user): numbers for user, numbers in found.items()}, lambda n: str(uuid.UUID(int=n)))
+
+
+@pytest.mark.parametrize("offset", [2**53, 2**62, 2**63, 2**64 - 100])
+def test_large_integers_are_never_cast(tmp_path: Path, offset: int) -> None:
+    """Neighbours beyond 2^53 are one number as doubles."""
+    kind = pa.uint64() if offset >= 2**63 else pa.int64()
+
+    def table(columns: Mapping[str, list[Any]]) -> pa.Table:
+        return pa.table(
+            {
+                name: pa.array([n + offset for n in cells], kind) if name != "rank" else cells
+                for name, cells in columns.items()
+            }
+        )
+
+    lists = table(columns_of(ranked(), "rank"))
+    truth = table(truth_table().to_pydict())
+    check(values(lists, truth), lambda n: n + offset)
+    check(values(lists.to_pandas(), truth.to_pandas()), lambda n: n + offset)
+    lists_csv, truth_csv = (
+        write_csv(tmp_path / "a.csv", lists),
+        write_csv(tmp_path / "b.csv", truth),
+    )
+    check(values(lists_csv, truth_csv), lambda n: n + offset)
+    lists_json = write_jsonl(tmp_path / "a.jsonl", lists)
+    check(values(lists_json, write_jsonl(tmp_path / "b.jsonl", truth)), lambda n: n + offset)
+
+
+def test_large_integers_in_dicts() -> None:
+    big = 2**60
+    lists = {big + user: [big + item for item in items] for user, items in LISTS.items()}
+    truth = {big + user: [big + item for item in items] for user, items in TRUTH.items()}
+    check(values(lists, truth), lambda n: big + n)
+
+
+def test_decimals_and_dates_as_ids() -> None:
+    check(values(
+        lists_table("rank", decimal.Decimal), truth_table(decimal.Decimal)), decimal.Decimal)  # fmt: skip
+    days = [date.fromordinal(738000 + n) for n in range(20)]
+    found = values(lists_table("rank", days.__getitem__), truth_table(days.__getitem__))
+    check({pd.Timestamp(user).date(): numbers for user, numbers in found.items()}, days.__getitem__)
+
+
+# ---------------------------------------------------------------- models
+
+
+def both(found: Mapping[tuple[str, Any], tuple[float, float]]) -> None:
+    """Model `a` is the usual one; model `b` has the same lists upside down."""
+    check({user: numbers for (model, user), numbers in found.items() if model == "a"})
+    b = {user: numbers for (model, user), numbers in found.items() if model == "b"}
+    assert b[1] == pytest.approx((1, 1))
+    assert b[3] == pytest.approx((1, 1 / 2))
+    assert set(b) == set(EXPECTED)
+    assert len(found) == 2 * len(EXPECTED)
+
+
+def upside_down() -> pa.Table:
+    lists = {user: items[::-1] for user, items in LISTS.items()}
+    rows = [(u, i, r) for u, items in lists.items() for r, i in enumerate(items, start=1)]
+    return pa.table(columns_of(rows, "rank"))
+
+
+def test_models_by_dict(tmp_path: Path) -> None:
+    keys = ("model", "user_id")
+    both(values({"a": lists_table(), "b": upside_down()}, keys=keys))
+    path = write_parquet(tmp_path / "b.parquet", upside_down())
+    both(values({"a": lists_table().to_pandas(), "b": str(path)}, keys=keys))
+    both(
+        values({"a": [write_parquet(tmp_path / "a.parquet", lists_table())], "b": path}, keys=keys)
+    )
+
+
+def test_models_by_column() -> None:
+    tables = [
+        table.append_column("model", [[name] * table.num_rows])
+        for name, table in (("b", upside_down()), ("a", lists_table()))
+    ]
+    both(values(pa.concat_tables(tables), keys=("model", "user_id")))
+
+
+def test_models_by_option(tmp_path: Path) -> None:
+    a = write_parquet(tmp_path / "a.parquet", lists_table())
+    b = write_csv(tmp_path / "b=1.csv", upside_down())
+    truth = write_parquet(tmp_path / "truth.parquet", truth_table())
+    arguments = ["-r", f"a={a}", "-r", f"b={b}", "-i", str(truth), "-k", "3", "--format", "json"]
+    result = CliRunner().invoke(main, ["per-user", *METRICS, *arguments])
+    assert result.exit_code == 0, result.stderr
+    both({
+        (row["model"], row["user_id"]): tuple(row[metric] for metric in METRICS)
+        for row in json.loads(result.stdout)
+    })  # fmt: skip
+
+
+def test_one_named_model_gives_a_column() -> None:
+    with sm.Evaluator({"als": lists_table()}, truth_table()) as evaluator:
+        assert list(evaluator.evaluate("mrr")["model"]) == ["als"]
+    with sm.Evaluator(lists_table(), truth_table()) as evaluator:
+        assert "model" not in evaluator.evaluate("mrr").columns
+
+
+def test_models_with_integers_of_different_widths() -> None:
+    narrow = upside_down()
+    narrow = narrow.set_column(0, "user_id", narrow["user_id"].cast(pa.int16()))
+    both(values({"a": lists_table(), "b": narrow}, keys=("model", "user_id")))
+
+
+def test_a_model_without_some_users_is_filled() -> None:
+    found = values({"a": lists_table(), "b": lists_table().slice(0, 3)}, keys=("model", "user_id"))
+    assert found["b", 3] == (0, 0)
+    assert len(found) == 2 * len(EXPECTED)
+
+
+def test_the_columns_of_models_may_stand_in_any_order() -> None:
+    turned = upside_down().select(["rank", "item_id", "user_id"])
+    both(values({"a": lists_table(), "b": turned}, keys=("model", "user_id")))
+
+
+# ---------------------------------------------------------------- columns and keys
+
+
+def test_mapping_for_all_tables_and_for_one() -> None:
+    lists = lists_table().rename_columns(["uid", "movie", "place"])
+    truth = truth_table().rename_columns(["uid", "film"])
+    mapping = {
+        "user_id": "uid",
+        "item_id": "film",
+        "recommendations.item_id": "movie",
+        "rank": "place",
+    }
+    check(values(lists, truth, columns=mapping))
+
+
+def test_a_mapping_wins_over_a_column_of_that_name() -> None:
+    table = lists_table()
+    lists = table.append_column("item_number", table["item_id"])
+    lists = lists.set_column(1, "item_id", pa.array(range(10)))
+    check(values(lists, columns={"recommendations.item_id": "item_number"}))
+
+
+def test_names_of_columns_in_other_cases() -> None:
+    check(values(lists_table().rename_columns(["USER_ID", "Item_Id", "Rank"])))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["select", 'a"b', "k", "value", "rank", "with space", "model", "ünï", "1", "a.b", "a'b", "hits",
+     "row_number", "sqlmetrics_row", "users", "x -- y", "{{ x }}", "=", "%s", "order"],
+)  # fmt: skip
+def test_awkward_names_of_columns(name: str) -> None:
+    """A column that is mapped to one name is not read under its own name as well."""
+    lists = lists_table("score").rename_columns([name, "item_id", "score"])
+    truth = truth_table().rename_columns([name, "item_id"])
+    check(values(lists, truth, columns={"user_id": name}))
+
+
+@pytest.mark.parametrize(
+    "name", ["select", 'a"b', "k", "rank", "with space", "a.b", "item", "hits"]
+)
+def test_awkward_names_of_columns_in_files(tmp_path: Path, name: str) -> None:
+    lists, truth = lists_table("score"), truth_table()
+    lists = lists.rename_columns(["user_id", name, "score"])
+    path = write_parquet(tmp_path / "a.parquet", lists)
+    check(values(path, truth, columns={"recommendations.item_id": name}))
+
+
+def test_score_from_a_column_called_rank() -> None:
+    lists = lists_table("score").rename_columns(["user_id", "item_id", "rank"])
+    check(values(lists, columns={"score": "rank"}, settings={"order": "score"}))
+
+
+def two_keys(table: pa.Table) -> pa.Table:
+    """Split the user n into (n / 2, n mod 2)."""
+    users = table["user_id"].to_pylist()
+    table = table.drop_columns(["user_id"])
+    table = table.append_column("user_id", pa.array([user // 2 for user in users]))
+    return table.append_column("session", pa.array([f"s{user % 2}" for user in users]))
+
+
+@pytest.mark.parametrize("key", [["user_id", "session"], ("session", "user_id")])
+def test_several_keys(key: Any, order: str) -> None:
+    found = values(two_keys(lists_table(order)), two_keys(truth_table()), keys=tuple(key), key=key)
+    position = list(key).index("user_id")
+    check({2 * user[position] + int(user[1 - position][1]): v for user, v in found.items()})
+
+
+def test_another_key() -> None:
+    lists = lists_table().rename_columns(["visit", "item_id", "rank"])
+    truth = truth_table().rename_columns(["visit", "item_id"])
+    check(values(lists, truth, key="visit", keys=("visit",)))
+
+
+@pytest.mark.parametrize("key", ["select", 'a"b', "with space", "value", "hits", "Visit"])
+def test_awkward_keys(key: str) -> None:
+    lists = lists_table("score").rename_columns([key, "item_id", "score"])
+    truth = truth_table().rename_columns([key, "item_id"])
+    check(values(lists, truth, key=key, keys=(key,)))
+
+
+@pytest.mark.parametrize("key", ["k", "rank", "model", "item_id", "score", "relevance"])
+def test_keys_with_the_name_of_another_column_are_refused(key: str) -> None:
+    names = [key if name == "user_id" else name for name in ("user_id", "item_id", "score")]
+    if len(set(names)) < 3:
+        names = [key, *(f"other_{name}" for name in names[1:])]
+    lists, truth = (
+        lists_table("score").rename_columns(names),
+        truth_table().rename_columns(names[:2]),
+    )
+    with pytest.raises(sm.UsageError, match=key):
+        values(lists, truth, key=key, keys=(key,))
+
+
+# ---------------------------------------------------------------- order of rows
+
+
+def large_lists() -> pa.Table:
+    """Lists of 40 users in blocks that no sort would give."""
+    lists = {user: [(item * 37 + user) % 101 for item in range(100)] for user in range(40)}
+    return pa.table(columns_of([(u, i, 0) for u, items in lists.items() for i in items], "row"))
+
+
+LARGE_TRUTH = pa.table({"user_id": list(range(40)), "item_id": [(3 * u) % 101 for u in range(40)]})
+
+
+def large_expected() -> dict[int, float]:
+    table = large_lists().to_pydict()
+    lists: dict[int, list[int]] = {}
+    for user, item in zip(table["user_id"], table["item_id"], strict=True):
+        lists.setdefault(user, []).append(item)
+    wanted = dict(zip(*LARGE_TRUTH.to_pydict().values(), strict=True))
+    return {u: 1 / (1 + xs.index(wanted[u])) if wanted[u] in xs else 0.0 for u, xs in lists.items()}
+
+
+@pytest.mark.parametrize(
+    "kind", ["pandas", "polars", "arrow", "batch", "reader", "parquet", "parts", "csv", "csv.gz"]
+)
+def test_order_of_rows(tmp_path: Path, kind: str) -> None:
+    table = large_lists()
+    source: Any
+    match kind:
+        case "pandas":
+            source = table.to_pandas()
+        case "polars":
+            source = pl.from_arrow(table)
+        case "arrow":
+            source = pa.concat_tables([table.slice(n, 7) for n in range(0, table.num_rows, 7)])
+        case "batch":
+            source = table.combine_chunks().to_batches()[0]
+        case "reader":
+            source = pa.RecordBatchReader.from_batches(
+                table.schema, table.to_batches(max_chunksize=11)
+            )
+        case "parquet":
+            source = write_parquet(tmp_path / "a.parquet", table, row_group_size=333)
+        case "parts":
+            cuts = [0, 999, 1000, 2048, 4000]
+            for n, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+                write_parquet(
+                    tmp_path / f"part-{n}.parquet", table.slice(low, high - low), row_group_size=100
+                )
+            source = str(tmp_path / "part-*.parquet")
+        case _:
+            source = write_csv(tmp_path / f"a.{kind}", table)
+    options = {"settings": {"order": "row"}}
+    for threads in (1, 2):
+        with sm.Evaluator(source, LARGE_TRUTH, threads=threads, **options) as evaluator:
+            if kind == "reader":
+                source = table
+            frame = evaluator.per_user("mrr")
+        found = dict(zip(frame["user_id"], frame["mrr"], strict=True))
+        assert found == pytest.approx(large_expected(), abs=1e-12)
+
+
+def test_order_of_rows_follows_the_list_of_files(tmp_path: Path) -> None:
+    table = lists_table("row")
+    last = write_parquet(tmp_path / "1.parquet", table.slice(4))
+    first = write_parquet(tmp_path / "2.parquet", table.slice(0, 4))
+    check(values([first, last], settings={"order": "row"}))
+    one = {"user_id": [1, 1, 1], "item_id": [14, 11, 12]}
+    a = write_parquet(tmp_path / "z.parquet", pa.table(one).slice(0, 2))
+    b = write_parquet(tmp_path / "y.parquet", pa.table(one).slice(2))
+    assert values([a, b], settings={"order": "row"})[1] == pytest.approx((1 / 3, 1))
+    assert values([b, a], settings={"order": "row"})[1] == pytest.approx((1, 1))
+
+
+def test_order_of_rows_in_a_passed_connection() -> None:
+    connection = duckdb.connect()
+    frame = large_lists().to_pandas()
+    with sm.Evaluator(
+        frame, LARGE_TRUTH, connection=connection, settings={"order": "row"}
+    ) as evaluator:
+        result = evaluator.per_user("mrr")
+    found = dict(zip(result["user_id"], result["mrr"], strict=True))
+    assert found == pytest.approx(large_expected(), abs=1e-12)
+
+
+def test_order_of_rows_of_several_models() -> None:
+    lists = {"a": lists_table("row"), "b": lists_table("row").take(list(range(10))[::-1])}
+    both(values(lists, keys=("model", "user_id"), settings={"order": "row"}))
+
+
+@pytest.mark.parametrize("kind", ["json", "view", "table"])
+def test_sources_without_an_order_of_rows_are_refused(tmp_path: Path, kind: str) -> None:
+    connection = connection_with_tables()
+    source: Any = "lists"
+    if kind == "json":
+        source = write_jsonl(tmp_path / "a.jsonl", lists_table("row"))
+    elif kind == "view":
+        connection.execute("CREATE VIEW seen AS SELECT user_id, item_id FROM lists")
+        source = "seen"
+    with pytest.raises(sm.DataError, match="no order of rows.*rank or score"):
+        values(source, connection=connection, settings={"order": "row"})
+
+
+def test_rows_break_ties() -> None:
+    lists = lists_table("score")
+    lists = lists.set_column(2, "score", pa.array([1.0] * 10))
+    check(values(lists, settings={"ties": "row"}))
+
+
+# ---------------------------------------------------------------- ways to change files
+
+
+def test_a_file_can_be_written_again_after_close(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", lists_table())
+    check(values(path))
+    os.replace(write_parquet(tmp_path / "b.parquet", upside_down()), path)
+    assert values(path)[1] == pytest.approx((1, 1))
