@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from sqlmetrics.catalog import Stage
 from sqlmetrics.errors import TemplateError
@@ -208,6 +208,12 @@ def parse(text: str, where: str) -> exp.Expr:
     """
     try:
         trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
+    except ParseError as error:
+        first = error.errors[0]
+        raise TemplateError(
+            f"{where}: the rendered SQL cannot be parsed: {first['description']} Near "
+            f"{first['start_context'][-40:]}{first['highlight']}{first['end_context'][:40]}"
+        ) from error
     except SqlglotError as error:
         raise TemplateError(f"{where}: the rendered SQL cannot be parsed: {error}") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
