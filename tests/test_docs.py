@@ -1,0 +1,78 @@
+"""What the documentation shows is true: its code runs, its generated parts are current."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.catalog import Catalog
+from sqlmetrics.cli import main as cli
+from sqlmetrics.settings import conventions
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_generated_parts_are_current() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for path, text in generate.generate().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path}: run python docs/generate.py"
+
+
+def test_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 1
+    names: dict[str, object] = {}
+    exec(blocks[0], names)
+    evaluator = names["evaluator"]
+    assert isinstance(evaluator, sm.Evaluator)
+    result = evaluator.evaluate(["ndcg@10", "map"], k=[5, 10])
+    assert result["model"].unique().tolist() == ["als", "popular"]
+    assert len(result) == 6
+
+
+def test_metric_of_the_readme_works(tmp_path: Path) -> None:
+    block = re.search(r"<!-- custom -->\n```sql\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    (tmp_path / "late_hits.sql.j2").write_text(block[1], encoding="utf-8")
+    lists, truth = {"u": ["a", "b", "c", "d", "e"]}, {"u": ["a", "c", "d"]}
+    with sm.Evaluator(lists, truth, templates=tmp_path) as evaluator:
+        result = evaluator.evaluate(["late_hits@10", "late_hits(after=3)@10", "late_hits"])
+    assert result["value"].tolist() == pytest.approx([2 / 10, 1 / 10, 2 / 5])
+
+
+def test_every_command_is_in_the_readme() -> None:
+    documented = README + (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for name in cli.commands:
+        assert f"`{name}`" in documented or f"sqlmetrics {name}" in documented, name
+
+
+def test_every_metric_and_convention_is_documented() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for name in Catalog.load().metrics:
+        assert f"\n## {name}\n" in page
+    for name in conventions():
+        assert f"`{name}`" in README or f"--convention {name}" in README, name
+
+
+def test_the_example_of_the_readme_is_what_pandas_computes() -> None:
+    """Recall at 10 of the als list, without any SQL."""
+    folder = ROOT / "examples" / "data"
+    lists = pd.read_parquet(folder / "recommendations_als.parquet")
+    truth = pd.read_parquet(folder / "interactions.parquet")
+    top = lists.sort_values(["user_id", "score", "item_id"], ascending=[True, False, True])
+    top = top.groupby("user_id").head(10)
+    hits = top.merge(truth, on=["user_id", "item_id"]).groupby("user_id").size()
+    relevant = truth.groupby("user_id").size()
+    recall = (hits.reindex(relevant.index).fillna(0) / relevant).mean()
+    assert f"│ als     │ recall │ 10 │ {recall:.4f} │" in README
