@@ -265,13 +265,14 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
                 path, chosen, cutoffs, per_user=per_user, force=options["force"]
             )
             return
-        with whole_file(path, options["force"]) if path else contextlib.nullcontext() as temporary:
-            frame = (evaluator.per_user if per_user else evaluator.evaluate)(chosen, cutoffs)
-            text = render_frame(frame, kind, options["digits"])
-            if temporary is None:
-                click.echo(text, nl=False)
-            else:
+        compute = evaluator.per_user if per_user else evaluator.evaluate
+        if path is not None:
+            with whole_file(path, options["force"]) as temporary:
+                text = render_frame(compute(chosen, cutoffs), kind, options["digits"])
                 temporary.write_text(text, encoding="utf-8")
+            return
+        text = render_frame(compute(chosen, cutoffs), kind, options["digits"])
+    click.echo(text, nl=False)
 
 
 def _default_format() -> str:

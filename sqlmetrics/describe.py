@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlmetrics import passes
 from sqlmetrics.catalog import Catalog, Metric
 from sqlmetrics.graph import DIALECT, parse
-from sqlmetrics.plan import Planner
+from sqlmetrics.plan import Planner, cutoff_context, tables_read
 from sqlmetrics.settings import Convention, Settings
 from sqlmetrics.spec import MetricCall, value_text
+from sqlmetrics.tables import OPTIONS
 
 
 def describe_metric(catalog: Catalog, name: str) -> str:
@@ -20,6 +21,7 @@ def describe_metric(catalog: Catalog, name: str) -> str:
     lines = [f"{metric.name}: {metric.title}", ""]
     facts = [
         ("formula", metric.formula),
+        ("tables", ", ".join(tables_needed(catalog, metric))),
         ("averaged over", _audience(metric)),
         ("without a hit", _empty(metric) if metric.grain == "user" else ""),
         ("range", "" if metric.range is None else _range(metric.range)),
@@ -49,6 +51,28 @@ def metric_query(catalog: Catalog, metric: Metric) -> str:
     _, values = planner.resolve(MetricCall(metric.name))
     tree = passes.apply(parse(planner.metric_text(metric, values), str(metric.path)))
     return tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+
+
+def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
+    """Name the input tables that a metric reads under the standard convention."""
+    planner = Planner(catalog, Settings(catalog, Convention.load("standard"), {}), {})
+    _, values = planner.resolve(MetricCall(metric.name))
+    context = {**values, **cutoff_context([None])}
+    found: list[str] = []
+
+    def visit(text: str, where: str) -> None:
+        for name in tables_read(parse(text, where)):
+            if name in found:
+                continue
+            found.append(name)
+            if name in catalog.stages:
+                stage = catalog.stages[name]
+                visit(planner.stage_text(stage, context), str(stage.path))
+
+    visit(planner.metric_text(metric, context), str(metric.path))
+    if metric.grain == "user":
+        visit("SELECT 1 FROM audience", "audience")
+    return [name for name in OPTIONS if name in found]
 
 
 def _audience(metric: Metric) -> str:

@@ -36,7 +36,7 @@ class Evaluator:
         items: attributes of items; `item_id`.
         users: attributes of users.
         aspects: aspects of items; `item_id`, `aspect`.
-        baseline: other lists to compare with.
+        baseline: other lists to compare with, or the name of one of the models.
         logs: logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
         convention: the name of a convention, or the path of a TOML file.
         settings: choices that differ from the convention: `{"ties": "item_desc"}`, or for one
@@ -98,6 +98,8 @@ class Evaluator:
             temp_directory=temp_directory,
             watch=watch,
         )
+        if isinstance(baseline, str) and is_models(recommendations) and baseline in recommendations:
+            baseline = recommendations[baseline]
         sources = {
             "recommendations": recommendations,
             "interactions": interactions,

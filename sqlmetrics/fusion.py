@@ -182,9 +182,11 @@ def _without_quotes(column: exp.Expr) -> exp.Expr:
 
 
 def _bare_columns(value: exp.Expr, alias: str, keys: Sequence[str]) -> bool:
-    """Is a column used outside an aggregate that is known to be one?"""
+    """Is a column used outside an aggregate that is known to be one, or inside a subquery?"""
     return any(
-        column.find_ancestor(exp.AggFunc, exp.Subquery) is None
+        column.table in (alias, "") and (column.table or column.name == "k")
+        if column.find_ancestor(exp.Subquery) is not None
+        else column.find_ancestor(exp.AggFunc) is None
         and not (column.table == alias and column.name in (*keys, "k"))
         for column in value.find_all(exp.Column)
     )
@@ -243,9 +245,10 @@ def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) ->
 
 def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
     """Make one aggregate see only the rows within the cutoff."""
-    used = {column.name for column in aggregate.find_all(exp.Column)}
-    if used and used <= query.constant and not isinstance(aggregate, exp.Count | exp.Sum):
-        return  # max() of what is the same in every row
+    used = list(aggregate.find_all(exp.Column))
+    same = all(c.table == query.cutoff.table and c.name in query.constant for c in used)
+    if used and same and isinstance(aggregate, exp.Min | exp.Max | exp.Avg):
+        return  # of what is the same in every row
     within = exp.LTE(this=query.cutoff.copy(), expression=_number(k))
     if not isinstance(aggregate, _BY_CASE):
         filtered = aggregate.parent if isinstance(aggregate.parent, exp.Filter) else None

@@ -106,19 +106,18 @@ class Planner:
 
     def summary(self, requests: Sequence[Request], confidence: float = 0.95) -> Plan:
         """Plan the mean (or run value) of every metric and cutoff, one row each."""
-        wide = self._wide(requests)
+        position = {(r.call.name, r.k): number for number, r in enumerate(requests, start=1)}
         sources: dict[str, Node] = {}
-        found: dict[tuple[str, int | None], dict[str, Any]] = {}
-        for node, columns in wide.values():
+        tables = []
+        for node, columns in self._wide(requests).values():
             if columns[0].grain == "user":
                 node = self._summary("totals", {"per_user": node}, columns=columns)
-            source = new_name(node.name, sources)
-            sources[source] = node
-            for column in columns:
-                found[column.metric, column.k] = {**vars(column), "source": source}
-        rows = [found[request.call.name, request.k] for request in requests]
+            name = new_name(node.name, sources)
+            sources[name] = node
+            rows = [{**vars(c), "position": position[c.metric, c.k]} for c in columns]
+            tables.append({"name": name, "rows": rows})
         z = NormalDist().inv_cdf((1 + confidence) / 2)
-        summary_rows = self._summary("summary_rows", sources, rows=rows, often=len(rows) > 1)
+        summary_rows = self._summary("summary_rows", sources, tables=tables)
         return Plan(self._summary("summary", {"summary_rows": summary_rows}, z=z))
 
     def per_user(self, requests: Sequence[Request]) -> Plan:
@@ -158,12 +157,12 @@ class Planner:
 
     def stage(self, name: str, values: Mapping[str, Value], limit: int | None = None) -> Plan:
         """Plan a look at one stage or input table."""
-        node = self.node(name, {**values, **_cutoff_context([None])})
-        return Plan(self._summary("look", {"looked_at": node}, columns=node.columns, limit=limit))
+        node = self.node(name, {**values, **cutoff_context([None])})
+        return Plan(self._summary("look", {"looked_at": node}, names=node.columns, limit=limit))
 
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
         """Plan the query of a check."""
-        values = {**values, **_cutoff_context([None])}
+        values = {**values, **cutoff_context([None])}
         text = render(check.body, self._context(values), str(check.path))
         return Plan(self._bind(check.name, text, str(check.path), values))
 
@@ -182,7 +181,7 @@ class Planner:
             by_call.setdefault(request.call.name, []).append(request)
         for call_name, members in by_call.items():
             metric = members[0].metric
-            values = {**members[0].values, **_cutoff_context([member.k for member in members])}
+            values = {**members[0].values, **cutoff_context([member.k for member in members])}
             when_empty = None if metric.when_empty is None else value_text(metric.when_empty)
             columns = [
                 Column(call_name, member.k, _column_name(member, taken), metric.grain, when_empty)
@@ -248,6 +247,10 @@ class Planner:
         context = {**self._context(values), **grain_keys}
         return render(metric.body, context, str(metric.path))
 
+    def stage_text(self, stage: Stage, values: Mapping[str, Any]) -> str:
+        """Render the query of a stage as its template says it."""
+        return render(stage.body, self._context(values), str(stage.path))
+
     def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan the query of a metric."""
         text = self.metric_text(metric, values)
@@ -282,7 +285,7 @@ class Planner:
                     {"source": parent, "cutoffs": cutoffs},
                     name=f"{parent.name}_at_cutoffs",
                     stage=parent.name,
-                    columns=parent.columns,
+                    names=parent.columns,
                     cutoff=parent.stage.cutoff,
                 )
                 table.set("this", exp.to_identifier(parent.key))
@@ -310,7 +313,7 @@ class Planner:
         if memo not in self._memo:
             if name in self.catalog.stages:
                 stage = self.catalog.stages[name]
-                text = render(stage.body, self._context(values), str(stage.path))
+                text = self.stage_text(stage, values)
                 self._memo[memo] = self._bind(
                     name, text, str(stage.path), values, for_metric, stage
                 )
@@ -332,12 +335,9 @@ class Planner:
 
     def _input(self, name: str, values: Mapping[str, Any]) -> Query:
         table = self.tables[name]
-        by_row = name == "recommendations" and "row" in (
-            values.get("order"),
-            values.get("ties") if values.get("order") == "score" else None,
+        by_row = name == "recommendations" and table.require_order(
+            str(values["order"]), str(values["ties"])
         )
-        if by_row:
-            table.require_row_order()
         template = environment().get_template("inputs/table.sql.j2")
         text = template.render(
             table=name, sources=table.sources, row_order_is_read=by_row, **self._key_context
@@ -405,7 +405,7 @@ class Planner:
         tree: exp.Expr | None = None
         if text not in self._reads:
             tree = passes.apply(parse(text, where))
-            self._reads[text] = _tables_read(tree)
+            self._reads[text] = tables_read(tree)
         parents = {table: find(table) for table in self._reads[text]}
         keys = {table: node.key for table, node in parents.items() if node is not None}
         key = _identity(name, text, *(f"{table}={key}" for table, key in keys.items()))
@@ -442,7 +442,7 @@ def _identity(*parts: str) -> str:
     return f"sqlmetrics_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
 
 
-def _tables_read(tree: exp.Expr) -> list[str]:
+def tables_read(tree: exp.Expr) -> list[str]:
     """List the names in a query that stand for stages or tables of the run."""
     local = {cte.alias for cte in tree.find_all(exp.CTE)}
     return list(
@@ -454,7 +454,7 @@ def _tables_read(tree: exp.Expr) -> list[str]:
     )
 
 
-def _cutoff_context(cutoffs: Sequence[int | None]) -> dict[str, Any]:
+def cutoff_context(cutoffs: Sequence[int | None]) -> dict[str, Any]:
     """Build what templates know about the cutoffs of one metric call."""
     finite = [k for k in cutoffs if k is not None]
     largest = max(finite) if len(finite) == len(cutoffs) else None

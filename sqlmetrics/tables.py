@@ -112,12 +112,21 @@ class Table:
         """Is the rank column of an integer type?"""
         return bool(_INTEGERS.match(self.columns.get("rank", "")))
 
-    def require_row_order(self) -> None:
-        """Check that the order of rows can be used as the ranking.
+    def require_order(self, order: str, ties: str) -> bool:
+        """Check that lists can be ordered so; tells whether the order of rows is needed.
 
         Raises:
-            DataError: a source has no order of rows.
+            DataError: the table lacks the column, or a source has no order of rows.
         """
+        if order != "row" and order not in self.columns:
+            raise DataError(
+                f"{self.name}: lists are to be ordered by {order}, but "
+                f"{self.sources[0].label} has no column {order!r}; name the column that holds it "
+                f"with --column {self.name}.{order}=COLUMN, or choose another order with "
+                "--set order=rank, score or row (the order of the rows)"
+            )
+        if "row" not in (order, ties if order == "score" else None):
+            return False
         for source in self.sources:
             if source.row_number is None:
                 raise DataError(
@@ -125,6 +134,7 @@ class Table:
                     "(only frames, Arrow tables, Parquet and CSV files have one); give it a "
                     "column rank or score"
                 )
+        return True
 
     def describe_column(self, name: str) -> str:
         """Name a column in a message: its own name, and the one in the file where that differs."""
@@ -346,10 +356,10 @@ class TableReader:
         if len(set(formats.values())) > 1:
             raise DataError(f"{label}: files of different formats: {', '.join(paths)}")
         kind = formats[paths[0]]
-        template = environment().get_template(f"inputs/{kind}.sql.j2")
+        source = environment().globals[f"source_{kind}"]
         shown = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
         given: str | list[str] = paths[0] if len(paths) == 1 else paths
-        sql = template.render(paths=given, in_order=False).strip()
+        sql = str(source(given))
         types = self.engine.describe(sql, f"{label}: {shown}")
         if not types:
             raise DataError(f"{label}: {shown} is empty")
@@ -358,7 +368,7 @@ class TableReader:
             row_number = "CAST(file_index AS BIGINT) * 1099511627776 + file_row_number"
         elif kind == "csv":
             row_number = "sqlmetrics_row"
-            ordered = template.render(paths=given, in_order=True).strip()
+            ordered = str(source(given, in_order=True))
         return Relation(sql, types, shown, row_number, ordered)
 
 
