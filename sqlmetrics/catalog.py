@@ -115,6 +115,7 @@ class Check(Template):
 
     table: str = ""
     count: str = ""
+    column: str = ""
     found: str = ""
     remedy: str = ""
     order: int = 0
@@ -129,6 +130,7 @@ class Metric(Template):
     audience: str = "relevant"
     when_empty: float | None = None
     range: tuple[float, float] | None = None
+    unbounded: str = ""  # why there is no range
     higher_is_better: bool | None = None
     in_default_set: bool = False
     formula: str = ""
@@ -296,6 +298,7 @@ def _read_metric(path: Path, family: str) -> Metric:
         grain=grain,
         audience=meta.pop("audience", "relevant"),
         when_empty=None if when_empty == "undefined" else float(when_empty),
+        unbounded=meta.pop("unbounded", ""),
         range=None if bounds is None else (float(bounds[0]), float(bounds[1])),
         higher_is_better=meta.pop("higher_is_better", None),
         in_default_set=meta.pop("in_default_set", False),
@@ -333,6 +336,7 @@ def _read_check(path: Path) -> Check:
         title=meta.pop("title", name),
         table=meta.pop("table", ""),
         count=meta.pop("count", ""),
+        column=meta.pop("column", ""),
         found=meta.pop("found", ""),
         remedy=meta.pop("remedy", ""),
         order=meta.pop("order", 0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.errors import DataError, example_rows
+from sqlmetrics.errors import DataError, UnreadableError, example_rows
 from sqlmetrics.graph import Plan
 from sqlmetrics.plan import Planner
 from sqlmetrics.spec import Value
@@ -83,10 +83,20 @@ def _check_table(
     table: str,
     totals: str,
 ) -> None:
+    given = planner.tables[table]
     plan = planner.check(planner.catalog.checks[totals], values)
-    counts = engine.records(plan)[0]
+    try:
+        counts = engine.records(plan)[0]
+    except UnreadableError as error:
+        files = ", ".join(dict.fromkeys(source.label for source in given.sources))
+        raise DataError(f"{table}: {files} cannot be read: {error}") from error
     if counts["n_rows"] == 0:
         raise DataError(f"{table}: the table is empty ({OPTIONS[table]})")
+    models = {source.model for source in given.sources if source.model is not None}
+    if len(models) > 1:
+        present = {row["model"] for row in engine.records(planner.stage("models", values))}
+        for model in sorted(models - present):
+            raise DataError(f"{table} of {model}: the table is empty; leave the model out")
     for check in planner.catalog.checks.values():
         if check.table != table or not counts[check.count]:
             continue
@@ -95,9 +105,11 @@ def _check_table(
             rows=f"{counts['n_rows']:,}",
             lists=f"{counts.get('n_lists', 0):,}",
         )
+        column = f", column {given.describe_column(check.column)}" if check.column else ""
         examples = engine.records(planner.check(check, values))
         raise DataError(
-            f"{table}: {found}, for example\n{example_rows(examples)}\nWhat to do: {check.remedy}."
+            f"{table}{column}: {found}, for example\n{example_rows(examples)}\n"
+            f"What to do: {check.remedy}."
         )
 
 

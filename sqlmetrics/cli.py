@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ _TABLES = [
 _EXAMPLE = """
 \b
 Example:
-  sqlmetrics evaluate -r recs.parquet -i test.parquet ndcg@10 recall@5,10
+  sqlmetrics evaluate -r recs.parquet -i test.parquet ndcg@10 recall map -k 5,10
 """
 
 
@@ -42,7 +43,9 @@ class _Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
         except SqlmetricsError as error:
             click.echo(f"sqlmetrics: error: {error}", err=True)
             ctx.exit(error.exit_code)
@@ -52,6 +55,10 @@ class _Command(click.Command):
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(141)
+        except OSError as error:
+            click.echo(f"sqlmetrics: error: the result cannot be written: {error}", err=True)
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nothing is left to flush at exit
+            ctx.exit(1)
 
 
 class _Group(click.Group):
@@ -192,7 +199,7 @@ def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
 
 @main.command("list")
 @_templates_option
-@click.option("--format", "kind", type=click.Choice(FORMATS))
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="As of evaluate.")
 def list_metrics(templates: tuple[str, ...], kind: str | None) -> None:
     """List all metrics."""
     import pandas as pd
@@ -221,23 +228,29 @@ def describe(metric: str, templates: tuple[str, ...]) -> None:
     """Say how METRIC is computed: formula, settings, source and SQL."""
     from sqlmetrics.catalog import Catalog
     from sqlmetrics.describe import describe_metric
+    from sqlmetrics.spec import parse_spec
 
-    click.echo(describe_metric(Catalog.load(templates), metric), nl=False)
+    click.echo(describe_metric(Catalog.load(templates), parse_spec(metric).metric), nl=False)
 
 
 @main.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--users", type=click.IntRange(min=1), default=500, show_default=True)
+@click.option(
+    "--users", type=click.IntRange(min=1), default=500, show_default=True, help="Number of users."
+)
 @click.option("--per-user", type=click.IntRange(min=1), default=20, show_default=True,
               help="Length of the lists.")  # fmt: skip
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--models", type=click.IntRange(1, 3), default=3, show_default=True)
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="The same seed, the same tables."
+)
+@click.option(
+    "--models", type=click.IntRange(1, 3), default=3, show_default=True, help="Number of models."
+)
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 def demo(directory: Path, users: int, per_user: int, seed: int, models: int, force: bool) -> None:
     """Write example tables to DIRECTORY, the same for the same seed."""
     from sqlmetrics.demo import write_demo
 
-    directory.mkdir(parents=True, exist_ok=True)
     paths = write_demo(
         directory, users=users, per_user=per_user, seed=seed, models=models, force=force
     )
@@ -252,6 +265,8 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
     from sqlmetrics.output import format_of, render_frame, whole_file
 
     target = options["output"]
+    if target == "":
+        raise UsageError("-o: an empty file name")
     path = None if target in (None, "-") else Path(target)
     if path is None:
         kind = options["kind"] or _default_format()
@@ -290,6 +305,9 @@ def _evaluator(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     from sqlmetrics.evaluator import Evaluator
 
     bar = _ProgressBar() if sys.stderr.isatty() else None
+    given = [*options["recommendations"], *(options[table] for table, _, _ in _TABLES)]
+    if sum(str(source).rpartition("=")[2] == "-" for source in given) > 1:
+        raise UsageError("stdin (-) can be one table only: of -r, -i and the others, give - to one")
     tables: dict[str, Any] = {table: _path(options[table]) for table, _, _ in _TABLES}
     evaluator = Evaluator(
         recommendations=_recommendations(options["recommendations"]),
@@ -334,6 +352,8 @@ def _recommendations(values: Sequence[str]) -> Any:
             if name in named:
                 raise UsageError(f"-r gives the model {name} twice")
             named[name] = [_path(path) or ""]
+        elif equals and not is_path and Path(path).exists():
+            raise UsageError(f"-r {value}: {name!r} cannot name a model; use letters, digits and _")
         else:
             plain.append(value)
     if named and plain:
@@ -350,7 +370,8 @@ def _pairs(option: str, values: Sequence[str]) -> dict[str, str]:
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name.strip() or not rest.strip():
-            raise UsageError(f"{option} {value}: write NAME=VALUE")
+            what = "NAME=COLUMN" if option == "--column" else "NAME=VALUE"
+            raise UsageError(f"{option} {value}: write {what}")
         if name.strip() in pairs and pairs[name.strip()] != rest.strip():
             raise UsageError(f"{option} gives {name.strip()} twice")
         pairs[name.strip()] = rest.strip()

@@ -24,7 +24,7 @@ def describe_metric(catalog: Catalog, name: str) -> str:
         ("tables", ", ".join(tables_needed(catalog, metric))),
         ("averaged over", _audience(metric)),
         ("without a hit", _empty(metric) if metric.grain == "user" else ""),
-        ("range", "" if metric.range is None else _range(metric.range)),
+        ("range", metric.unbounded if metric.range is None else _range(metric.range)),
         ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
         ("aliases", ", ".join(_alias(a, dict(params)) for a, params in metric.aliases.items())),
         ("source", metric.cite),

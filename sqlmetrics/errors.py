@@ -31,6 +31,10 @@ class DataError(SqlmetricsError):
     """A table cannot be read or breaks a rule that the numbers rest on."""
 
 
+class UnreadableError(DataError):
+    """The engine met rows of a source that it cannot read."""
+
+
 class EngineError(SqlmetricsError):
     """The engine failed while it ran a statement: memory, disk, a damaged file."""
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics import checks
 from sqlmetrics.catalog import Catalog
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
-from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.errors import TemplateError, UsageError, suggestion
 from sqlmetrics.graph import Plan
 from sqlmetrics.output import whole_file
 from sqlmetrics.plan import Planner, Request
 from sqlmetrics.settings import Convention, Settings
+from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
-from sqlmetrics.tables import Table, TableReader, is_models
+from sqlmetrics.tables import Table, TableReader
 
 if TYPE_CHECKING:
     import duckdb
@@ -173,7 +175,8 @@ class Evaluator:
             UsageError: an unknown metric, parameter or cutoff, or a table that was not given.
             DataError: a table breaks a rule that the numbers rest on.
         """
-        return self.engine.frame(self._plan(metrics, k, False, confidence))
+        with self._own_templates_named():
+            return self.engine.frame(self._plan(metrics, k, False, confidence))
 
     def per_user(
         self,
@@ -190,7 +193,8 @@ class Evaluator:
         Raises:
             UsageError, DataError: as `evaluate`.
         """
-        return self.engine.frame(self._plan(metrics, k, True))
+        with self._own_templates_named():
+            return self.engine.frame(self._plan(metrics, k, True))
 
     def write_parquet(
         self,
@@ -206,7 +210,7 @@ class Evaluator:
 
         The file is written whole or not at all; an existing one only with `force`.
         """
-        with whole_file(Path(path), force) as temporary:
+        with whole_file(Path(path), force) as temporary, self._own_templates_named():
             plan = self._plan(metrics, k, per_user, confidence)
             self.engine.write_parquet(plan, temporary)
 
@@ -231,19 +235,33 @@ class Evaluator:
         )
         return plan.statement() + ";\n"
 
-    def stage(self, name: str) -> pd.DataFrame:
+    def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
         """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
 
+        Some stages need to know for which metric: `stage("ideal_lists", "ndcg(gain=linear)")`.
+
         Raises:
-            UsageError: there is no such stage.
+            UsageError: there is no such stage, or it needs a metric.
         """
         known = [*self.catalog.stages, *self.tables]
         if name not in known:
             raise UsageError(f"unknown stage {name!r}{suggestion(name, known)}")
-        _, values = self._checking_planner.resolve(None)
+        call = None if metric is None else parse_spec(metric)
+        _, values = self._checking_planner.resolve(call)
         plan = self._checking_planner.stage(name, values)
         self._check(plan, values)
         return self.engine.frame(plan)
+
+    @contextlib.contextmanager
+    def _own_templates_named(self) -> Iterator[None]:
+        """Where the engine finds a query wrong, say which templates are the user's own."""
+        try:
+            yield
+        except TemplateError as error:
+            own = [str(m.path) for m in self.catalog.metrics.values() if m.family == "custom"]
+            if isinstance(error.__cause__, Exception) and own and ".sql.j2" not in str(error):
+                raise TemplateError(f"{error}; your own templates: {', '.join(own)}") from error
+            raise
 
     def parse(
         self,
@@ -255,6 +273,8 @@ class Evaluator:
             calls = [MetricCall(name) for name in self.catalog.default_set()]
             k = DEFAULT_K if k is None else k
         else:
+            if not isinstance(metrics, Iterable):
+                raise UsageError(f"metrics are specs such as 'ndcg@10', not {metrics!r}")
             specs = [metrics] if isinstance(metrics, str) else list(metrics)
             if not specs:
                 raise UsageError("no metric named; leave metrics out for the default set")
@@ -301,6 +321,6 @@ class Evaluator:
 
 
 def _checked_confidence(confidence: float) -> float:
-    if not 0 < confidence < 1:
+    if not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise UsageError(f"confidence lies between 0 and 1, not {confidence!r}")
     return confidence

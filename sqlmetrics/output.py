@@ -118,6 +118,8 @@ def _plain(value: Any, digits: int | None) -> Any:
     if _is_missing(value):
         return None
     value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and abs(value) == float("inf"):
+        return None  # JSON has no infinity
     return round(value, digits) if isinstance(value, float) and digits is not None else value
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
@@ -50,6 +50,11 @@ def environment() -> jinja2.Environment:
         module = env.get_template(f"macros/{path.name}").module
         env.globals.update({k: v for k, v in vars(module).items() if not k.startswith("_")})
     return env
+
+
+def macro(name: str) -> Callable[..., str]:
+    """Find a macro of `sql_templates/macros`."""
+    return cast("Callable[..., str]", environment().globals[name])
 
 
 def render(source: str, context: Mapping[str, Any], where: str) -> str:

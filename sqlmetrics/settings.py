@@ -72,6 +72,8 @@ class Settings:
     """The layers of choices: spec, then the user's settings, then the convention, then defaults."""
 
     def __init__(self, catalog: Catalog, convention: Convention, given: Mapping[str, Any]):
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise UsageError(f"settings is a dict {{name: value}}, not {given!r}")
         self.catalog = catalog
         self.convention = convention
         self.given = dict(given)
@@ -98,6 +100,20 @@ class Settings:
                 self._param(metric, name).parse(value, f"{where} {full_name}")
             elif name in self.catalog.stage_params:
                 self.catalog.stage_params[name].parse(value, where)
+            else:
+                self._check_for_some_metric(name, value, where)
+
+    def _check_for_some_metric(self, name: str, value: Any, where: str) -> None:
+        """Check that a value of a metric's own setting fits at least one metric that has it."""
+        owners = [m.params[name] for m in self.catalog.metrics.values() if name in m.params]
+        problems = []
+        for param in owners:
+            try:
+                param.parse(value, where)
+            except UsageError as error:
+                problems.append(error)
+        if len(problems) == len(owners):
+            raise problems[0]
 
     def _param(self, metric: Metric | None, name: str) -> Param:
         if metric is not None and name in metric.params:

@@ -20,6 +20,9 @@ _SPEC = re.compile(
 _PARAM = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>[^\s,=]+)\s*")
 
 
+_MOST_CUTOFFS = 1000  # in one range; each is a column of the query
+
+
 @dataclass(frozen=True)
 class MetricCall:
     """A metric as the user asked for it: its name, its parameters, and its cutoff if one is given.
@@ -59,11 +62,13 @@ def parse_spec(text: str) -> MetricCall:
     Raises:
         UsageError: the text has another form, or the cutoff is not a positive whole number.
     """
-    match = _SPEC.fullmatch(text)
+    match = _SPEC.fullmatch(text) if isinstance(text, str) else None
     if match is None:
+        is_file = isinstance(text, str) and re.search(r"[./\\]", text)
+        hint = "; a file is given with -r or -i, and a glob in quotes" if is_file else ""
         raise UsageError(
             f"cannot read the metric {text!r}; write it as name, name@k or name(param=value, …)@k, "
-            "for example ndcg(gain=exponential)@10"
+            f"for example ndcg(gain=exponential)@10{hint}"
         )
     params: dict[str, Value] = {}
     if match["params"] and match["params"].strip():
@@ -88,7 +93,7 @@ def parse_cutoff(value: Any) -> int:
         raise problem
     try:
         number = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise problem from None
     if number != value and not isinstance(value, str):
         raise problem
@@ -102,10 +107,16 @@ def parse_cutoffs(text: str) -> list[int]:
     cutoffs: list[int] = []
     for part in text.split(","):
         first, colon, last = part.strip().partition(":")
+        if colon and not (first and last):
+            raise UsageError(f"the range {part.strip()!r} of k needs both ends, such as 1:20")
         low = parse_cutoff(first)
         high = parse_cutoff(last) if colon else low
         if high < low:
             raise UsageError(f"the range {part.strip()!r} of k ends before it starts")
+        if high - low >= _MOST_CUTOFFS:
+            raise UsageError(
+                f"the range {part.strip()!r} of k has more than {_MOST_CUTOFFS} cutoffs"
+            )
         cutoffs.extend(range(low, high + 1))
     return unique(cutoffs)
 

@@ -235,7 +235,11 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
         ("bad", "{#---\n[aliases]\nmap = {}\n---#}\nSELECT 1", ["map", "already taken"]),
         ("bad", '{#---\ntitle = "x"\n---#}\nSELECT {{ nonsense }}', ["bad.sql.j2", "nonsense"]),
         ("bad", '{#---\ntitle = "x"\n---#}\nSELECT {% if %}', ["bad.sql.j2, line 4"]),
-        ("bad", '{#---\ntitle = "x"\n---#}\nSELEKT 1 FROM', ["bad.sql.j2", "cannot be parsed", "Near SELEKT 1"]),
+        (
+            "bad",
+            '{#---\ntitle = "x"\n---#}\nSELEKT 1 FROM',
+            ["bad.sql.j2", "cannot be parsed", "Near SELEKT 1"],
+        ),
         ("bad", '{#---\ntitle = "x"\n---#}\nSELECT 1; DROP TABLE x', ["one SELECT"]),
         ("bad", '{#---\ntitle = "x"\n---#}\nDELETE FROM hits', ["one SELECT"]),
         ("bad", '{#---\ntitle = "x"\n---#}\nSELECT 1 AS value FROM hits', ["user_id, k, value"]),

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import configparser
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +12,20 @@ import jinja2.meta
 import pytest
 import sqlglot
 from sqlfluff.core import FluffConfig, Linter
-from sqlfluff.core.linter import LintedFile
 
 from sqlmetrics import demo
-from sqlmetrics.catalog import Catalog, Metric, Param, Template
+from sqlmetrics.catalog import Catalog, Metric, Param, Stage, Template
 from sqlmetrics.errors import DataError
 from sqlmetrics.graph import Plan, Rendered
 from sqlmetrics.plan import Planner
-from sqlmetrics.render import environment, render, template_root
+from sqlmetrics.render import environment, key_context, render, template_root
 from sqlmetrics.settings import Convention, Settings
 from sqlmetrics.spec import parse_spec
 from sqlmetrics.tables import Source, SourceColumn, Table
 
 ROOT = template_root()
 FILES = sorted(ROOT.rglob("*.sql.j2"))
+MACROS = sorted(ROOT.rglob("*.sql"))
 CATALOG = Catalog.load()
 METRICS = list(CATALOG.metrics.values())
 STAGES = list(CATALOG.stages.values())
@@ -31,12 +33,17 @@ METRIC_PARAMS = {name: param for metric in METRICS for name, param in metric.par
 TEMPLATES: list[Template] = [*METRICS, *STAGES, *CATALOG.checks.values()]
 
 
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
+RENDERED_RULES = (
+    "references.from, structure.unused_join, aliasing.unique, ambiguous.column_count, "
+    "ambiguous.join, ambiguous.set_columns, capitalisation, convention.select_trailing_comma"
+)
+# settings that a stage declares for others to read
+NOT_IN_ITS_STAGE: set[str] = set()
 
 
 # --- every choice that a template can see
 
+MODEL_NAMES = set(key_context(["user_id"], False, "als"))  # what several models change
 NUMBERS: dict[str, list[float | None]] = {"relevant_from": [None, 0.5, 1, 3], "beta": [0.5, 1, 2]}
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
@@ -99,9 +106,13 @@ def names_in(source: str) -> set[str]:
     return jinja2.meta.find_undeclared_variables(environment().parse(source))
 
 
-def renderings(template: Template) -> Iterator[tuple[str, str]]:
-    """Yield the SQL of a template for every choice that it looks at, and what was chosen."""
+def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the SQL of a template for every choice that it looks at, and what was chosen.
+
+    `briefly`: several models only where they change more than the list of keys.
+    """
     used = names_in(template.body)
+    model_names = {"several_models", "model_of"} if briefly else MODEL_NAMES
     params = {**METRIC_PARAMS, **CATALOG.stage_params, **template.params}
     choices = {name: values_of(params[name]) for name in params if name in used}
     if "score_is_read" in used:
@@ -109,7 +120,7 @@ def renderings(template: Template) -> Iterator[tuple[str, str]]:
     facts = {
         "checked": [False, True] if "checked" in used else [False],
         "poor": [False, True] if used & {"has", "has_table", "rank_is_whole"} else [False],
-        "several_models": [False, True],
+        "several_models": [False, True] if used & model_names else [False],
     }
     cutoffs = CUTOFFS if used & {"cutoffs", "max_cutoff"} else CUTOFFS[:1]
     defaults = {name: param.default for name, param in params.items()}
@@ -121,45 +132,233 @@ def renderings(template: Template) -> Iterator[tuple[str, str]]:
                 choice = dict(zip(choices, chosen, strict=True))
                 values = {**defaults, **choice, **cutoff}
                 label = f"{template.name} {fact} {cutoff} {choice}"
-                try:
-                    if isinstance(template, Metric):
-                        text = plans.metric_text(template, values)
-                    else:
-                        text = render(template.body, plans._context(values), str(template.path))
-                except DataError as error:
-                    assert "relevant_from" in str(error)
-                    continue
-                yield label, text
+                if fact["poor"] and (choice.get("relevant_from") or 0) > 1:
+                    with pytest.raises(DataError, match="relevant_from is 3"):
+                        text_of(template, plans, values)
+                else:
+                    yield label, text_of(template, plans, values)
+
+
+def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> str:
+    if isinstance(template, Metric):
+        return plans.metric_text(template, values)
+    if isinstance(template, Stage):
+        return plans.stage_text(template, values)
+    return render(template.body, plans._context(values), str(template.path))
 
 
 def plans() -> Iterator[tuple[str, Plan]]:
     """Yield plans that need every template of summaries/ and inputs/ in all its forms."""
-    calls = ["ndcg", "map@5", "mrr(audience=recommended)", "coverage", "f_beta"]
+    calls = ["ndcg", "map@5", "mrr(audience=recommended)", "coverage"]
     for several_models, fuse in itertools.product([False, True], repeat=2):
         plans = planner(several_models, fuse=fuse)
-        for cutoffs in ([10], [5, None]):
-            where = f"several_models={several_models} fuse={fuse} k={cutoffs}"
-            pairs = [(parse_spec(call), k) for call in calls for k in cutoffs]
-            requests = plans.requests(pairs)
-            of_users = [request for request in requests if request.metric.grain == "user"]
-            of_runs = [request for request in requests if request.metric.grain == "run"]
-            yield f"summary {where}", plans.summary(requests)
-            yield f"summary of runs {where}", plans.summary(of_runs)
-            yield f"per user {where}", plans.per_user(of_users)
-            yield f"one per user {where}", plans.per_user(of_users[:1])
+        where = f"several_models={several_models} fuse={fuse}"
+        requests = plans.requests((parse_spec(call), k) for call in calls for k in (5, None))
+        of_users = [request for request in requests if request.metric.grain == "user"]
+        of_runs = [request for request in requests if request.metric.grain == "run"]
+        yield f"summary {where}", plans.summary(requests)
+        yield f"summary of runs {where}", plans.summary(of_runs)
+        yield f"per user {where}", plans.per_user(of_users)
+        yield f"one per user {where}", plans.per_user(of_users[:1])
         _, values = plans.resolve(None)
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
-    for more in (
-        {"row_number": "file_row_number"},
-        {"list_column": "item_id"},
-        {},
-    ):
-        plans = planner(several_models)
-        kind = "BIGINT[]" if "list_column" in more else "BIGINT"
-        columns = {"user_id": "BIGINT", "item_id": kind}
-        lists = table("recommendations", columns, (None,), **more)
-        plans = Planner(CATALOG, plans.settings, {**plans.tables, "recommendations": lists})
+    ways: dict[str, dict[str, Any]] = {
+        "row": {"row_number": "file_row_number"},
+        "rank": {"list_column": "item_id"},
+    }
+    for order, way in ways.items():
+        kind = "BIGINT[]" if "list_column" in way else "BIGINT"
+        lists = table("recommendations", {"user_id": "BIGINT", "item_id": kind}, **way)
+        lists = replace(lists, columns={**lists.columns, "rank": "BIGINT"})
+        plans = planner()
+        plans.tables = {**plans.tables, "recommendations": lists}
         _, values = plans.resolve(None)
-        order = "row" if "row_number" in more else "rank"
-        yield f"input {more}", plans.stage("recommendations", {**values, "order": order})
+        yield f"in order of {order}", plans.stage("recommendations", {**values, "order": order})
+
+
+def demo_queries() -> Iterator[tuple[str, str]]:
+    """Yield the queries of the demo."""
+    context = {"users": 500, "per_user": 20, "seed": 1, "levels": 100, "models": demo._MODELS}
+    for template in ["user_profile", *demo._TABLES]:
+        yield template, demo._render(template, {**context, "model": None})
+    for model in demo._MODELS:
+        yield model.template, demo._render(model.template, {**context, "model": model})
+
+
+# --- lint
+
+
+def lint(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """Lint files as `sqlfluff lint` does: file -> what is wrong with it."""
+    linter = Linter(config=FluffConfig.from_path(str(ROOT)))
+    result = linter.lint_paths(tuple(map(str, paths)))
+    return {
+        record["filepath"]: [
+            f"line {found['start_line_no']}: {found['code']} {found['description']}"
+            for found in record["violations"]
+        ]
+        for record in result.as_records()
+    }
+
+
+def test_every_template_is_lint_clean() -> None:
+    found = lint([ROOT])
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
+    assert sorted(found) == sorted(map(str, FILES))
+    assert len(FILES) > 50
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("SELECT item_id FROM WHERE", "PRS"),
+        ("select item_id\nFROM items", "CP01"),
+        ("SELECT item_id\nFROM {{ no_such_name }}", "TMP"),
+        ("SELECT\n    item_id,\n  price\nFROM items", "LT02"),
+        ("{% if several_models -%}\nselect 1\n{% else -%}\nSELECT 2\n{% endif %}", "CP01"),
+    ],
+)
+def test_lint_finds_what_is_wrong(tmp_path: Path, body: str, code: str) -> None:
+    config = (ROOT / ".sqlfluff").read_text().replace("= macros\n", f"= {ROOT / 'macros'}\n")
+    (tmp_path / ".sqlfluff").write_text(config)
+    path = tmp_path / "bad.sql.j2"
+    path.write_text(f"{body}\n")
+    (wrong,) = lint([path]).values()
+    assert [line for line in wrong if f" {code} " in line], wrong
+
+
+def queries_of_plans() -> Iterator[tuple[str, str]]:
+    """Yield the queries that plans have beside metrics and stages: summaries and inputs."""
+    for label, plan in plans():
+        for node in plan.nodes():
+            if isinstance(node, Rendered) or node.is_input:
+                names = {key: parent.name for key, parent in node.parents.items()}
+                yield f"{node.name}: {label}", node.sql(names, pretty=True)
+
+
+def test_rendered_queries_are_lint_clean() -> None:
+    """What files alone cannot show: how macros and branches meet in the query of every choice."""
+    config = FluffConfig.from_path(
+        str(ROOT), overrides={"rules": RENDERED_RULES, "exclude_rules": "", "templater": "raw"}
+    )
+    linter = Linter(config=config)
+    texts = {text: label for t in TEMPLATES for label, text in renderings(t, briefly=True)}
+    texts.update({text: label for label, text in queries_of_plans()})
+    assert len(texts) > 250
+    wrong = {}
+    for text, label in texts.items():
+        if found := linter.lint_string(f"{text}\n").get_violations():
+            wrong[label] = [str(violation) for violation in found]
+    assert wrong == {}
+
+
+# --- all choices
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
+def test_every_choice_is_one_query(template: Template) -> None:
+    count = 0
+    for label, text in renderings(template):
+        trees = sqlglot.parse(text, read="duckdb")
+        assert len(trees) == 1, label
+        assert isinstance(trees[0], sqlglot.exp.Query), label
+        count += 1
+    assert count > 0
+
+
+def test_plans_and_the_demo_use_every_other_template() -> None:
+    rendered = {
+        node.template.name
+        for _, plan in plans()
+        for node in plan.nodes()
+        if isinstance(node, Rendered)
+    }
+    for _, plan in plans():
+        sqlglot.parse_one(plan.statement(), read="duckdb")
+    for template, text in demo_queries():
+        sqlglot.parse_one(text, read="duckdb")
+        rendered.add(f"demo/{template}.sql.j2")
+    rendered.add("inputs/table.sql.j2")  # of every plan
+    for probe in ("leading_zeros", "uneven_lists"):
+        template = environment().get_template(f"inputs/{probe}.sql.j2")
+        for columns in (["item_id", "rank"], ["user_id", "item_id", "score"]):
+            text = template.render(relation="some_table", columns=columns)
+            sqlglot.parse_one(text, read="duckdb")
+        rendered.add(f"inputs/{probe}.sql.j2")
+    others = {"summaries", "inputs", "demo"}
+    files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
+    assert rendered == files
+    assert len(FILES) == len(files) + len(TEMPLATES)
+
+
+# --- names
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
+def test_every_name_is_known(template: Template) -> None:
+    used = names_in(template.body)
+    known = {*planner()._context({}), *CUTOFFS[0], *environment().globals}
+    if isinstance(template, Metric):
+        known |= {*template.params, *CATALOG.stage_params}
+        assert set(template.params) <= used
+    else:
+        known |= {*METRIC_PARAMS, *CATALOG.stage_params}
+        assert set(template.params) - NOT_IN_ITS_STAGE <= used
+    assert used <= known
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    used = {name for template in TEMPLATES for name in names_in(template.body)}
+    assert set(CATALOG.stage_params) <= used
+
+
+def test_lint_knows_only_names_that_templates_get() -> None:
+    """A stand-in of the lint configuration must not outlive what it stands for."""
+    config = configparser.ConfigParser(delimiters="=", interpolation=None)
+    config.read(ROOT / ".sqlfluff", encoding="utf-8")
+    stand_ins = {
+        *config["sqlfluff:templater:jinja:context"],
+        *config["sqlfluff:templater:jinja:macros"],
+    }
+    known = {*planner()._context({}), *CUTOFFS[0], *environment().globals, "ref"}
+    known |= {*METRIC_PARAMS, *CATALOG.stage_params, "table", "sources", "row_order_is_read"}
+    for _, plan in plans():
+        for node in plan.nodes():
+            known |= set(node.context) if isinstance(node, Rendered) else set()
+    assert stand_ins <= known
+
+
+# --- what templates say
+
+
+@pytest.mark.parametrize("path", [*FILES, *MACROS], ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_stars_are_spelled_out(path: Path) -> None:
+    stars = re.findall(r"\bSELECT\s+(?:DISTINCT\s+)?(?:\w+\.)?\*|^\s*\*,?$", path.read_text(), re.M)
+    # the columns of a CSV file that is read in the order of its rows are not known
+    assert len(stars) == (1 if path.name == "sources.sql" else 0)
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_stages_say_what_a_row_is(stage: Stage) -> None:
+    assert stage.title.startswith("one row per ")
+    for label, text in renderings(stage):
+        comments = [line for line in text.splitlines() if line.startswith("--")]
+        assert text.startswith("-- one row"), label
+        ctes = len(re.findall(r"^(?:WITH )?\w+ AS \($", text, re.M))
+        assert sum(line.startswith("-- one row") for line in comments) >= max(ctes, 1), label
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_metrics_say_what_they_are(metric: Metric) -> None:
+    assert metric.title != metric.name
+    assert metric.formula
+    assert metric.cite
+    assert (metric.range is None) == bool(metric.unbounded)
+    assert metric.higher_is_better is not None
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
+def test_params_are_explained(template: Template) -> None:
+    for param in template.params.values():
+        assert param.doc, param.name

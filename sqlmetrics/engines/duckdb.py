@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -14,7 +15,13 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from sqlmetrics.errors import DataError, EngineError, UsageError
+from sqlmetrics.errors import (
+    DataError,
+    EngineError,
+    TemplateError,
+    UnreadableError,
+    UsageError,
+)
 from sqlmetrics.graph import Plan
 from sqlmetrics.render import identifier, literal
 
@@ -48,6 +55,11 @@ class DuckDBEngine:
     ) -> None:
         self.owned = connection is None
         if connection is not None:
+            if not hasattr(connection, "execute"):
+                raise UsageError(
+                    f"connection is an open DuckDB connection, not {connection!r}; open it with "
+                    "duckdb.connect()"
+                )
             if threads or memory_limit or temp_directory:
                 raise UsageError(
                     "threads, memory_limit and temp_directory belong to a connection of our own; "
@@ -63,12 +75,13 @@ class DuckDBEngine:
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while we run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
         self._files: list[Path] = []
+        self._closed = False
 
     # ---- inputs --------------------------------------------------------------------------------
 
     def bind(self, name: str, table: Any) -> str:
         """Make an Arrow object readable as a table; returns the name to use in SQL."""
-        while name in self._bound:
+        while name in self._bound or self.find_table(name) is not None:
             name += "_"
         self._bound[name] = table
         if self.owned:
@@ -77,11 +90,17 @@ class DuckDBEngine:
 
     def spool(self, stream: IO[bytes]) -> Path:
         """Copy a stream to a temporary file, which `close` removes."""
+        if self._files:
+            raise UsageError("stdin (-) can be read once only")
         handle, name = tempfile.mkstemp(prefix="sqlmetrics-")
+        self._files.append(Path(name))
         with os.fdopen(handle, "wb") as file:
             shutil.copyfileobj(stream, file)
-        self._files.append(Path(name))
         return Path(name)
+
+    def shown(self, path: str) -> str:
+        """Name a file in a message."""
+        return "stdin" if Path(path) in self._files else path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
         """Return the columns of a relation and their types, without reading its rows.
@@ -89,35 +108,68 @@ class DuckDBEngine:
         Raises:
             DataError: the relation cannot be read.
         """
+        rows = self.query(f"DESCRIBE FROM {relation}", label)
+        return {row["column_name"]: row["column_type"] for row in rows}
+
+    def query(self, statement: str, label: str) -> list[dict[str, Any]]:
+        """Run a query about a source; `label` names the source where it cannot be read.
+
+        Raises:
+            DataError: the source cannot be read.
+        """
         with self._registered():
             try:
-                rows = self.connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+                return _records(self.connection.execute(statement))
             except duckdb.Error as error:
-                raise DataError(f"{label} cannot be read: {_first_line(error)}") from error
-        return {row[0]: row[1] for row in rows}
+                raise DataError(f"{label} cannot be read: {_reason(error)}") from error
 
     def find_table(self, name: str) -> str | None:
-        """Find a table or view of the connection; returns its full name, quoted."""
+        """Find a table or view of a connection that was passed in; returns its full name, quoted.
+
+        `name` may be the bare name, or have a schema or a database and schema before it.
+        """
         if self.owned:
             return None
-        parts = name.replace('"', "").split(".")
-        rows = self.connection.execute(
-            "SELECT database_name, schema_name, table_name FROM duckdb_tables() UNION ALL "
-            "SELECT database_name, schema_name, view_name FROM duckdb_views()"
-        ).fetchall()
-        matches = [row for row in rows if list(row)[-len(parts) :] == parts]
-        current = self.connection.execute("SELECT current_database(), current_schema()").fetchone()
-        matches.sort(key=lambda row: (row[0] != "temp", row[:2] != current))
-        return ".".join(identifier(part) for part in matches[0]) if matches else None
+        try:
+            rows = self.connection.execute(
+                "SELECT database_name, schema_name, table_name FROM duckdb_tables() UNION ALL "
+                "SELECT database_name, schema_name, view_name FROM duckdb_views()"
+            ).fetchall()
+            current = self.connection.execute(
+                "SELECT current_database(), current_schema()"
+            ).fetchall()[0]
+        except duckdb.Error as error:
+            raise UsageError(f"the connection cannot be used: {_reason(error)}") from error
+        quoted = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', name)
+        parts = [inner.replace('""', '"') or plain for inner, plain in quoted]
+        lowered = [part.lower() for part in parts]
+
+        def likeness(row: tuple[str, str, str]) -> int | None:
+            """Rank the ways in which a table can be meant by the name; None if it is not."""
+            path = list(row)
+            if path[-1] == name:
+                return 0
+            for rank, wanted in ((1, parts), (2, lowered)):
+                have = path if rank == 1 else [part.lower() for part in path]
+                short = [have[0], have[2]] if have[1] == "main" else None  # database.table
+                if have[-len(wanted) :] == wanted or short == wanted:
+                    return rank
+            return None
+
+        matches = [(rank, row) for row in rows if (rank := likeness(row)) is not None]
+        if not matches:
+            return None
+        _, best = min(matches, key=lambda m: (m[0], m[1][0] != "temp", m[1][:2] != current))
+        return ".".join(identifier(part) for part in best)
 
     # ---- running -------------------------------------------------------------------------------
 
     def records(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan with a small result and return its rows."""
         with self._prepared(plan) as statement:
-            result = self._run(plan.root.name, statement)
-            names = [column[0] for column in result.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+            return self._watched(
+                plan.root.name, lambda: _records(self.connection.execute(statement))
+            )
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
@@ -180,9 +232,15 @@ class DuckDBEngine:
             return
         names: list[str] = []
         try:
-            for name, table in self._bound.items():
-                self.connection.register(name, table)
-                names.append(name)
+            try:
+                for name, table in self._bound.items():
+                    self.connection.register(name, table)
+                    names.append(name)
+            except duckdb.Error as error:
+                raise UsageError(
+                    f"the connection cannot be used now (is a result of it still open, or is it "
+                    f"closed?): {_reason(error)}"
+                ) from error
             yield
         finally:
             for name in {*names, *self._bound}:
@@ -202,6 +260,8 @@ class DuckDBEngine:
             KeyboardInterrupt: after the engine has stopped.
             EngineError: what the engine raised, in our words.
         """
+        if self._closed:
+            raise UsageError("the evaluator is closed")
         started = time.monotonic()
         with ThreadPoolExecutor(max_workers=1) as pool:
             future = pool.submit(work)
@@ -220,17 +280,22 @@ class DuckDBEngine:
                     self.connection.interrupt()
                     time.sleep(0.05)
                 raise
+            except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+                raise UnreadableError(_reason(error)) from error
+            except (duckdb.BinderException, duckdb.CatalogException) as error:
+                raise TemplateError(f"the query for {title} is wrong: {_reason(error)}") from error
             except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
                 raise EngineError(
-                    f"the engine stopped while computing {title}: {_first_line(error)}"
+                    f"the engine stopped while computing {title}: {_reason(error)}"
                 ) from error
             except duckdb.Error as error:
                 raise EngineError(
-                    f"the engine refused the query for {title}: {_first_line(error)}"
+                    f"the engine refused the query for {title}: {_reason(error)}"
                 ) from error
 
     def close(self) -> None:
         """Close our own connection and remove temporary files."""
+        self._closed = True
         self._kept.clear()
         self._bound.clear()
         if self.owned:
@@ -245,8 +310,8 @@ def _open(
 ) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {}
     if threads is not None:
-        if threads < 1:
-            raise UsageError(f"threads must be a positive whole number, not {threads}")
+        if not isinstance(threads, int) or threads < 1:
+            raise UsageError(f"threads must be a positive whole number, not {threads!r}")
         config["threads"] = threads
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
@@ -255,11 +320,24 @@ def _open(
     try:
         connection = duckdb.connect(config=config)
     except duckdb.Error as error:
-        raise UsageError(f"the engine cannot be set up so: {_first_line(error)}") from error
+        given = ", ".join(f"{name} {value!r}" for name, value in config.items())
+        raise UsageError(f"the engine cannot be set up with {given}: {_reason(error)}") from error
     # rows are ordered where a query says so and nowhere else
     connection.execute("SET preserve_insertion_order = false")
     return connection
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _records(result: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def _reason(error: Exception) -> str:
+    """Return the engine's message in one line, without its hints on how to configure it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in lines or [type(error).__name__]:
+        if line.startswith(("LINE ", "Possible ", "* ", "Candidate ", "file =", "^")):
+            break
+        kept.append(line)
+    return re.sub(r"^([A-Z][a-z]+ )+Error: ", "", " ".join(kept))[:400]

@@ -1,0 +1,86 @@
+{#- How files are read: what stands after FROM for each format. `paths` is a path or several. -#}
+
+{#- The value of a column of the queries, from the column of the source. -#}
+{%- macro source_value(column) -%}
+{%- if column.is_list -%} unnest({{ ident(column.source) }})
+{%- elif column.cast -%} CAST({{ ident(column.source) }} AS {{ column.cast }})
+{%- else -%} {{ ident(column.source) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro source_parquet(paths) -%}
+read_parquet({{ literal(paths) }})
+{%- endmacro -%}
+
+{#- The values of all rows decide on the types, not those of a sample. To number the rows in their
+    order takes one thread, and a star, since the columns are not known here. `text_columns` are
+    read as they stand. -#}
+{%- macro source_csv(paths, in_order=false, text_columns=()) -%}
+{%- set types -%}
+{%- for column in text_columns -%} {{ literal(column) }}: 'VARCHAR' {{- ", " if not loop.last }} {%- endfor -%}
+{%- endset -%}
+{%- set how -%}
+header = TRUE, sample_size = -1 {%- if text_columns %}, types = { {{- types -}} } {%- endif -%}
+{%- endset -%}
+{%- if in_order -%}
+(
+    SELECT
+        *,
+        row_number() OVER () AS sqlmetrics_row
+    FROM read_csv({{ literal(paths) }}, {{ how }}, parallel = FALSE)
+)
+{%- else -%}
+read_csv({{ literal(paths) }}, {{ how }})
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro source_json(paths) -%}
+read_json({{ literal(paths) }}, format = 'auto')
+{%- endmacro -%}
+
+{#- One row per line of a text file: the words in it. -#}
+{%- macro words_of_lines(paths) -%}
+(
+        SELECT string_split_regex(trim(line), '\s+') AS words
+        FROM read_csv(
+            {{ literal(paths) }},
+            columns = {'line': 'VARCHAR'},
+            header = FALSE,
+            auto_detect = FALSE,
+            delim = '\0',
+            quote = '',
+            escape = ''
+        )
+        WHERE trim(line) <> ''
+    ) AS lines
+{%- endmacro -%}
+
+{#- The first word of a line, which must have so many. -#}
+{%- macro first_word(count, format) -%}
+CASE WHEN len(words) = {{ count }} THEN words[1]
+            ELSE error('a line of {{ format }} has {{ count }} columns, not '
+                || len(words) || ': ' || array_to_string(words, ' '))
+        END
+{%- endmacro -%}
+
+{#- A line of a run: query Q0 document rank score tag. The rank is ignored, as trec_eval does. -#}
+{%- macro source_trec_run(paths) -%}
+(
+    SELECT
+        {{ first_word(6, 'a TREC run') }} AS user_id,
+        words[3] AS item_id,
+        CAST(words[5] AS DOUBLE) AS score
+    FROM {{ words_of_lines(paths) }}
+)
+{%- endmacro -%}
+
+{#- A line of qrels: query iteration document relevance. -#}
+{%- macro source_trec_qrels(paths) -%}
+(
+    SELECT
+        {{ first_word(4, 'TREC qrels') }} AS user_id,
+        words[3] AS item_id,
+        CAST(words[4] AS DOUBLE) AS relevance
+    FROM {{ words_of_lines(paths) }}
+)
+{%- endmacro -%}

@@ -1,0 +1,416 @@
+"""Where rows come from: files, frames, Arrow, dicts and tables become relations in an engine."""
+
+from __future__ import annotations
+
+import glob
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.render import environment, macro
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.duckdb import DuckDBEngine
+
+RANKED = ("recommendations", "baseline")  # tables that hold lists in an order
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+_KNOWN_FORMATS = ".parquet, .csv, .tsv or .jsonl, a TREC run (6 columns) or qrels (4 columns)"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What stands after FROM, and the type of every column.
+
+    `row_number` is an expression that numbers the rows in their order in `ordered`, or None where
+    the order of rows means nothing. `parts` are the types in each of several files.
+    """
+
+    sql: str
+    types: Mapping[str, str]
+    label: str
+    row_number: str | None = None
+    ordered: str | None = None
+    parts: Sequence[tuple[str, Mapping[str, str]]] = ()
+    csv_files: Sequence[str] = field(default=())
+
+
+def read_source(engine: DuckDBEngine, table: str, label: str, source: Any) -> Relation:
+    """Turn one source of a table into a relation; `label` names it in messages.
+
+    Raises:
+        DataError: the source cannot be read.
+        UsageError: it is nothing that can be a source.
+    """
+    if isinstance(source, str | Path):
+        paths = _expand(engine, label, source)
+        if paths is None:
+            return _table_of_connection(engine, label, str(source))
+        return _read_files(engine, table, label, paths)
+    if isinstance(source, list | tuple) and source and _all_texts(source):
+        files: list[str] = []
+        for entry in source:
+            found = _expand(engine, label, entry)
+            if found is None:
+                raise DataError(f"{label}: there is no file {entry}")
+            files += found
+        return _read_files(engine, table, label, files)
+    if isinstance(source, list | tuple) and not source:
+        raise UsageError(f"{label}: an empty list of files")
+    if isinstance(source, Mapping):
+        return _register(engine, table, label, _arrow_from_dict(table, label, source))
+    return _register(engine, table, label, _to_arrow(label, source))
+
+
+def is_models(source: Any) -> bool:
+    """Is it `{"als": source, …}` rather than `{user: [items]}`?"""
+    if not isinstance(source, Mapping) or not source:
+        return False
+    if not all(isinstance(name, str) for name in source):
+        return False
+
+    def is_list_of_user(value: Any) -> bool:
+        if isinstance(value, Mapping | set | frozenset):
+            return True
+        if type(value).__module__ == "numpy":
+            return True
+        if not isinstance(value, list | tuple):
+            return False
+        files = value and all(isinstance(v, Path) or _is_file(v) for v in value)
+        return not files
+
+    return not any(is_list_of_user(value) for value in source.values())
+
+
+def _all_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str | Path) for value in values)
+
+
+def _is_file(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and Path(value).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+# ---- tables and frames --------------------------------------------------------------------------
+
+
+def _table_of_connection(engine: DuckDBEngine, label: str, name: str) -> Relation:
+    full_name = engine.find_table(name)
+    if full_name is None:
+        folder = Path(name).parent
+        try:
+            nearby = [str(path) for path in folder.glob("*")] if folder.is_dir() else []
+        except OSError:
+            nearby = []
+        model, equals, rest = name.partition("=")
+        hint = suggestion(name, nearby)
+        if equals and Path(rest).exists():
+            hint = f"; to name a model, {model!r} must be letters, digits and _ only"
+        elsewhere = "" if engine.owned else ", and no such table in the connection"
+        raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
+    return Relation(full_name, engine.describe(full_name, label), f"the table {name}")
+
+
+def _register(engine: DuckDBEngine, table: str, label: str, data: Any) -> Relation:
+    import pyarrow as pa
+
+    row_number = None
+    if isinstance(data, pa.Table):
+        names = [name.lower() for name in data.column_names]
+        twice = [name for name in data.column_names if names.count(name.lower()) > 1]
+        if twice:
+            raise DataError(f"{label}: columns have the same name: {', '.join(twice)}; rename one")
+        if table == "recommendations":
+            row_number = "sqlmetrics_row"
+            while row_number in names:
+                row_number += "_"
+            data = data.append_column(row_number, _numbers(data.num_rows))
+    name = engine.bind(f"sqlmetrics_{re.sub(r'[^a-z0-9]+', '_', label.lower())}", data)
+    types = engine.describe(name, label)
+    types.pop(str(row_number), None)
+    return Relation(name, types, f"the table given as {label}", row_number)
+
+
+def _numbers(count: int) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.array(np.arange(count, dtype=np.int64))
+
+
+def _arrow_from_dict(table: str, label: str, source: Mapping[Any, Any]) -> Any:
+    """Turn `{user: [items]}` or `{user: {item: number}}` into a long Arrow table."""
+    import pyarrow as pa
+
+    if not source:
+        raise DataError(f"{label}: the dict is empty")
+    ranked = table in RANKED
+    scored = isinstance(next(iter(source.values())), Mapping)
+    columns: dict[str, list[Any]] = {"user_id": [], "item_id": []}
+    numbers: list[Any] = []
+    for user, value in source.items():
+        if isinstance(value, Mapping) != scored:
+            raise DataError(
+                f"{label}: user {user!r} has a {type(value).__name__}, the users before have a "
+                f"{'dict' if scored else 'list'}; give all of them the same"
+            )
+        if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+            raise DataError(f"{label}: user {user!r} has {value!r}, not a list of items")
+        if ranked and isinstance(value, set | frozenset):
+            raise DataError(f"{label}: user {user!r} has a set of items, which has no order")
+        items = list(value)
+        if items and not scored and isinstance(items[0], tuple | list):
+            raise DataError(
+                f"{label}: user {user!r} has pairs such as {items[0]!r}; give a dict "
+                "{item: score} for each user, or a list of items in their order"
+            )
+        columns["user_id"] += [user] * len(items)
+        columns["item_id"] += items
+        numbers += [value[item] for item in items] if scored else range(1, len(items) + 1)
+    if not numbers:
+        raise DataError(f"{label}: the dict is empty: no user has an item")
+    if scored:
+        columns["score" if ranked else "relevance"] = numbers
+    elif ranked:
+        columns["rank"] = numbers
+    arrays = {}
+    for name, values in columns.items():
+        plain = [value.item() if hasattr(value, "item") else value for value in values]
+        try:
+            arrays[name] = pa.array(plain)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            kinds = {type(value): value for value in reversed(plain)}
+            shown = ", ".join(f"{value!r} is {kind.__name__}" for kind, value in kinds.items())
+            raise DataError(
+                f"{label}, column {name}: values of different types: {shown}; give them one type"
+            ) from error
+    return pa.table(arrays)
+
+
+def _to_arrow(label: str, source: Any) -> Any:
+    """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
+
+    Readers are read to their end, since they cannot be read twice.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.RecordBatchReader):
+        return source.read_all()
+    kind = type(source)
+    module = kind.__module__.partition(".")[0]
+    if module == "pyarrow" and hasattr(source, "scanner"):
+        return source
+    if module == "pandas" and kind.__name__ == "DataFrame":
+        return _from_pandas(label, source)
+    if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
+        return (source.collect() if hasattr(source, "collect") else source).to_arrow()
+    if hasattr(source, "to_arrow_table"):  # a DuckDB relation
+        return source.to_arrow_table()
+    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
+        return pa.table(source)
+    raise UsageError(
+        f"{label}: cannot read a {kind.__module__}.{kind.__qualname__}; give a path, a frame, an "
+        "Arrow table, a DuckDB relation or a dict of lists"
+    )
+
+
+def _from_pandas(label: str, frame: Any) -> Any:
+    """Convert a pandas frame column by column; one that cannot be converted is left out.
+
+    It is missed, by name, only if it is needed.
+    """
+    import pyarrow as pa
+
+    if any(frame.index.names):
+        frame = frame.reset_index()
+    arrays: list[Any] = []
+    names: list[str] = []
+    failed: dict[str, Exception] = {}
+    for position, name in enumerate(frame.columns):
+        try:
+            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+            names.append(str(name))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            failed[str(name)] = error
+    for name, reason in failed.items():
+        if name in ("user_id", "item_id", "score", "rank", "relevance"):
+            raise DataError(
+                f"{label}, column {name}: values of different types, or of one that tables cannot "
+                f"hold: {reason}"
+            ) from reason
+    chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
+    return pa.table(chunks, names=names)
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def _expand(engine: DuckDBEngine, label: str, source: str | Path) -> list[str] | None:
+    """Expand a path, folder or glob; None if there is no such file and it may name a table."""
+    text = str(source)
+    if not text or (isinstance(source, Path) and text == "."):
+        raise DataError(f"{label}: an empty file name")
+    if any(ord(character) < 32 for character in text):
+        raise DataError(f"{label}: the file name {text!r} has control characters")
+    if text == "-":
+        return [str(engine.spool(sys.stdin.buffer))]
+    if "://" in text:
+        return [text]
+    path = Path(text)
+    try:
+        if path.is_dir():
+            files = [p for p in sorted(path.rglob("*")) if p.is_file() and p.name[0] not in "._"]
+            if not files:
+                raise DataError(f"{label}: the folder {text} holds no files")
+            return [str(file) for file in files]
+        if path.exists():
+            return [text]
+        if glob.has_magic(text):
+            matches = sorted(m for m in glob.glob(text, recursive=True) if Path(m).is_file())
+            if matches:
+                return matches
+            raise DataError(f"{label}: no file matches {text}")
+    except OSError as error:
+        raise DataError(f"{label}: {text[:80]} cannot be read: {error.strerror}") from error
+    return None
+
+
+def _read_files(engine: DuckDBEngine, table: str, label: str, paths: list[str]) -> Relation:
+    shown = [engine.shown(path) for path in paths]
+    kinds = [_format(label, path, name) for path, name in zip(paths, shown, strict=True)]
+    if len(set(kinds)) > 1:
+        raise DataError(f"{label}: files of different formats: {', '.join(shown)}")
+    kind = kinds[0]
+    if (kind == "trec_run") != (table in RANKED) and kind in ("trec_run", "trec_qrels"):
+        is_run = kind == "trec_run"
+        raise DataError(
+            f"{label}: {shown[0]} is a TREC {'run' if is_run else 'qrels file'}, which holds "
+            f"{'recommendations' if is_run else 'interactions'}, not {table}"
+        )
+    name = shown[0] if len(paths) == 1 else f"{shown[0]} and {len(paths) - 1} more"
+    source = macro(f"source_{kind}")
+    given: str | list[str] = paths[0] if len(paths) == 1 else paths
+    parts = [
+        (text, engine.describe(str(source(path)), f"{label}: {text}"))
+        for path, text in zip(paths, shown, strict=True)
+    ]
+    row_number, ordered = None, None
+    if kind == "parquet" and "://" not in paths[0]:
+        row_number = "CAST(file_index AS BIGINT) * 1099511627776 + file_row_number"
+    elif kind == "csv":
+        row_number = "sqlmetrics_row"
+        ordered = str(source(given, in_order=True))
+    return Relation(
+        str(source(given)),
+        parts[0][1],
+        name,
+        row_number,
+        ordered,
+        parts if len(parts) > 1 else (),
+        paths if kind == "csv" else (),
+    )
+
+
+def keep_zeros(engine: DuckDBEngine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read id columns of CSV files as text where an id starts with a zero, such as 007."""
+    whole = [name for name in columns if relation.types[name].endswith(("INT", "INTEGER"))]
+    if not relation.csv_files or not whole:
+        return relation
+    source = macro("source_csv")
+    as_text = source(list(relation.csv_files), text_columns=whole)
+    probe = environment().get_template("inputs/leading_zeros.sql.j2")
+    row = engine.query(probe.render(columns=whole, relation=as_text), relation.label)[0]
+    found = [name for name in whole if row[name]]
+    if not found:
+        return relation
+    paths = list(relation.csv_files)
+    return Relation(
+        str(source(paths, text_columns=found)),
+        {**relation.types, **dict.fromkeys(found, "VARCHAR")},
+        relation.label,
+        relation.row_number,
+        str(source(paths, in_order=True, text_columns=found)),
+        [(part, {**types, **dict.fromkeys(found, "VARCHAR")}) for part, types in relation.parts],
+        paths,
+    )
+
+
+def uneven_lists(engine: DuckDBEngine, relation: Relation, columns: Sequence[str]) -> Any:
+    """Find a row whose lists have different lengths."""
+    probe = environment().get_template("inputs/uneven_lists.sql.j2")
+    rows = engine.query(probe.render(columns=columns, relation=relation.sql), relation.label)
+    return rows[0] if rows else None
+
+
+def _format(label: str, path: str, shown: str) -> str:
+    """Tell the format of a file from its name, or, where the name says nothing, from its start.
+
+    Raises:
+        DataError: the file cannot be read, is empty, or is not what its name says.
+    """
+    name = path.lower()
+    for packed in (".gz", ".zst"):
+        name = name.removesuffix(packed)
+    by_name = next((kind for end, kind in _FORMATS.items() if name.endswith(end)), None)
+    if "://" in path:
+        return by_name or "parquet"
+    try:
+        with open(path, "rb") as file:
+            start = file.read(65536)
+    except OSError as error:
+        raise DataError(f"{label}: {shown} cannot be read: {error.strerror}") from error
+    if not start.strip():
+        raise DataError(f"{label}: {shown} is empty")
+    is_parquet = start[:4] == b"PAR1"
+    if by_name == "csv" and name == path.lower() and len(start.strip().splitlines()) == 1:
+        raise DataError(f"{label}: {shown} is empty: it has the names of columns and no rows")
+    if by_name is None:
+        by_start = "parquet" if is_parquet else _text_format(start)
+        if by_start is None:
+            raise DataError(
+                f"{label}: cannot tell the format of {shown}; known are {_KNOWN_FORMATS}"
+            )
+        return by_start
+    is_packed = name != path.lower()
+    if (by_name == "parquet") != is_parquet and not is_packed:
+        found = "a Parquet file" if is_parquet else f"no Parquet file (it starts {start[:8]!r})"
+        raise DataError(f"{label}: {shown} is {found}, which its name does not say")
+    return by_name
+
+
+def _text_format(start: bytes) -> str | None:
+    lines = [line for line in start.decode("utf-8", errors="replace").splitlines() if line.strip()]
+    words = lines[0].split()
+    if words[0][0] in "{[":
+        return "json"
+    if len(words) == 6 and _is_number(words[3]) and _is_number(words[4]):
+        return "trec_run"
+    if len(words) == 4 and _is_number(words[3]):
+        return "trec_qrels"
+    return "csv" if "," in lines[0] or "\t" in lines[0] else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
