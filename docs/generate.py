@@ -62,7 +62,8 @@ def settings_table(catalog: Catalog) -> str:
 def metrics_page(catalog: Catalog) -> str:
     parts = [
         "# Metrics\n\n"
-        "Generated from the templates by `python docs/generate.py`: what `sqlmetrics describe` says.\n"
+        "Generated from the templates by `python docs/generate.py`: "
+        "what `sqlmetrics describe` says.\n"
     ]
     for name, metric in catalog.metrics.items():
         text = describe_metric(catalog, name)
@@ -74,8 +75,9 @@ def metrics_page(catalog: Catalog) -> str:
             i for i, line in enumerate(lines) if line.startswith("settings that it shares")
         )
         body = "\n".join(lines[2:shared]).rstrip()
+        query = query.rstrip()
         parts.append(
-            f"## {name}\n\n{metric.title}.\n\n```text\n{body}\n```\n\n```sql\n{query.rstrip()}\n```\n"
+            f"## {name}\n\n{metric.title}.\n\n```text\n{body}\n```\n\n```sql\n{query}\n```\n"
         )
     return "\n".join(parts)
 

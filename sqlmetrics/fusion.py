@@ -229,16 +229,18 @@ def _number(k: int | None) -> exp.Expr:
 def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) -> exp.Expr:
     """Specialise an expression to one cutoff; with `restrict`, aggregates see only its rows."""
     root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: the root itself may be replaced
+    nodes = list(root.walk())
+    alias = query.source.alias_or_name
+    for node in nodes:
+        if isinstance(node, exp.Column) and node.name == "k" and node.table == alias:
+            node.replace(_number(k))
+    for node in nodes:
+        if isinstance(node, exp.Coalesce | exp.Least):
+            _fold(node)
     if restrict and k is not None:
-        for aggregate in list(root.find_all(exp.AggFunc)):
+        for aggregate in [node for node in nodes if isinstance(node, exp.AggFunc)]:
             if aggregate.find_ancestor(exp.Subquery, exp.AggFunc) is None:
                 _restrict(aggregate, query, k)
-    alias = query.source.alias_or_name
-    for column in list(root.find_all(exp.Column)):
-        if column.name == "k" and column.table == alias:
-            column.replace(_number(k))
-    for node in list(root.find_all(exp.Coalesce, exp.Least)):
-        _fold(node)
     result: exp.Expr = root.this
     return result
 
@@ -263,9 +265,9 @@ def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
         inner = term.unnest()
         condition: exp.Expr = within.copy()
         if isinstance(inner, exp.Case) and _is_plain_case(inner):
-            condition = exp.and_(condition, inner.args["ifs"][0].this.copy())
+            condition = exp.and_(condition, inner.args["ifs"][0].this, copy=False)
             term = inner.args["ifs"][0].args["true"]
-        return exp.Case(ifs=[exp.If(this=condition, true=term.copy())])
+        return exp.Case(ifs=[exp.If(this=condition, true=term)])
 
     argument = aggregate.this
     if isinstance(argument, exp.Star) or argument is None:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlmetrics import fusion, passes
 from sqlmetrics.catalog import Catalog, Check, Metric, Stage
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError
-from sqlmetrics.graph import DIALECT, Node, Plan, Query, Rendered, new_name, parse
+from sqlmetrics.graph import Node, Plan, Query, Rendered, new_name, parse
 from sqlmetrics.render import environment, identifier, key_context, render
 from sqlmetrics.settings import Settings
 from sqlmetrics.spec import MetricCall, Value, value_text
@@ -52,6 +52,7 @@ class _Source:
     grain: str = ""
     select: fusion.FusedSelect | None = None
     parents: dict[str, Node] = field(default_factory=dict)
+    identity: list[str] = field(default_factory=list)
     alone: Node | None = None
 
     def node(self) -> Node:
@@ -62,7 +63,7 @@ class _Source:
         tree = self.select.build()
         stage = self.select.base.source.alias
         tree.add_comments([f" one row per {self.grain} with a row in {stage} "])
-        return _node(_identity(tree.sql(DIALECT)), self.name, tree, self.parents.values())
+        return _node(_identity(*self.identity), self.name, tree, self.parents.values())
 
 
 @dataclass
@@ -235,6 +236,7 @@ class Planner:
         for column in columns:
             assert source.select is not None
             source.select.add(parts, column.k, column.name)
+            source.identity += [query.key, str(column.k), column.name]
         return name
 
     def metric_text(self, metric: Metric, values: Mapping[str, Any]) -> str:
