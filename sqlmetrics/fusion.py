@@ -291,6 +291,9 @@ def _fold(node: exp.Expr) -> None:
     """Evaluate what is known once k is: coalesce(10, x) is 10, least(NULL, x) is x."""
     terms = [node.this, *node.expressions]
     kept = [term for term in terms if not isinstance(term, exp.Null)]
+    if not kept:
+        node.replace(exp.null())
+        return
     if isinstance(node, exp.Coalesce) and isinstance(kept[0], exp.Literal):
         kept = kept[:1]
     if len(kept) == 1:

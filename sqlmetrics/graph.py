@@ -115,7 +115,7 @@ class Rendered(Node):
 
         def ref(alias: str) -> str:
             name = names[self.aliases[alias]]
-            return name if name == alias else f"{name} AS {alias}"
+            return identifier(name) + ("" if name == alias else f" AS {identifier(alias)}")
 
         return self.template.render(self.context, ref=ref).strip()
 
@@ -192,11 +192,11 @@ class Plan:
             if uses.get(node.key, 0) > 1:  # an input is cheaper to scan twice than to copy
                 how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
             inner = _indented(texts[node.key]) if pretty else texts[node.key]
-            ctes.append(f"{names[node.key]} AS {how}(\n  {inner}\n)")
+            ctes.append(f"{identifier(names[node.key])} AS {how}(\n  {inner}\n)")
         result = texts[self.root.key]
         if isinstance(self.root, Query) and self.root.has_ctes:
             columns = ", ".join(map(identifier, self.root.columns))
-            result = f"SELECT {columns} FROM {names[self.root.key]}"
+            result = f"SELECT {columns} FROM {identifier(names[self.root.key])}"
         return f"WITH {', '.join(ctes)}\n{result}" if ctes else result
 
 

@@ -152,7 +152,12 @@ class Planner:
         reads = {**sources, "everyone": everyone}
         return Plan(
             self._summary(
-                "per_user", reads, often=len(cutoffs) > 1, cutoffs=cutoffs, sources=list(sources)
+                "per_user",
+                reads,
+                often=len(cutoffs) > 1,
+                cutoffs=cutoffs,
+                sources=list(sources),
+                n_keys=len(self.keys),
             )
         )
 
@@ -419,6 +424,14 @@ class Planner:
                     if not table.alias:
                         table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
                     table.set("this", exp.to_identifier(keys[table.name]))
+            for select in tree.find_all(exp.Select) if stage is not None else ():
+                columns = [column.lower() for column in select.named_selects]
+                twice = [column for column in columns if columns.count(column) > 1]
+                if twice:
+                    raise UsageError(
+                        f"the column {twice[0]} of {name} is there twice; a key column cannot have "
+                        "the name of a column that the queries compute: map it to user_id instead"
+                    )
             found = [node for node in parents.values() if node is not None]
             self._nodes[key] = _node(key, name, tree, found, stage)
         return self._nodes[key]

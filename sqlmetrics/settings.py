@@ -76,12 +76,24 @@ class Settings:
             raise UsageError(f"settings is a dict {{name: value}}, not {given!r}")
         self.catalog = catalog
         self.convention = convention
-        self.given = dict(given)
-        self._check_names(given, "setting")
+        self.given = self._canonical(given, "setting")
         flat = dict(convention.settings)
         for metric, values in convention.metrics.items():
             flat.update({f"{metric}.{name}": value for name, value in values.items()})
-        self._check_names(flat, f"convention {convention.name}")
+        self.of_convention = self._canonical(flat, f"convention {convention.name}")
+
+    def _canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Check names and values, and spell `AP.divisor` as `map.divisor`."""
+        self._check_names(values, where)
+        found: dict[str, Any] = {}
+        for full_name, value in values.items():
+            metric_name, dot, name = full_name.rpartition(".")
+            if dot:
+                full_name = f"{self.catalog.metric(metric_name)[0].name}.{name}"
+            if found.get(full_name, value) != value:
+                raise UsageError(f"{where}: {full_name} is set twice, in different spellings")
+            found[full_name] = value
+        return found
 
     def _check_names(self, values: Mapping[str, Any], where: str) -> None:
         for full_name, value in values.items():
@@ -150,9 +162,10 @@ class Settings:
                 )
         without = {name: self._value(metric, name, has_rank) for name in params}
         parsed = {name: params[name].parse(value, str(call)) for name, value in own.items()}
+        for layer in (without, parsed):
+            if layer.get("order") == "auto":
+                layer["order"] = "rank" if has_rank else "score"
         values = {**without, **parsed}
-        if values["order"] == "auto":
-            values["order"] = "rank" if has_rank else "score"
         if metric is None or call is None:
             return None, values
         kept = {name: value for name, value in parsed.items() if value != without[name]}
@@ -179,10 +192,10 @@ class Settings:
                     raise UsageError(f"{error}{hint}") from None
         if name == "order" and has_rank:
             return "rank"  # a rank column gives the order, whatever the convention says
-        by_metric = self.convention.metrics.get(metric.name, {}) if metric else {}
-        for layer in (by_metric, self.convention.settings):
-            if name in layer:
-                return param.parse(layer[name], f"convention {self.convention.name}")
+        for full_name in names:
+            if full_name in self.of_convention:
+                where = f"convention {self.convention.name}"
+                return param.parse(self.of_convention[full_name], where)
         if name == "audience" and metric is not None:
             return metric.audience
         return param.default

@@ -240,7 +240,8 @@ def _from_pandas(label: str, frame: Any) -> Any:
     import pyarrow as pa
 
     if any(frame.index.names):
-        frame = frame.reset_index()
+        levels = [n for n in frame.index.names if n is not None and n not in frame.columns]
+        frame = frame.reset_index(level=levels) if levels else frame
     arrays: list[Any] = []
     names: list[str] = []
     failed: dict[str, Exception] = {}
@@ -330,15 +331,21 @@ def _read_files(engine: DuckDBEngine, table: str, label: str, paths: list[str]) 
 
 
 def keep_zeros(engine: DuckDBEngine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Read id columns of CSV files as text where an id starts with a zero, such as 007."""
-    whole = [name for name in columns if relation.types[name].endswith(("INT", "INTEGER"))]
-    if not relation.csv_files or not whole:
+    """Read id columns of CSV files as they stand, unless all are whole numbers.
+
+    So 1e2, 2020-1-1 and true stay what they are, and so does 007, which starts with a zero.
+    """
+    if not relation.csv_files:
         return relation
+    whole = [name for name in columns if relation.types[name].endswith(("INT", "INTEGER"))]
+    other = [name for name in columns if name not in whole and relation.types[name] != "VARCHAR"]
     source = macro("source_csv")
     as_text = source(list(relation.csv_files), text_columns=whole)
     probe = environment().get_template("inputs/leading_zeros.sql.j2")
-    row = engine.query(probe.render(columns=whole, relation=as_text), relation.label)[0]
-    found = [name for name in whole if row[name]]
+    found = other
+    if whole:
+        row = engine.query(probe.render(columns=whole, relation=as_text), relation.label)[0]
+        found = [*other, *(name for name in whole if row[name])]
     if not found:
         return relation
     paths = list(relation.csv_files)

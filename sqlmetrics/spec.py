@@ -20,6 +20,7 @@ _SPEC = re.compile(
 _PARAM = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>[^\s,=]+)\s*")
 
 
+_LARGEST_CUTOFF = 1_000_000
 _MOST_CUTOFFS = 1000  # in one range; each is a column of the query
 
 
@@ -97,7 +98,9 @@ def parse_cutoff(value: Any) -> int:
         raise problem from None
     if number != value and not isinstance(value, str):
         raise problem
-    if not 1 <= number <= 2_000_000_000:
+    if number > _LARGEST_CUTOFF:
+        raise UsageError(f"k is {_LARGEST_CUTOFF} at most, not {value!r}")
+    if number < 1:
         raise problem
     return number
 
@@ -109,8 +112,11 @@ def parse_cutoffs(text: str) -> list[int]:
         first, colon, last = part.strip().partition(":")
         if colon and not (first and last):
             raise UsageError(f"the range {part.strip()!r} of k needs both ends, such as 1:20")
-        low = parse_cutoff(first)
-        high = parse_cutoff(last) if colon else low
+        try:
+            low = parse_cutoff(first)
+            high = parse_cutoff(last) if colon else low
+        except UsageError as error:
+            raise UsageError(f"-k {part.strip()}: {error}") from None
         if high < low:
             raise UsageError(f"the range {part.strip()!r} of k ends before it starts")
         if high - low >= _MOST_CUTOFFS:
@@ -133,6 +139,8 @@ def expand_cutoffs(
             raise UsageError("k is an empty list; leave it out to judge whole lists")
     else:
         default = [parse_cutoff(k)]
+    if len(default) > _MOST_CUTOFFS:
+        raise UsageError(f"k has {len(default)} cutoffs; {_MOST_CUTOFFS} are the most")
     return unique(
         (call, cutoff)
         for call in calls

@@ -231,7 +231,7 @@ class TableReader:
             column = column if column in relation.types else lowered.get(column.lower(), column)
             if column in relation.types and (mapped or column.lower() not in taken):
                 actual[name] = column
-            elif mapped or name not in optional:
+            elif name not in optional or (table, name) in self.mapping:
                 raise self._missing(table, name, column, relation)
         ids = [actual[name] for name in (*users, "item_id") if name in actual]
         relation = keep_zeros(self.engine, relation, ids)
@@ -239,6 +239,11 @@ class TableReader:
         lists = {column.name for column in found if column.is_list}
         has_order = {"rank", "score"} & set(actual)
         is_list = "item_id" in lists
+        if is_list != ("score" in lists) and "score" in actual:
+            raise DataError(
+                f"{table}: in {relation.label} only one of {actual['item_id']} and "
+                f"{actual['score']} holds lists; give a list of scores for a list of items"
+            )
         if is_list and "rank" in actual:
             raise DataError(
                 f"{table}: {relation.label} holds whole lists in {actual['item_id']}, whose order "

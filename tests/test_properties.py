@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -271,7 +272,8 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         def run(self: DuckDBEngine, title: str, statement: str) -> Any:
             rows = self.connection.execute(f"EXPLAIN (FORMAT json) {statement}").fetchall()
             for name in ("recommendations", "interactions", "history"):
-                counts[name] = counts.get(name, 0) + rows[0][1].count(f"memory.main.{name}")
+                found = re.findall(rf'"Table": "[^"]*\b{name}"', rows[0][1])
+                counts[name] = counts.get(name, 0) + len(found)
             return method(self, title, statement)
 
         return run

@@ -2,7 +2,9 @@
 
 {#- The value of a column of the queries, from the column of the source. -#}
 {%- macro source_value(column) -%}
-{%- if column.is_list -%} unnest({{ ident(column.source) }})
+{%- if column.is_list and column.cast -%}
+CAST(unnest({{ ident(column.source) }}) AS {{ column.cast }})
+{%- elif column.is_list -%} unnest({{ ident(column.source) }})
 {%- elif column.cast -%} CAST({{ ident(column.source) }} AS {{ column.cast }})
 {%- else -%} {{ ident(column.source) }}
 {%- endif -%}
