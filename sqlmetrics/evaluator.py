@@ -125,21 +125,19 @@ class Evaluator:
             raise
         lists = self.tables.get("recommendations")
         several = is_models(recommendations) or (lists is not None and "model" in lists.columns)
-        self._planner = Planner(
-            self.catalog,
-            self.settings,
-            self.tables,
-            user_keys=self.user_keys,
-            several_models=several,
-        )
-        self._checking_planner = Planner(
-            self.catalog,
-            self.settings,
-            self.tables,
-            user_keys=self.user_keys,
-            several_models=several,
-            checked=not trust_input,
-        )
+
+        def planner(checked: bool) -> Planner:
+            return Planner(
+                self.catalog,
+                self.settings,
+                self.tables,
+                user_keys=self.user_keys,
+                several_models=several,
+                checked=checked,
+            )
+
+        self._planner = planner(checked=False)  # what is printed
+        self._checking_planner = planner(checked=not trust_input)  # what runs
         self._checked: set[str] = set()
 
     def __enter__(self) -> Evaluator:
@@ -227,12 +225,7 @@ class Evaluator:
         It does not check its tables. Frames appear in it under the name of their table, prefixed
         with `sqlmetrics_`.
         """
-        requests = self._requests(self._planner, metrics, k)
-        plan = (
-            self._planner.per_user(requests)
-            if per_user
-            else self._planner.summary(requests, _checked_confidence(confidence))
-        )
+        _, plan = self._planned(self._planner, metrics, k, per_user, confidence)
         return plan.statement() + ";\n"
 
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
@@ -281,13 +274,19 @@ class Evaluator:
             calls = [parse_spec(spec) for spec in specs]
         return expand_cutoffs(calls, k)
 
-    def _requests(
+    def _planned(
         self,
         planner: Planner,
         metrics: str | Iterable[str] | None,
         k: int | Iterable[int] | None,
-    ) -> list[Request]:
-        return planner.requests(self.parse(metrics, k))
+        per_user: bool,
+        confidence: float,
+    ) -> tuple[list[Request], Plan]:
+        """Resolve what is asked for, and plan it."""
+        requests = planner.requests(self.parse(metrics, k))
+        if per_user:
+            return requests, planner.per_user(requests)
+        return requests, planner.summary(requests, _checked_confidence(confidence))
 
     def _plan(
         self,
@@ -297,13 +296,7 @@ class Evaluator:
         confidence: float = 0.95,
     ) -> Plan:
         """Plan a result and check the tables it reads."""
-        planner = self._checking_planner
-        requests = self._requests(planner, metrics, k)
-        plan = (
-            planner.per_user(requests)
-            if per_user
-            else planner.summary(requests, _checked_confidence(confidence))
-        )
+        requests, plan = self._planned(self._checking_planner, metrics, k, per_user, confidence)
         for request in requests:
             self._check(plan, request.values)
         return plan

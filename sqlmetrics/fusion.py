@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sqlmetrics.catalog import Stage
+from sqlmetrics.graph import DIALECT, new_name
 
 _BY_CASE = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg)
 _NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offset", "windows")
@@ -51,7 +52,7 @@ class Fusable:
     def group(self) -> str:
         """Queries with the same text here can share one SELECT."""
         parts: list[exp.Expr | None] = [self.source, self.cutoff, *self.joins, self.where]
-        return " | ".join("" if part is None else part.sql("duckdb") for part in parts)
+        return " | ".join("" if part is None else part.sql(DIALECT) for part in parts)
 
 
 @dataclass
@@ -81,15 +82,12 @@ class FusedSelect:
 
     def _share(self, lookup: Lookup, condition: exp.Expr, k: int | None) -> str:
         """Return the alias under which this lookup is joined, joining it if it is new."""
-        identity = (lookup.table.name, condition.sql("duckdb"))
+        identity = (lookup.table.name, condition.sql(DIALECT))
         if identity not in self.lookups:
             taken = {known.alias for known in self.lookups.values()}
             varies = condition != lookup.condition
-            alias = wanted = f"{lookup.alias}_at_{k or 'all'}" if varies else lookup.alias
-            count = 1
-            while alias in taken:
-                count += 1
-                alias = f"{wanted}_{count}"
+            wanted = f"{lookup.alias}_at_{k or 'all'}" if varies else lookup.alias
+            alias = new_name(wanted, taken)
             for column in condition.find_all(exp.Column):
                 if column.table == lookup.alias:
                     column.set("table", exp.to_identifier(alias))

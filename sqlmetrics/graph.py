@@ -9,6 +9,7 @@ queries and may keep some of them as tables.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,7 @@ DIALECT = "duckdb"
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(ABC):
     """One query of a plan, and the nodes it reads, by their identities."""
 
     key: str
@@ -45,13 +46,13 @@ class Node:
         """Is the result small and used again in later calls?"""
         return self.stage is not None and self.stage.keep
 
+    @abstractmethod
     def reads(self) -> Sequence[str]:
         """Return the identity of a parent for every time the query names it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sql(self, names: Mapping[str, str], pretty: bool) -> str:
         """Print the query, its parents under the given names."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
