@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,6 @@ from sqlmetrics.cli import main
 COMMANDS = list(main.commands)
 LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
 TRUTH = {1: [12], 2: [11, 13], 3: [12, 13], 5: [11]}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _templates_are_read_once() -> Iterator[None]:
-    built_in, load = Catalog.load(), Catalog.load
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Catalog, "load", lambda folders=(): load(folders) if folders else built_in)
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
 
 R = pd.DataFrame({"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
 S = R.drop(columns="rank").assign(score=[4.0, 3.0, 2.0, 1.0])
 I = pd.DataFrame({"user_id": [1, 2], "item_id": [10, 12]})  # noqa: E741
 RUN = "1 Q0 10 1 0.9 tag\n1 Q0 11 2 0.8 tag\n"
 QRELS = "1 0 10 1\n"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _templates_are_read_once() -> Iterator[None]:
-    built_in, load = Catalog.load(), Catalog.load
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Catalog, "load", lambda folders=(): load(folders) if folders else built_in)
-        yield
 
 
 def evaluate(

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ import pytest
 from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
 from sqlmetrics.cli import main
 
 Values = dict[Any, float]
@@ -35,14 +34,6 @@ METRIC = "mrr@3"
 LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
 TRUTH = {1: [12], 2: [11, 13], 3: [12, 13], 5: [11]}
 EXPECTED: Values = {1: 1 / 3, 2: 0, 3: 1, 5: 0}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _templates_are_read_once() -> Iterator[None]:
-    built_in, load = Catalog.load(), Catalog.load
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Catalog, "load", lambda folders=(): load(folders) if folders else built_in)
-        yield
 
 
 def ranked(convert: Callable[[int], Any] = int) -> Rows:
