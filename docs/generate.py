@@ -42,13 +42,14 @@ def metrics_table(catalog: Catalog) -> str:
     rows = [
         [
             f"`{metric.name}`",
+            metric.family,
             ", ".join(f"`{alias}`" for alias in metric.aliases),
             metric.formula,
             ", ".join(f"`{param.name}`" for param in metric.params.values()),
         ]
         for metric in catalog.metrics.values()
     ]
-    return table(["metric", "also", "formula", "settings of its own"], rows)
+    return table(["metric", "family", "also", "formula", "settings of its own"], rows)
 
 
 def settings_table(catalog: Catalog) -> str:

@@ -7,6 +7,7 @@ from sqlmetrics.errors import (
     EngineError,
     MissingTableError,
     SqlmetricsError,
+    SqlmetricsWarning,
     TemplateError,
     UsageError,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "Evaluator",
     "MissingTableError",
     "SqlmetricsError",
+    "SqlmetricsWarning",
     "TemplateError",
     "UsageError",
     "__version__",

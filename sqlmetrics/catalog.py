@@ -14,6 +14,7 @@ from sqlmetrics.render import template_root
 from sqlmetrics.spec import Value, value_text
 
 SUFFIX = ".sql.j2"
+EVERYTHING = "all"  # in place of a metric: every metric there is
 _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
 
 
@@ -29,6 +30,7 @@ class Param:
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
+    whole: bool = False
 
     def parse(self, value: Any, where: str) -> Value:
         """Return `value` as this setting understands it.
@@ -57,6 +59,7 @@ class Param:
             and (self.minimum is None or number >= self.minimum)
             and (self.maximum is None or number <= self.maximum)
             and (self.above is None or number > self.above)
+            and (not self.whole or number.is_integer())
         )
         if not in_range:
             raise UsageError(f"{where}: {self.name} must be {self.range_text()}, not {value!r}")
@@ -75,7 +78,8 @@ class Param:
             )
             if limit is not None
         ]
-        number = " ".join(["a number", " and ".join(limits)]).strip()
+        kind = "a whole number" if self.whole else "a number"
+        number = " ".join([kind, " and ".join(limits)]).strip()
         return f"{number} or none" if self.optional else number
 
     def default_text(self) -> str:
@@ -111,10 +115,15 @@ class Stage(Template):
 
 @dataclass(frozen=True)
 class Check(Template):
-    """A query for the rows of a table that break a rule, and what to tell the user about them."""
+    """A query for the rows of a table that break a rule, and what to tell the user about them.
+
+    It runs where `count`, a column of the totals of its table, is not 0, or whenever one of the
+    tables and stages `on` is read; then its column `n_found` counts the rows.
+    """
 
     table: str = ""
     count: str = ""
+    on: tuple[str, ...] = ()
     column: str = ""
     found: str = ""
     remedy: str = ""
@@ -123,12 +132,19 @@ class Check(Template):
 
 @dataclass(frozen=True)
 class Metric(Template):
-    """A metric: a query of `{{ keys }}, k, value`, and all that is to be known about it."""
+    """A metric: a query of `{{ keys }}, k, value`, and all that is to be known about it.
+
+    `when_empty`: the value of who has no row; None: undefined. `defined_for`: a stage with one row
+    per user for whom the metric is defined (empty: for everybody). `undefined`: when a value is
+    NULL, in words.
+    """
 
     family: str = "custom"
     grain: str = "user"
     audience: str = "relevant"
     when_empty: float | None = None
+    defined_for: str = ""
+    undefined: str = ""
     range: tuple[float, float] | None = None
     unbounded: str = ""  # why there is no range
     higher_is_better: bool | None = None
@@ -166,6 +182,8 @@ class Catalog:
         stages = [_read_stage(path) for path in _files(root / "stages")]
         checks = [_read_check(path) for path in _files(root / "checks")]
         catalog = cls(metrics, stages, checks)
+        _, meta, _ = _read(root / "summaries" / f"totals{SUFFIX}")
+        catalog.stage_params.update(_params(root, meta))
         for folder in map(Path, folders):
             if not folder.is_dir():
                 raise TemplateError(f"the folder of templates {folder} does not exist")
@@ -182,6 +200,8 @@ class Catalog:
 
     def _add(self, metric: Metric) -> None:
         for name in (metric.name, *metric.aliases):
+            if name == EVERYTHING:
+                raise TemplateError(f"{metric.path}: the name {name} stands for every metric")
             if name in self.metrics or name in self.aliases:
                 raise TemplateError(
                     f"{metric.path}: the name {name} is already taken by another metric"
@@ -264,6 +284,7 @@ def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
                 minimum=entry.pop("min", None),
                 maximum=entry.pop("max", None),
                 above=entry.pop("above", None),
+                whole=entry.pop("whole", False),
             )
             default = param.parse(default, "default")
         except UsageError as error:
@@ -271,6 +292,10 @@ def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
         _no_more(path, entry, f"param {name}")
         params[name] = Param(**{**vars(param), "default": default})
     return params
+
+
+def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _no_more(path: Path, rest: Mapping[str, Any], where: str) -> None:
@@ -298,6 +323,8 @@ def _read_metric(path: Path, family: str) -> Metric:
         grain=grain,
         audience=meta.pop("audience", "relevant"),
         when_empty=None if when_empty == "undefined" else float(when_empty),
+        defined_for=meta.pop("defined_for", ""),
+        undefined=meta.pop("undefined", ""),
         unbounded=meta.pop("unbounded", ""),
         range=None if bounds is None else (float(bounds[0]), float(bounds[1])),
         higher_is_better=meta.pop("higher_is_better", None),
@@ -336,6 +363,7 @@ def _read_check(path: Path) -> Check:
         title=meta.pop("title", name),
         table=meta.pop("table", ""),
         count=meta.pop("count", ""),
+        on=_texts(meta.pop("on", ())),
         column=meta.pop("column", ""),
         found=meta.pop("found", ""),
         remedy=meta.pop("remedy", ""),

@@ -6,11 +6,13 @@ up only when there are any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from sqlmetrics.catalog import Check
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, UnreadableError, example_rows
-from sqlmetrics.graph import Plan
+from sqlmetrics.graph import Node
 from sqlmetrics.plan import Planner
 from sqlmetrics.spec import Value
 from sqlmetrics.tables import OPTIONS, Table, type_family
@@ -48,69 +50,111 @@ def _of_row(type_name: str) -> str:
 
 
 def check_rows(
-    engine: DuckDBEngine, planner: Planner, values: Mapping[str, Value], plan: Plan
+    engine: DuckDBEngine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    nodes: Mapping[str, Node],
+    done: set[str],
 ) -> None:
-    """Check the tables that a plan reads.
+    """Check the tables that the nodes of a metric read; `done` are checks that have passed before.
 
     Raises:
         DataError: the first rule that is broken, with examples and what to do.
     """
-    nodes = plan.nodes()
-    read = {node.name for node in nodes if node.is_input}
-    for table, totals in _TOTALS.items():
-        if table in read:
-            _check_table(engine, planner, values, table, totals)
-    if set(_TOTALS) <= read:
+    read = [node.name for node in nodes.values() if node.is_input]
+    for table in read:
+        if table in _TOTALS:
+            _check_totals(engine, planner, values, table, done)
+        elif table in planner.tables:
+            _check_not_empty(engine, planner, values, table, done)
+    if set(_TOTALS) <= set(read):
         common = planner.check(planner.catalog.checks["common_users"], values)
-        if engine.records(common)[0]["n_common"] == 0:
+        if common.root.key not in done and engine.records(common)[0]["n_common"] == 0:
             raise DataError(
                 "recommendations and interactions have no user in common: "
                 f"{_some_users(engine, planner, values)}. Check that both hold the same kind of id"
             )
-    if any(node.name == "catalogue" for node in nodes):
-        nulls = planner.check(planner.catalog.checks["catalogue_null_items"], values)
-        if engine.records(nulls):
-            raise DataError(
-                f"{values.get('catalogue', 'the catalogue')}: column item_id holds NULL values; "
-                "remove these rows"
-            )
+        done.add(common.root.key)
+    for check in planner.catalog.checks.values():
+        if not nodes.keys() & set(check.on):
+            continue
+        plan = planner.check(check, values)
+        examples = [] if plan.root.key in done else engine.records(plan)
+        if examples:
+            counts = {"n": examples[0]["n_found"]}
+            rows = [{n: v for n, v in row.items() if n != "n_found"} for row in examples]
+            raise _broken(planner, check, values, counts, rows)
+        done.add(plan.root.key)
 
 
-def _check_table(
+def _check_totals(
     engine: DuckDBEngine,
     planner: Planner,
     values: Mapping[str, Value],
     table: str,
-    totals: str,
+    done: set[str],
 ) -> None:
     given = planner.tables[table]
-    plan = planner.check(planner.catalog.checks[totals], values)
+    plan = planner.check(planner.catalog.checks[_TOTALS[table]], values)
+    if plan.root.key in done:
+        return
     try:
         counts = engine.records(plan)[0]
     except UnreadableError as error:
         files = ", ".join(dict.fromkeys(source.label for source in given.sources))
         raise DataError(f"{table}: {files} cannot be read: {error}") from error
     if counts["n_rows"] == 0:
-        raise DataError(f"{table}: the table is empty ({OPTIONS[table]})")
+        raise _empty(table)
     models = {source.model for source in given.sources if source.model is not None}
     if len(models) > 1:
         present = {row["model"] for row in engine.records(planner.stage("models", values))}
         for model in sorted(models - present):
             raise DataError(f"{table} of {model}: the table is empty; leave the model out")
     for check in planner.catalog.checks.values():
-        if check.table != table or not counts[check.count]:
-            continue
-        found = check.found.format(
-            n=f"{counts[check.count]:,}",
-            rows=f"{counts['n_rows']:,}",
-            lists=f"{counts.get('n_lists', 0):,}",
-        )
-        column = f", column {given.describe_column(check.column)}" if check.column else ""
-        examples = engine.records(planner.check(check, values))
-        raise DataError(
-            f"{table}{column}: {found}, for example\n{example_rows(examples)}\n"
-            f"What to do: {check.remedy}."
-        )
+        if check.table == table and check.count and counts[check.count]:
+            found = {
+                "n": counts[check.count],
+                "rows": counts["n_rows"],
+                "lists": counts.get("n_lists", 0),
+            }
+            examples = engine.records(planner.check(check, values))
+            raise _broken(planner, check, values, found, examples)
+    done.add(plan.root.key)
+
+
+def _check_not_empty(
+    engine: DuckDBEngine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    table: str,
+    done: set[str],
+) -> None:
+    plan = planner.stage(table, values, limit=1)
+    if plan.root.key not in done and not engine.records(plan):
+        raise _empty(table)
+    done.add(plan.root.key)
+
+
+def _empty(table: str) -> DataError:
+    return DataError(f"{table}: the table is empty ({OPTIONS[table]})")
+
+
+def _broken(
+    planner: Planner,
+    check: Check,
+    values: Mapping[str, Value],
+    counts: Mapping[str, int],
+    examples: Sequence[Mapping[str, Any]],
+) -> DataError:
+    """Say which rule is broken where, with rows that break it and what to do."""
+    table, column = (text.format_map(values) for text in (check.table, check.column))
+    where = table
+    if column:
+        where += f", column {planner.tables[table].describe_column(column)}"
+    found = check.found.format_map({name: f"{count:,}" for name, count in counts.items()})
+    return DataError(
+        f"{where}: {found}, for example\n{example_rows(examples)}\nWhat to do: {check.remedy}."
+    )
 
 
 def _some_users(engine: DuckDBEngine, planner: Planner, values: Mapping[str, Value]) -> str:

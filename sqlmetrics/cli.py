@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sqlmetrics.errors import SqlmetricsError, UsageError
+from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -43,7 +44,8 @@ class _Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            result = super().invoke(ctx)
+            with _warnings_on_stderr():
+                result = super().invoke(ctx)
             sys.stdout.flush()
             return result
         except SqlmetricsError as error:
@@ -59,6 +61,31 @@ class _Command(click.Command):
             click.echo(f"sqlmetrics: error: the result cannot be written: {error}", err=True)
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nothing is left to flush at exit
             ctx.exit(1)
+
+
+@contextlib.contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    """Show our own warnings as messages, each of them; others as Python does."""
+
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, SqlmetricsWarning):
+            click.echo(f"sqlmetrics: {message}", err=True)
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SqlmetricsWarning)
+        warnings.showwarning = show
+        yield
 
 
 class _Group(click.Group):
@@ -142,6 +169,11 @@ _input_options = _options(
     click.option(
         "--trust-input", is_flag=True, help="Skip the checks that need a pass over the rows."
     ),
+    click.option(
+        "--skip-missing",
+        is_flag=True,
+        help="Leave out metrics that need a table or column that was not given.",
+    ),
     click.option("--threads", type=click.IntRange(min=1), help="Threads of the engine."),
     click.option("--memory-limit", metavar="SIZE", help="Memory of the engine, such as 4GB."),
     click.option("--temp-directory", metavar="DIR", help="Where the engine puts what exceeds it."),
@@ -172,7 +204,7 @@ _output_options = _options(
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS (such as ndcg@10), averaged over users.
 
-    Without METRICS: the default set at 10.
+    Without METRICS: the default set at 10. The word all stands for every metric there is.
     """
     _result(metrics, options, per_user=False)
 
@@ -193,7 +225,12 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
     """Print the statement that computes METRICS; it runs alone in the DuckDB shell."""
     with _evaluator(options) as evaluator:
-        text = evaluator.sql(metrics or None, _cutoffs(options), per_user=per_user)
+        text = evaluator.sql(
+            metrics or None,
+            _cutoffs(options),
+            per_user=per_user,
+            skip_missing=options["skip_missing"],
+        )
     click.echo(text, nl=False)
 
 
@@ -275,18 +312,21 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
     cutoffs = _cutoffs(options)
     chosen = metrics or None
     with _evaluator(options) as evaluator:
+        skip = options["skip_missing"]
         if path is not None and kind == "parquet":
             evaluator.write_parquet(
-                path, chosen, cutoffs, per_user=per_user, force=options["force"]
+                path, chosen, cutoffs, per_user=per_user, skip_missing=skip, force=options["force"]
             )
             return
         compute = evaluator.per_user if per_user else evaluator.evaluate
         if path is not None:
             with whole_file(path, options["force"]) as temporary:
-                text = render_frame(compute(chosen, cutoffs), kind, options["digits"])
+                frame = compute(chosen, cutoffs, skip_missing=skip)
+                text = render_frame(frame, kind, options["digits"])
                 temporary.write_text(text, encoding="utf-8")
             return
-        text = render_frame(compute(chosen, cutoffs), kind, options["digits"])
+        frame = compute(chosen, cutoffs, skip_missing=skip)
+        text = render_frame(frame, kind, options["digits"])
     click.echo(text, nl=False)
 
 

@@ -8,7 +8,7 @@ from sqlmetrics.graph import DIALECT, parse
 from sqlmetrics.plan import Planner, cutoff_context, tables_read
 from sqlmetrics.settings import Convention, Settings
 from sqlmetrics.spec import MetricCall, value_text
-from sqlmetrics.tables import OPTIONS
+from sqlmetrics.tables import ATTRIBUTES, OPTIONS
 
 
 def describe_metric(catalog: Catalog, name: str) -> str:
@@ -23,7 +23,8 @@ def describe_metric(catalog: Catalog, name: str) -> str:
         ("formula", metric.formula),
         ("tables", ", ".join(tables_needed(catalog, metric))),
         ("averaged over", _audience(metric)),
-        ("without a hit", _empty(metric) if metric.grain == "user" else ""),
+        ("value if none", _empty(metric) if metric.grain == "user" else ""),
+        ("undefined", metric.undefined),
         ("range", metric.unbounded if metric.range is None else _range(metric.range)),
         ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
         ("aliases", ", ".join(_alias(a, dict(params)) for a, params in metric.aliases.items())),
@@ -54,7 +55,10 @@ def metric_query(catalog: Catalog, metric: Metric) -> str:
 
 
 def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
-    """Name the input tables that a metric reads under the standard convention."""
+    """Name the input tables that a metric reads under the standard convention.
+
+    Columns that are optional in a table and needed here stand in brackets: `items (price)`.
+    """
     planner = Planner(catalog, Settings(catalog, Convention.load("standard"), {}), {})
     _, values = planner.resolve(MetricCall(metric.name))
     context = {**values, **cutoff_context([None])}
@@ -72,7 +76,15 @@ def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
     visit(planner.metric_text(metric, context), str(metric.path))
     if metric.grain == "user":
         visit("SELECT 1 FROM audience", "audience")
-    return [name for name in OPTIONS if name in found]
+    needs = [*planner.needs, *(ATTRIBUTES[name] for name in found if name in ATTRIBUTES)]
+    texts = []
+    for table in OPTIONS:
+        columns = [column for owner, column in needs if owner == table]
+        if columns:
+            texts.append(f"{table} ({', '.join(columns)})")
+        elif table in found:
+            texts.append(table)
+    return texts
 
 
 def _audience(metric: Metric) -> str:

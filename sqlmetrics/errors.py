@@ -24,7 +24,7 @@ class TemplateError(UsageError):
 
 
 class MissingTableError(UsageError):
-    """A metric reads a table that was not given."""
+    """A metric reads a table, or a column of one, that was not given."""
 
 
 class DataError(SqlmetricsError):
@@ -37,6 +37,10 @@ class UnreadableError(DataError):
 
 class EngineError(SqlmetricsError):
     """The engine failed while it ran a statement: memory, disk, a damaged file."""
+
+
+class SqlmetricsWarning(UserWarning):
+    """Something that a result rests on and that its reader should know."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics import checks
-from sqlmetrics.catalog import Catalog
+from sqlmetrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
-from sqlmetrics.errors import TemplateError, UsageError, suggestion
-from sqlmetrics.graph import Plan
+from sqlmetrics.errors import (
+    MissingTableError,
+    SqlmetricsWarning,
+    TemplateError,
+    UsageError,
+    suggestion,
+)
+from sqlmetrics.graph import Node, Plan
 from sqlmetrics.output import whole_file
-from sqlmetrics.plan import Planner, Request
+from sqlmetrics.plan import Call, Planner, calls_of
 from sqlmetrics.settings import Convention, Settings
 from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
@@ -156,32 +164,39 @@ class Evaluator:
         k: int | Iterable[int] | None = None,
         *,
         confidence: float = 0.95,
+        skip_missing: bool = False,
     ) -> pd.DataFrame:
         """Compute the mean of every metric over its audience.
 
         Args:
-            metrics: specs such as `"ndcg@10"` or `"map(divisor=k)"`; without any, the default set.
+            metrics: specs such as `"ndcg@10"` or `"map(divisor=k)"`, or `"all"`; without any, the
+                default set.
             k: cutoffs for the specs that have none; without, those judge whole lists.
             confidence: of the normal intervals `ci_low` to `ci_high`.
+            skip_missing: leave out metrics that need a table or column that was not given, with a
+                warning for each.
 
         Returns:
             One row per model, metric and cutoff: `[model,] metric, k, value, n_users, std, ci_low,
-            ci_high`. `k` is NA for whole lists. `n_users`, `std` and the interval are missing for
-            metrics that have one value for the whole run.
+            ci_high`. `k` is NA for whole lists. `n_users` counts the users for whom the metric is
+            defined. It is missing for metrics that have one value for the whole run, and so are
+            `std` and, except for the estimates from logs, the interval.
 
         Raises:
             UsageError: an unknown metric, parameter or cutoff, or a table that was not given.
             DataError: a table breaks a rule that the numbers rest on.
         """
         with self._own_templates_named():
-            return self.engine.frame(self._plan(metrics, k, False, confidence))
+            return self.engine.frame(self._plan(metrics, k, False, confidence, skip_missing))
 
     def per_user(
         self,
         metrics: str | Iterable[str] | None = None,
         k: int | Iterable[int] | None = None,
+        *,
+        skip_missing: bool = False,
     ) -> pd.DataFrame:
-        """Compute the values of every user.
+        """Compute the values of every user; the arguments are those of `evaluate`.
 
         Returns:
             One row per user (and model) and cutoff, ordered by them: `[model,] user_id, k`, then a
@@ -192,7 +207,8 @@ class Evaluator:
             UsageError, DataError: as `evaluate`.
         """
         with self._own_templates_named():
-            return self.engine.frame(self._plan(metrics, k, True))
+            plan = self._plan(metrics, k, True, skip_missing=skip_missing)
+            return self.engine.frame(plan)
 
     def write_parquet(
         self,
@@ -202,6 +218,7 @@ class Evaluator:
         *,
         per_user: bool = False,
         confidence: float = 0.95,
+        skip_missing: bool = False,
         force: bool = False,
     ) -> None:
         """Write what `evaluate` or `per_user` returns straight from the engine to a file.
@@ -209,7 +226,7 @@ class Evaluator:
         The file is written whole or not at all; an existing one only with `force`.
         """
         with whole_file(Path(path), force) as temporary, self._own_templates_named():
-            plan = self._plan(metrics, k, per_user, confidence)
+            plan = self._plan(metrics, k, per_user, confidence, skip_missing)
             self.engine.write_parquet(plan, temporary)
 
     def sql(
@@ -219,13 +236,14 @@ class Evaluator:
         *,
         per_user: bool = False,
         confidence: float = 0.95,
+        skip_missing: bool = False,
     ) -> str:
         """Return the statement behind `evaluate` (or `per_user`), which runs alone in DuckDB.
 
         It does not check its tables. Frames appear in it under the name of their table, prefixed
         with `sqlmetrics_`.
         """
-        _, plan = self._planned(self._planner, metrics, k, per_user, confidence)
+        _, plan = self._planned(self._planner, metrics, k, per_user, confidence, skip_missing)
         return plan.statement() + ";\n"
 
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
@@ -242,7 +260,8 @@ class Evaluator:
         call = None if metric is None else parse_spec(metric)
         _, values = self._checking_planner.resolve(call)
         plan = self._checking_planner.stage(name, values)
-        self._check(plan, values)
+        self._check({node.name: node for node in plan.nodes()}, values)
+        self._warn(self._checking_planner)
         return self.engine.frame(plan)
 
     @contextlib.contextmanager
@@ -260,6 +279,8 @@ class Evaluator:
         self,
         metrics: str | Iterable[str] | None = None,
         k: int | Iterable[int] | None = None,
+        *,
+        per_user: bool = False,
     ) -> list[tuple[MetricCall, int | None]]:
         """Pair the metrics asked for with their cutoffs; the default set if none is named."""
         if metrics is None:
@@ -271,8 +292,20 @@ class Evaluator:
             specs = [metrics] if isinstance(metrics, str) else list(metrics)
             if not specs:
                 raise UsageError("no metric named; leave metrics out for the default set")
-            calls = [parse_spec(spec) for spec in specs]
+            calls = [call for spec in specs for call in self._expand(parse_spec(spec), per_user)]
         return expand_cutoffs(calls, k)
+
+    def _expand(self, call: MetricCall, per_user: bool) -> list[MetricCall]:
+        """Put every metric in the place of `all`; per user, every metric that has such values."""
+        if call.metric != EVERYTHING:
+            return [call]
+        if call.params:
+            raise UsageError(f"{call}: settings for all metrics are given with --set NAME=VALUE")
+        return [
+            replace(call, metric=metric.name)
+            for metric in self.catalog.metrics.values()
+            if metric.grain == "user" or not per_user
+        ]
 
     def _planned(
         self,
@@ -281,12 +314,42 @@ class Evaluator:
         k: int | Iterable[int] | None,
         per_user: bool,
         confidence: float,
-    ) -> tuple[list[Request], Plan]:
+        skip_missing: bool,
+    ) -> tuple[list[Call], Plan]:
         """Resolve what is asked for, and plan it."""
-        requests = planner.requests(self.parse(metrics, k))
+        requests = planner.requests(self.parse(metrics, k, per_user=per_user))
+        calls = calls_of(requests)
+        if skip_missing:
+            calls = self._that_can_be_computed(planner, calls)
+            requests = [request for call in calls for request in call.requests]
         if per_user:
-            return requests, planner.per_user(requests)
-        return requests, planner.summary(requests, _checked_confidence(confidence))
+            plan = planner.per_user(requests)
+        else:
+            plan = planner.summary(requests, _checked_confidence(confidence))
+        self._warn(planner)
+        return calls, plan
+
+    def _that_can_be_computed(self, planner: Planner, calls: Sequence[Call]) -> list[Call]:
+        """Leave out, with a warning, what needs a table or column that was not given."""
+        kept, missing = [], []
+        for call in calls:
+            try:
+                planner.nodes(call)
+            except MissingTableError as error:
+                missing.append(error)
+            else:
+                kept.append(call)
+        if not kept:
+            raise missing[0]
+        planner.warnings.update((f"left out: {error}", None) for error in missing)
+        return kept
+
+    def _warn(self, planner: Planner) -> None:
+        """Pass on what templates and the planner have to say."""
+        messages = list(planner.warnings)
+        planner.warnings.clear()
+        for message in messages:
+            warnings.warn(message, SqlmetricsWarning, stacklevel=5)
 
     def _plan(
         self,
@@ -294,23 +357,19 @@ class Evaluator:
         k: int | Iterable[int] | None,
         per_user: bool,
         confidence: float = 0.95,
+        skip_missing: bool = False,
     ) -> Plan:
         """Plan a result and check the tables it reads."""
-        requests, plan = self._planned(self._checking_planner, metrics, k, per_user, confidence)
-        for request in requests:
-            self._check(plan, request.values)
+        planner = self._checking_planner
+        calls, plan = self._planned(planner, metrics, k, per_user, confidence, skip_missing)
+        for call in calls:
+            self._check(planner.nodes(call), call.values)
         return plan
 
-    def _check(self, plan: Plan, values: Mapping[str, Any]) -> None:
+    def _check(self, nodes: Mapping[str, Node], values: Mapping[str, Any]) -> None:
         """Check the tables once for each set of settings that bears on the checks."""
-        if self.trust_input:
-            return
-        read = sorted(node.name for node in plan.nodes() if node.is_input)
-        names = ("order", "rank_gaps", "duplicate_recommendations", "duplicate_interactions")
-        signature = repr([read, *(values[name] for name in names), values.get("catalogue")])
-        if signature not in self._checked:
-            checks.check_rows(self.engine, self._checking_planner, values, plan)
-            self._checked.add(signature)
+        if not self.trust_input:
+            checks.check_rows(self.engine, self._checking_planner, values, nodes, self._checked)
 
 
 def _checked_confidence(confidence: float) -> float:

@@ -6,7 +6,7 @@ A metric query has the shape
 
 The stage has a column that cutoffs apply to (`rank`). At cutoff 10 such a query is
 
-    SELECT keys, CASE WHEN min(rank) <= 10 THEN <aggregates over rows with rank <= 10> END
+    SELECT keys, CASE WHEN min(rank) <= 10 THEN <aggregates over rows with rank <= 10> ELSE … END
 
 so any number of metrics and cutoffs over the same stage share one scan, one join and one GROUP BY.
 A lookup is a LEFT JOIN on columns that its stage declares unique: it neither drops nor repeats
@@ -15,7 +15,7 @@ rows, so lookups of different metrics can stand side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -46,7 +46,7 @@ class Fusable:
     joins: tuple[exp.Join, ...]  # other joins; equal for all members of a group
     where: exp.Expr | None
     lookups: tuple[Lookup, ...]
-    value: exp.Expr
+    values: Mapping[str, exp.Expr]  # `value`, and what else the query computes
 
     @property
     def group(self) -> str:
@@ -64,9 +64,19 @@ class FusedSelect:
     columns: list[exp.Expr] = field(default_factory=list)
     lookups: dict[tuple[str, str], Lookup] = field(default_factory=dict)
 
-    def add(self, query: Fusable, k: int | None, name: str) -> None:
-        """Add the value of `query` at cutoff `k` as the column `name`."""
-        value = _at_cutoff(query, query.value, k, restrict=True)
+    def add(
+        self,
+        query: Fusable,
+        k: int | None,
+        name: str,
+        part: str = "value",
+        empty: str | None = None,
+    ) -> None:
+        """Add a part of `query` at cutoff `k` as the column `name`.
+
+        `empty` is what stands there for keys whose rows all lie beyond the cutoff.
+        """
+        value = _at_cutoff(query, query.values[part], k, restrict=True)
         for lookup in query.lookups:
             condition = _at_cutoff(query, lookup.condition, k, restrict=False)
             shared = self._share(lookup, condition, k)
@@ -76,7 +86,8 @@ class FusedSelect:
         if k is not None:
             first = exp.Min(this=query.cutoff.copy())
             value = exp.Case(
-                ifs=[exp.If(this=exp.LTE(this=first, expression=_number(k)), true=value)]
+                ifs=[exp.If(this=exp.LTE(this=first, expression=_number(k)), true=value)],
+                default=None if empty is None else exp.Literal.number(empty),
             )
         self.columns.append(exp.alias_(value, name))
 
@@ -137,17 +148,19 @@ def analyse(
                 column.set("table", exp.to_identifier(alias))
     expected = [exp.column(key, table=alias) for key in (*keys, "k")]
     group = tree.args.get("group")
+    n_keys = len(expected)
+    computed = {e.alias_or_name: e.unalias() for e in tree.expressions[n_keys:]}
     if (
-        [_without_quotes(column.unalias()) for column in tree.expressions[:-1]] != expected
-        or tree.expressions[-1].alias_or_name != "value"
+        [_without_quotes(column.unalias()) for column in tree.expressions[:n_keys]] != expected
+        or "value" not in computed
         or group is None
         or any(part for name, part in group.args.items() if name != "expressions")
         or [_without_quotes(column) for column in group.expressions] != expected
     ):
         return None
-    value = tree.expressions[-1].unalias()
-    if value.find(exp.Window) is not None or _bare_columns(value, alias, keys):
-        return None
+    for value in computed.values():
+        if value.find(exp.Window) is not None or _bare_columns(value, alias, keys):
+            return None
 
     lookups, others = [], []
     for join in joins:
@@ -168,7 +181,7 @@ def analyse(
         joins=tuple(others),
         where=None if where is None else where.this,
         lookups=tuple(lookups),
-        value=value,
+        values=computed,
     )
 
 

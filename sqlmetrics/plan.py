@@ -17,20 +17,28 @@ from sqlmetrics.errors import MissingTableError, TemplateError, UsageError
 from sqlmetrics.graph import Node, Plan, Query, Rendered, new_name, parse
 from sqlmetrics.render import environment, identifier, key_context, render
 from sqlmetrics.settings import Settings
+from sqlmetrics.sources import RANKED
 from sqlmetrics.spec import MetricCall, Value, value_text
-from sqlmetrics.tables import OPTIONS, Table
+from sqlmetrics.tables import ATTRIBUTES, OPTIONS, Table
 
 
 @dataclass(frozen=True)
 class Column:
-    """One metric at one cutoff: a column of the wide table of values."""
+    """One metric at one cutoff: a column of the wide table of values.
+
+    `part` is the column of the metric's query: its value, or the standard error of that.
+    """
 
     metric: str
     k: int | None
     name: str
     grain: str
     when_empty: str | None
+    aggregate: str = "mean"
+    part: str = "value"
     source: str = ""
+    defined: str = ""
+    standard_error: str = ""  # the column that holds it
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,61 @@ class Request:
     k: int | None
     metric: Metric
     values: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A metric call with all its cutoffs; `values` are what its templates see."""
+
+    name: str
+    metric: Metric
+    requests: Sequence[Request]
+    values: Mapping[str, Any]
+
+
+def calls_of(requests: Iterable[Request]) -> list[Call]:
+    """Put the requests of one metric call together: its stages are planned for all its cutoffs."""
+    by_name: dict[str, list[Request]] = {}
+    for request in requests:
+        by_name.setdefault(request.call.name, []).append(request)
+    return [
+        Call(
+            name,
+            members[0].metric,
+            members,
+            {**members[0].values, **cutoff_context([member.k for member in members])},
+        )
+        for name, members in by_name.items()
+    ]
+
+
+def _columns_of(call: Call, query: Query, taken: set[str]) -> list[Column]:
+    """Name the columns that a metric call fills in the wide table of values."""
+    metric = call.metric
+    when_empty = None if metric.when_empty is None else value_text(metric.when_empty)
+    aggregate = str(call.values["aggregate"])
+    columns = []
+    for request in call.requests:
+        name = _column_name(request, taken)
+        error = ""
+        if "standard_error" in query.columns:
+            error = new_name(f"{name}_standard_error", taken)
+            taken.add(error)
+            columns.append(
+                Column(call.name, request.k, error, metric.grain, None, part="standard_error")
+            )
+        columns.append(
+            Column(
+                call.name,
+                request.k,
+                name,
+                metric.grain,
+                when_empty,
+                aggregate,
+                standard_error=error,
+            )
+        )
+    return columns
 
 
 @dataclass
@@ -78,6 +141,9 @@ class Planner:
     model: str = "recommendations"
     checked: bool = False
     fuse: bool = True
+    # what templates say while they are rendered, in their order
+    warnings: dict[str, None] = field(default_factory=dict)
+    needs: dict[tuple[str, str], None] = field(default_factory=dict)
     _memo: dict[Any, Query] = field(default_factory=dict)
     _nodes: dict[str, Query] = field(default_factory=dict)
     _reads: dict[str, list[str]] = field(default_factory=dict)  # text of a query -> tables it reads
@@ -108,16 +174,20 @@ class Planner:
     def summary(self, requests: Sequence[Request], confidence: float = 0.95) -> Plan:
         """Plan the mean (or run value) of every metric and cutoff, one row each."""
         position = {(r.call.name, r.k): number for number, r in enumerate(requests, start=1)}
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
         sources: dict[str, Node] = {}
         tables = []
         for node, columns in self._wide(requests).values():
             if columns[0].grain == "user":
-                node = self._summary("totals", {"per_user": node}, columns=columns)
+                node = self._summary("totals", {"per_user": node}, columns=columns, z=z)
             name = new_name(node.name, sources)
             sources[name] = node
-            rows = [{**vars(c), "position": position[c.metric, c.k]} for c in columns]
+            rows = [
+                {**vars(c), "position": position[c.metric, c.k]}
+                for c in columns
+                if c.part == "value"
+            ]
             tables.append({"name": name, "rows": rows})
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
         summary_rows = self._summary("summary_rows", sources, tables=tables)
         return Plan(self._summary("summary", {"summary_rows": summary_rows}, z=z))
 
@@ -181,45 +251,67 @@ class Planner:
         """
         sources: dict[str, _Source] = {}
         wanted: dict[tuple[str, str], tuple[Query, list[Column]]] = {}
+        defined: dict[str, Node] = {}  # who has a value at all, by the name of the stage
         taken: set[str] = set()
-        by_call: dict[str, list[Request]] = {}
-        for request in requests:
-            by_call.setdefault(request.call.name, []).append(request)
-        for call_name, members in by_call.items():
-            metric = members[0].metric
-            values = {**members[0].values, **cutoff_context([member.k for member in members])}
-            when_empty = None if metric.when_empty is None else value_text(metric.when_empty)
-            columns = [
-                Column(call_name, member.k, _column_name(member, taken), metric.grain, when_empty)
-                for member in members
-            ]
-            source = self._source(metric, values, columns, sources)
-            home = "audience" if metric.grain == "user" else "models"
-            everybody = self.node(home, values, for_metric=metric)
+        for call in calls_of(requests):
+            metric, query = call.metric, self._metric(call.metric, call.values)
+            columns = _columns_of(call, query, taken)
+            source = self._source(metric, query, call.values, columns, sources)
+            everybody = self._everybody(metric, call.values)
+            who = ""
+            if metric.defined_for:
+                node = self.node(metric.defined_for, call.values, for_metric=metric)
+                who = next((name for name, known in defined.items() if known is node), "")
+                who = who or new_name(node.name, {**sources, **defined})
+                defined[who] = node
             _, known = wanted.setdefault((metric.grain, everybody.key), (everybody, []))
-            known.extend(replace(column, source=source) for column in columns)
+            known.extend(replace(column, source=source, defined=who) for column in columns)
 
         result: dict[str, tuple[Node, list[Column]]] = {}
         nodes = {name: source.node() for name, source in sources.items()}
         for (grain, _), (everybody, columns) in wanted.items():
             used = list(dict.fromkeys(column.source for column in columns))
+            who_has = list(dict.fromkeys(column.defined for column in columns if column.defined))
             name = new_name("per_user" if grain == "user" else "per_model", result)
             reads = {"everybody": everybody, **{source: nodes[source] for source in used}}
             filled = self._summary(
-                "filled", reads, name=name, grain=grain, columns=columns, sources=used
+                "filled",
+                {**reads, **{who: defined[who] for who in who_has}},
+                name=name,
+                grain=grain,
+                columns=columns,
+                sources=used,
+                defined=who_has,
             )
             result[name] = (filled, columns)
         return result
 
+    def _everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
+        """Plan who gets a value: the users of the audience, or the models."""
+        home = "audience" if metric.grain == "user" else "models"
+        return self.node(home, values, for_metric=metric)
+
+    def nodes(self, call: Call) -> dict[str, Node]:
+        """Find all that one metric reads, by name.
+
+        Raises:
+            MissingTableError: a table or a column of it was not given.
+        """
+        metric, values = call.metric, call.values
+        roots: list[Node] = [self._metric(metric, values), self._everybody(metric, values)]
+        if metric.defined_for:
+            roots.append(self.node(metric.defined_for, values, for_metric=metric))
+        return {node.name: node for root in roots for node in Plan(root).nodes()}
+
     def _source(
         self,
         metric: Metric,
+        query: Query,
         values: Mapping[str, Any],
         columns: Sequence[Column],
         sources: dict[str, _Source],
     ) -> str:
         """Say which query computes these columns, and add it to `sources` if it is new."""
-        query = self._metric(metric, values)
         keys = self.keys if metric.grain == "user" else ["model"]
 
         def stage_of(table: str) -> Stage | None:
@@ -240,7 +332,7 @@ class Planner:
         source.parents.update(query.parents)
         for column in columns:
             assert source.select is not None
-            source.select.add(parts, column.k, column.name)
+            source.select.add(parts, column.k, column.name, column.part, column.when_empty)
             source.identity += [query.key, str(column.k), column.name]
         return name
 
@@ -251,19 +343,22 @@ class Planner:
             if metric.grain == "run"
             else {}
         )
-        context = {**self._context(values), **grain_keys}
+        context = {**self._context(values, metric), **grain_keys}
         return render(metric.body, context, str(metric.path))
 
-    def stage_text(self, stage: Stage, values: Mapping[str, Any]) -> str:
+    def stage_text(
+        self, stage: Stage, values: Mapping[str, Any], for_metric: Metric | None = None
+    ) -> str:
         """Render the query of a stage as its template says it."""
-        return render(stage.body, self._context(values), str(stage.path))
+        return render(stage.body, self._context(values, for_metric), str(stage.path))
 
     def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan the query of a metric."""
         text = self.metric_text(metric, values)
         node = self._bind(metric.name, text, str(metric.path), values, metric)
         expected = [*(["model"] if metric.grain == "run" else self.keys), "k", "value"]
-        if node.columns != expected:
+        with_error = [*expected, "standard_error"] if metric.grain == "run" else expected
+        if node.columns not in (expected, with_error):
             raise TemplateError(
                 f"{metric.path}: the query must return the columns {', '.join(expected)}, "
                 f"not {', '.join(node.columns)}"
@@ -320,18 +415,17 @@ class Planner:
         if memo not in self._memo:
             if name in self.catalog.stages:
                 stage = self.catalog.stages[name]
-                text = self.stage_text(stage, values)
+                text = self.stage_text(stage, values, for_metric)
                 self._memo[memo] = self._bind(
                     name, text, str(stage.path), values, for_metric, stage
                 )
             elif name in self.tables:
-                self._memo[memo] = self._input(name, values)
+                self._memo[memo] = self._input(name, name, values)
+            elif name in ATTRIBUTES:
+                self._need(*ATTRIBUTES[name], for_metric)
+                self._memo[memo] = self._input(name, ATTRIBUTES[name][0], values)
             elif name in OPTIONS:
-                who = "this stage" if for_metric is None else f"the metric {for_metric.name}"
-                raise MissingTableError(
-                    f"{who} needs the table {name}, which was not given: "
-                    f"{OPTIONS[name]} on the command line, {name}=… in Python"
-                )
+                self._need(name, None, for_metric)
             else:
                 where = "" if for_metric is None else f"{for_metric.path}: "
                 raise TemplateError(
@@ -340,14 +434,50 @@ class Planner:
                 )
         return self._memo[memo]
 
-    def _input(self, name: str, values: Mapping[str, Any]) -> Query:
-        table = self.tables[name]
-        by_row = name == "recommendations" and table.require_order(
-            str(values["order"]), str(values["ties"])
+    def _need(self, table: str, column: str | None, for_metric: Metric | None) -> None:
+        """Check that a table was given, and that it has a column.
+
+        Raises:
+            MissingTableError: names who needs it, and the option that supplies it.
+        """
+        who = "this stage" if for_metric is None else f"the metric {for_metric.name}"
+        if table not in self.tables:
+            what = table if column is None else f"{table} with a column {column}"
+            raise MissingTableError(
+                f"{who} needs the table {what}, which was not given: "
+                f"{OPTIONS[table]} on the command line, {table}=… in Python"
+            )
+        if column is not None and column not in self.tables[table].columns:
+            raise MissingTableError(
+                f"{who} needs the column {column} of the table {table}, which "
+                f"{self.tables[table].sources[0].label} does not have; name the one that holds it "
+                f"with --column {table}.{column}=COLUMN (in Python: "
+                f"columns={{'{table}.{column}': 'COLUMN'}})"
+            )
+
+    def order_of(self, table: str, values: Mapping[str, Any]) -> str:
+        """Say what orders the lists of a table: a rank column, the score, or the order of rows."""
+        given = self.tables.get(table)
+        if table == "recommendations" or values["order"] == "row" or given is None:
+            return str(values["order"])
+        return next((name for name in ("rank", "score") if name in given.columns), "row")
+
+    def _input(self, name: str, table_name: str, values: Mapping[str, Any]) -> Query:
+        table = self.tables[table_name]
+        by_row = table_name in RANKED and table.require_order(
+            self.order_of(table_name, values), str(values["ties"])
         )
-        template = environment().get_template("inputs/table.sql.j2")
-        text = template.render(
-            table=name, sources=table.sources, row_order_is_read=by_row, **self._key_context
+        kind = "table" if name == table_name else name
+        text = (
+            environment()
+            .get_template(f"inputs/{kind}.sql.j2")
+            .render(
+                table=name,
+                sources=table.sources,
+                row_order_is_read=by_row,
+                attributes=[column for owner, column in ATTRIBUTES.values() if owner == table_name],
+                **self._key_context,
+            )
         )
         tree = parse(text, f"table {name}")
         return _node(_identity(name, text), name, tree, (), is_input=True)
@@ -373,15 +503,39 @@ class Planner:
             often=often,
         )
 
-    def _context(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _context(
+        self, values: Mapping[str, Any], for_metric: Metric | None = None
+    ) -> dict[str, Any]:
         lists = self.tables.get("recommendations")
+
+        def need(table: str, column: str) -> str:
+            """Let a template name a column that it cannot do without."""
+            self.needs[table, column] = None
+            if table in self.tables:  # a table that is missing as a whole is found when it is read
+                self._need(table, column, for_metric)
+            return ""
+
+        def assume(table: str, column: str, value: str) -> str:
+            """Let a template say what it takes in place of a column that was not given."""
+            if table in self.tables and column not in self.tables[table].columns:
+                self.warnings[
+                    f"{table}: there is no column {column}; assumed is {value}, the same for all "
+                    f"rows. If there is one, map it with --column {table}.{column}=COLUMN"
+                ] = None
+            return ""
+
         return {
             **self._key_context,
             **values,
             "checked": self.checked,
             "score_is_read": values.get("order") == "score",
             "rank_is_whole": lists is not None and lists.rank_is_whole,
-            "has_table": lambda table: table in self.tables,
+            "order_of": lambda table: self.order_of(table, values),
+            "need": need,
+            "assume": assume,
+            "has_user": lambda table: (
+                table in self.tables and set(self.user_keys) <= set(self.tables[table].columns)
+            ),
             "has": lambda table, column: (
                 table in self.tables and column in self.tables[table].columns
             ),

@@ -119,6 +119,7 @@ def key_context(user_keys: Sequence[str], several_models: bool, model: str) -> d
     return {
         "keys": ", ".join(keys),
         "user_keys": ", ".join(users),
+        "first_user_key": users[0],
         "keys_of": lambda alias: listed(keys, alias),
         "user_keys_of": lambda alias: listed(users, alias),
         "same_keys": lambda left, right: equal(keys, left, right),
@@ -131,6 +132,9 @@ def key_context(user_keys: Sequence[str], several_models: bool, model: str) -> d
         ),
         "no_keys": " OR ".join(f"{name} IS NULL" for name in keys),
         "no_user": " OR ".join(f"{name} IS NULL" for name in users),
+        "user_texts_of": lambda alias: " || ':' || ".join(
+            f"CAST({alias}.{name} AS VARCHAR)" for name in users
+        ),
         "several_models": several_models,
         "model_of": lambda alias: f"{alias}.model" if several_models else literal(model),
     }

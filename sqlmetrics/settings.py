@@ -160,6 +160,11 @@ class Settings:
                     + ", and the settings "
                     + ", ".join(self.catalog.stage_params)
                 )
+        if metric is not None and metric.grain == "run" and "aggregate" in own:
+            raise UsageError(
+                f"{call}: {metric.name} has one value for all users together, no aggregate of "
+                "values per user"
+            )
         without = {name: self._value(metric, name, has_rank) for name in params}
         parsed = {name: params[name].parse(value, str(call)) for name, value in own.items()}
         for layer in (without, parsed):

@@ -64,11 +64,17 @@ def read_source(engine: DuckDBEngine, table: str, label: str, source: Any) -> Re
         for entry in source:
             found = _expand(engine, label, entry)
             if found is None:
-                raise DataError(f"{label}: there is no file {entry}")
+                hint = "; if these are ids, give a set of them" if table == "items" else ""
+                raise DataError(f"{label}: there is no file {entry}{hint}")
             files += found
         return _read_files(engine, table, label, files)
     if isinstance(source, list | tuple) and not source:
         raise UsageError(f"{label}: an empty list of files")
+    ids = _ids(source) if table == "items" else None
+    if ids is not None:
+        return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
+    if table == "aspects" and isinstance(source, Mapping):
+        return _register(engine, table, label, _arrow_from_aspects(label, source))
     if isinstance(source, Mapping):
         return _register(engine, table, label, _arrow_from_dict(table, label, source))
     return _register(engine, table, label, _to_arrow(label, source))
@@ -82,7 +88,10 @@ def is_models(source: Any) -> bool:
         return False
 
     def is_list_of_user(value: Any) -> bool:
-        if isinstance(value, Mapping | set | frozenset):
+        if isinstance(value, Mapping):  # {item: score}; of a model it would be {user: [items]}
+            first = next(iter(value.values()), 0)
+            return not isinstance(first, list | tuple | set | frozenset | Mapping)
+        if isinstance(value, set | frozenset):
             return True
         if type(value).__module__ == "numpy":
             return True
@@ -134,7 +143,7 @@ def _register(engine: DuckDBEngine, table: str, label: str, data: Any) -> Relati
         twice = [name for name in data.column_names if names.count(name.lower()) > 1]
         if twice:
             raise DataError(f"{label}: columns have the same name: {', '.join(twice)}; rename one")
-        if table == "recommendations":
+        if table in RANKED:
             row_number = "sqlmetrics_row"
             while row_number in names:
                 row_number += "_"
@@ -152,10 +161,39 @@ def _numbers(count: int) -> Any:
     return pa.array(np.arange(count, dtype=np.int64))
 
 
+def _ids(source: Any) -> list[Any] | None:
+    """Read a bare list of items: a set, a list of ids, an array or a series; None: another kind."""
+    if isinstance(source, set | frozenset):
+        return sorted(source, key=repr)
+    if isinstance(source, list | tuple):  # of texts, it is a list of files
+        return list(source)
+    if hasattr(source, "tolist") and not hasattr(source, "columns"):  # NumPy, pandas, Arrow
+        return list(source.tolist())
+    return None
+
+
+def _arrow_from_aspects(label: str, source: Mapping[Any, Any]) -> Any:
+    """Turn `{user: [{items of one aspect}, {items of another}]}` into a long Arrow table."""
+    rows = []
+    for user, groups in source.items():
+        if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
+            raise DataError(
+                f"{label}: user {user!r} has {groups!r}, not a list with the items of each aspect"
+            )
+        for number, items in enumerate(groups, start=1):
+            if isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__"):
+                raise DataError(
+                    f"{label}: aspect {number} of user {user!r} is {items!r}, not a set of items"
+                )
+            rows += [(user, item, number) for item in items]
+    if not rows:
+        raise DataError(f"{label}: the dict is empty: no aspect has an item")
+    names = ("user_id", "item_id", "aspect")
+    return _arrow_columns(label, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
 def _arrow_from_dict(table: str, label: str, source: Mapping[Any, Any]) -> Any:
     """Turn `{user: [items]}` or `{user: {item: number}}` into a long Arrow table."""
-    import pyarrow as pa
-
     if not source:
         raise DataError(f"{label}: the dict is empty")
     ranked = table in RANKED
@@ -187,6 +225,13 @@ def _arrow_from_dict(table: str, label: str, source: Mapping[Any, Any]) -> Any:
         columns["score" if ranked else "relevance"] = numbers
     elif ranked:
         columns["rank"] = numbers
+    return _arrow_columns(label, columns)
+
+
+def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Make an Arrow table of Python values."""
+    import pyarrow as pa
+
     arrays = {}
     for name, values in columns.items():
         plain = [value.item() if hasattr(value, "item") else value for value in values]

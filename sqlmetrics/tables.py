@@ -36,6 +36,8 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "baseline": (("item_id",), ("rank", "score")),
     "logs": (("item_id", "reward"), ("propensity",)),
 }
+# attributes of items that are tables of their own in the queries: one row per item and value
+ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items", "features")}
 _WITHOUT_USER = {"items"}
 _USER_IS_OPTIONAL = {"aspects"}
 
@@ -45,12 +47,16 @@ _FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """A column of a source and the name that the queries know it by."""
+    """A column of a source and the name that the queries know it by.
+
+    `parts`: several columns of the source that make one list.
+    """
 
     name: str
     source: str
     type: str
     cast: str | None = None
+    parts: tuple[str, ...] = ()
 
     @property
     def is_list(self) -> bool:
@@ -167,6 +173,8 @@ class TableReader:
                     f"column mapping {full_name}={source}: the queries have no column "
                     f"{name!r}{suggestion(name, known)}; the form is NAME_HERE=NAME_IN_THE_FILE"
                 )
+            if name == "features" and not isinstance(source, str):
+                source = ",".join(map(str, source))
             self.mapping[table, name] = str(source)
 
     def read(self, name: str, source: Any) -> Table:
@@ -226,17 +234,31 @@ class TableReader:
         taken = {column.lower() for column in wanted.values() if column}
         lowered = {column.lower(): column for column in relation.types}
         actual: dict[str, str] = {}
+        several: dict[str, tuple[str, ...]] = {}
         for name, mapped in wanted.items():
             column = mapped or name
+            if name == "features" and "," in column and column not in relation.types:
+                parts = [part.strip() for part in column.split(",")]
+                parts = [lowered.get(part.lower(), part) for part in parts]
+                for part in parts:
+                    if part not in relation.types:
+                        raise self._missing(table, name, part, relation)
+                several[name] = tuple(parts)
+                continue
             column = column if column in relation.types else lowered.get(column.lower(), column)
             if column in relation.types and (mapped or column.lower() not in taken):
                 actual[name] = column
             elif name not in optional or (table, name) in self.mapping:
                 raise self._missing(table, name, column, relation)
+        some = [key for key in self.user_keys if key in actual]
+        if table in _USER_IS_OPTIONAL and 0 < len(some) < len(self.user_keys):
+            missing = next(key for key in self.user_keys if key not in actual)
+            raise self._missing(table, missing, missing, relation)
         ids = [actual[name] for name in (*users, "item_id") if name in actual]
         relation = keep_zeros(self.engine, relation, ids)
         found = [self._column(table, name, column, relation) for name, column in actual.items()]
-        lists = {column.name for column in found if column.is_list}
+        found += [self._joined(table, name, parts, relation) for name, parts in several.items()]
+        lists = {c.name for c in found if c.is_list and (table, c.name) not in ATTRIBUTES.values()}
         has_order = {"rank", "score"} & set(actual)
         is_list = "item_id" in lists
         if is_list != ("score" in lists) and "score" in actual:
@@ -250,7 +272,7 @@ class TableReader:
                 "is the ranking, and a column rank as well; drop one of them"
             )
         if is_list:
-            self._check_lengths(table, relation, [c.source for c in found if c.is_list])
+            self._check_lengths(table, relation, [c.source for c in found if c.name in lists])
         ranked_by_list = is_list and table in RANKED and not has_order
         return Source(
             relation=relation.sql,
@@ -282,8 +304,8 @@ class TableReader:
             raise DataError(f"{where}: {relation.label} holds lists of users ({type_name}); {hint}")
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
             raise DataError(f"{where}: {relation.label} holds {type_name}, which cannot be an id")
-        numbers = ("score", "rank", "price", "reward", "propensity", "relevance")
-        if name == "relevance" and inner == "BOOLEAN":
+        numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
+        if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
         elif name in numbers and not is_number(inner):
             raise DataError(
@@ -291,6 +313,18 @@ class TableReader:
                 f"{hint}"
             )
         return SourceColumn(name, column, type_name, cast)
+
+    def _joined(
+        self, table: str, name: str, parts: Sequence[str], relation: Relation
+    ) -> SourceColumn:
+        """Read several columns as one list of numbers."""
+        for part in parts:
+            if self._column(table, name, part, relation).is_list:
+                raise DataError(
+                    f"{table}, column {name}: {part} of {relation.label} holds lists; map either "
+                    "one column of lists or several columns of numbers"
+                )
+        return SourceColumn(name, ", ".join(parts), "DOUBLE[]", parts=tuple(parts))
 
     def _check_lengths(self, table: str, relation: Relation, columns: Sequence[str]) -> None:
         """Refuse rows whose lists are of different lengths."""

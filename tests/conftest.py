@@ -1,10 +1,26 @@
-"""Fixtures of the whole suite."""
+"""Fixtures of the whole suite, and what keeps docs/coverage.md true.
 
+docs/coverage.md names the tests that prove each item of the five documents, in backticks, as
+`tests/FILE.py::test_NAME`. That they exist is checked in test_coverage.py. That they ran and passed
+can only be said at the end of a run, and only of a run of the whole suite: all files, and no choice
+among tests on the command line. Then a named test that did not pass (it failed, was skipped, was
+expected to fail, or is not there) makes the exit status 1, with one line that names it. A name
+without [id] stands for all cases of the test. With pytest-xdist only the controller, to which the
+reports of all workers come, does this.
+"""
+
+from __future__ import annotations
+
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from sqlmetrics.catalog import Catalog
+
+TESTS = Path(__file__).resolve().parent
+COVERAGE = TESTS.parent / "docs" / "coverage.md"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -13,3 +29,61 @@ def _templates_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Catalog, "load", lambda folders=(): load(folders) if folders else built_in)
         yield
+
+
+def named_tests(text: str) -> list[str]:
+    """Return the tests that a document names in backticks, each once, in their order."""
+    return list(dict.fromkeys(re.findall(r"`(tests/[^`:]+\.py::[^`]+)`", text)))
+
+
+def cases_of(name: str, node_ids: set[str]) -> set[str]:
+    """Return the node ids that a name stands for: itself, or all cases of a test with ids."""
+    return {node_id for node_id in node_ids if node_id == name or node_id.startswith(f"{name}[")}
+
+
+def _asks_for_everything(config: pytest.Config) -> bool:
+    """Does the command line ask for all tests of all files?"""
+    choices = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
+    if any(getattr(config.option, name, None) for name in (*choices, "collectonly")):
+        return False
+    roots = {(config.invocation_params.dir / argument).resolve() for argument in config.args}
+    return all(roots & {file, *file.parents} for file in TESTS.glob("test_*.py"))
+
+
+class CoverageWatch:
+    """Collects how the tests of a run ended; runs in the controller, or where there is only one."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.is_whole_run = _asks_for_everything(config)
+        self.passed: set[str] = set()
+        self.not_passed: set[str] = set()
+        self.problem = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.passed:
+            self.not_passed.add(report.nodeid)
+        elif report.when == "call":
+            self.passed.add(report.nodeid)
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        stopped = session.shouldstop or session.shouldfail or exitstatus not in (0, 1)
+        if stopped or not self.is_whole_run:
+            return
+        clean = self.passed - self.not_passed
+        missing = [
+            name
+            for name in named_tests(COVERAGE.read_text(encoding="utf-8"))
+            if not cases_of(name, clean) or cases_of(name, self.not_passed)
+        ]
+        if missing:
+            self.problem = f"docs/coverage.md names tests that did not pass: {', '.join(missing)}"
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.problem:
+            terminalreporter.write_line(self.problem, red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(CoverageWatch(config), "coverage-watch")

@@ -1,10 +1,12 @@
 """What several test files need: cases in short notation, tables, and one call of the package."""
 
 import ast
+import contextlib
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,9 @@ import sqlmetrics as sm
 
 Recommendation = tuple[Any, ...]  # (user, item, score) or (user, item, score, rank)
 Interaction = tuple[Any, Any, float | None]  # (user, item, relevance)
+Item = tuple[Any, ...]  # (item, price, categories, features), None where it lacks one
+Aspect = tuple[Any, ...]  # (item, aspect) or (user, item, aspect)
+Decision = tuple[Any, ...]  # (user, item, reward) or (user, item, reward, propensity)
 
 # ---------------------------------------------------------------- numbers written as text
 
@@ -74,6 +79,40 @@ def interaction_rows(
     return rows
 
 
+def item_rows(items: Mapping[str, Any], item: Callable[[str], Any] = str) -> list[Item]:
+    """Read {"a": {"price": 3, "category": ["x", "y"], "features": [1, 0]}}, each of them or not."""
+    rows: list[Item] = []
+    for name, given in items.items():
+        assert set(given) <= {"price", "category", "features"}, given
+        category = given.get("category")
+        categories = [category] if isinstance(category, str) else category
+        rows.append((item(name), given.get("price"), categories, given.get("features")))
+    return rows
+
+
+def aspect_rows(aspects: Mapping[str, Any], item: Callable[[str], Any] = str) -> list[Aspect]:
+    """Read {"a": "x y"} (aspects of items) or {"u1": {"a": "x y"}} (of items for one user)."""
+    rows: list[Aspect] = []
+    for name, given in aspects.items():
+        if isinstance(given, str):
+            rows += [(item(name), aspect) for aspect in given.split()]
+        else:
+            rows += [(name, *row) for row in aspect_rows(given, item)]
+    return rows
+
+
+def log_rows(lists: Mapping[str, str], item: Callable[[str], Any] = str) -> list[Decision]:
+    """Read {"u1": "a:1 b:0"} (rewards) or {"u1": "a:1@0.5 b:0@0.25"} (and propensities)."""
+    rows: list[Decision] = []
+    for user, text in lists.items():
+        for entry in text.split():
+            name, _, decision = entry.partition(":")
+            reward, _, propensity = decision.partition("@")
+            row = (user, item(name), float(reward))
+            rows.append((*row, float(propensity)) if propensity else row)
+    return rows
+
+
 def recommendation_frame(rows: Sequence[Recommendation], order: str = "auto") -> pd.DataFrame:
     """Return a frame with the column that gives the order: rank, score, or none for row order."""
     frame = pd.DataFrame({"user_id": [row[0] for row in rows], "item_id": [row[1] for row in rows]})
@@ -93,6 +132,51 @@ def interaction_frame(rows: Sequence[Interaction]) -> pd.DataFrame:
     return frame
 
 
+def item_frame(rows: Sequence[Item]) -> pd.DataFrame:
+    """Return a frame with the columns that any item has a value in, NULL for the others."""
+    frame = pd.DataFrame({"item_id": [row[0] for row in rows]})
+    _, prices, categories, features = zip(*rows, strict=True)
+    if any(price is not None for price in prices):
+        frame["price"] = pd.array(prices, dtype="Float64")
+    if any(of_item is not None for of_item in categories):
+        single = all(of_item is None or len(of_item) == 1 for of_item in categories)
+        frame["category"] = [
+            of_item[0] if of_item is not None and single else of_item for of_item in categories
+        ]
+    if any(vector is not None for vector in features):
+        frame["features"] = list(features)
+    return frame
+
+
+def named_frame(rows: Sequence[tuple[Any, ...]], *names: str) -> pd.DataFrame:
+    """Return a frame of rows that all have the first of the columns, as many as they are long."""
+    return pd.DataFrame(rows, columns=list(names[: len(rows[0])]))
+
+
+def further_frames(
+    order: str,
+    history: Sequence[tuple[Any, Any]] | None = None,
+    items: Sequence[Item] | None = None,
+    aspects: Sequence[Aspect] | None = None,
+    baseline: Sequence[Recommendation] | None = None,
+    logs: Sequence[Decision] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Return frames of the tables that are given, beside recommendations and interactions."""
+    frames: dict[str, pd.DataFrame] = {}
+    if history is not None:
+        frames["history"] = named_frame(history, "user_id", "item_id")
+    if items is not None:
+        frames["items"] = item_frame(items)
+    if aspects is not None:
+        names = ("user_id", "item_id", "aspect")[3 - len(aspects[0]) :]
+        frames["aspects"] = named_frame(aspects, *names)
+    if baseline is not None:
+        frames["baseline"] = recommendation_frame(baseline, order)
+    if logs is not None:
+        frames["logs"] = named_frame(logs, "user_id", "item_id", "reward", "propensity")
+    return frames
+
+
 # ---------------------------------------------------------------- calls of the package
 
 
@@ -104,13 +188,18 @@ def spec(metric: str, params: Mapping[str, Any] | None = None, k: int | None = N
 
 def column(frame: pd.DataFrame, metric: str, params: Mapping[str, Any] | None = None) -> str:
     """Find the column of a call among canonical names, whatever the order of its parameters."""
+    return name_among(frame.columns, metric, params)
+
+
+def name_among(names: Iterable[Any], metric: str, params: Mapping[str, Any] | None = None) -> str:
+    names = list(names)
     wanted = (metric, {name: str(value) for name, value in (params or {}).items()})
-    for name in frame.columns:
+    for name in names:
         if match := re.fullmatch(r"(\w+)(?:\((.*)\))?", str(name)):
             pairs = [pair.split("=") for pair in (match[2] or "").split(",") if pair]
             if (match[1], {pair[0].strip(): pair[1].strip() for pair in pairs}) == wanted:
                 return str(name)
-    raise AssertionError(f"no column for {wanted} in {list(frame.columns)}")
+    raise AssertionError(f"no column for {wanted} in {names}")
 
 
 def at_k(frame: pd.DataFrame, k: int | None) -> pd.DataFrame:
@@ -126,11 +215,21 @@ def values_by_user(frame: pd.DataFrame, name: str, k: int | None) -> dict[Any, f
     return {u: v for u, v in zip(users, rows[name].tolist(), strict=True) if not pd.isna(v)}
 
 
+@contextlib.contextmanager
+def no_propensities_expected(logs: Sequence[Decision] | None) -> Iterator[None]:
+    """Let the warning pass that logs without a column propensity give."""
+    with warnings.catch_warnings():
+        if logs is not None and len(logs[0]) == 3:
+            warnings.filterwarnings("ignore", "logs: there is no column propensity")
+        yield
+
+
 @dataclass
 class Result:
     mean: float | None
     n_users: int | None
     users: dict[Any, float]
+    undefined: set[Any]
 
 
 def run(
@@ -144,30 +243,36 @@ def run(
     largest_k: int | None = None,
     convention: str = "standard",
     users: bool = True,
+    items: Sequence[Item] | None = None,
+    aspects: Sequence[Aspect] | None = None,
+    baseline: Sequence[Recommendation] | None = None,
+    logs: Sequence[Decision] | None = None,
 ) -> Result:
     """Evaluate one metric at one cutoff with the package, from frames."""
     settings = {name: value for name, value in (settings or {}).items() if value is not None}
-    tables: dict[str, pd.DataFrame] = {
-        "recommendations": recommendation_frame(recommendations, settings.get("order", "auto"))
-    }
+    order = settings.get("order", "auto")
+    tables = {"recommendations": recommendation_frame(recommendations, order)}
     if interactions is not None:
         tables["interactions"] = interaction_frame(interactions)
-    if history is not None:
-        tables["history"] = pd.DataFrame(history, columns=["user_id", "item_id"])
+    tables |= further_frames(order, history, items, aspects, baseline, logs)
     evaluator = sm.Evaluator(**tables, convention=convention, settings=settings)
     calls = [spec(metric, params)]
     cutoffs = None if k is None else sorted({k, largest_k or k})
 
-    result = at_k(evaluator.evaluate(calls, k=cutoffs), k)
+    with no_propensities_expected(logs):
+        result = at_k(evaluator.evaluate(calls, k=cutoffs), k)
     assert len(result) == 1, f"not one row: {result}"
     value, n_users = result["value"].iloc[0], result["n_users"].iloc[0]
     by_user: dict[Any, float] = {}
+    undefined: set[Any] = set()
     if users:
         frame = evaluator.per_user(calls, k=cutoffs)
         (name,) = set(frame.columns) - {"user_id", "k"}
         by_user = values_by_user(frame, name, k)
+        undefined = set(at_k(frame, k)["user_id"]) - set(by_user)
     return Result(
         mean=None if pd.isna(value) else float(value),
         n_users=None if pd.isna(n_users) else int(n_users),
         users=by_user,
+        undefined=undefined,
     )

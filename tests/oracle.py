@@ -1,16 +1,24 @@
-"""Every accuracy metric, from its formula, in plain Python: slow, obvious, to be checked by eye.
+"""Every metric, from its formula, in plain Python: slow, obvious, to be checked by eye.
 
 Nothing here comes from the package and nothing of it is shared with the package: the standard
 library only. `evaluate` is the way in; everything above it is one small step each.
 
     recommendations   rows (user, item, score) or (user, item, score, rank)
     interactions      rows (user, item, relevance); relevance None: no such column, the row counts 1
-    history           rows (user, item), only for coverage
+    history           rows (user, item)
+    items             rows (item, price, categories, features); None where an item lacks it
+    aspects           rows (item, aspect), or (user, item, aspect): aspects for that user only
+    baseline          rows like recommendations
+    logs              rows (user, item, reward) or (user, item, reward, propensity)
 """
 
+import itertools
 import math
+import statistics
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 User = Any
@@ -26,6 +34,8 @@ STANDARD: dict[str, Any] = {
     "duplicate_recommendations": "error",
     "duplicate_interactions": "error",
     "relevant_from": None,
+    "missing_attributes": "error",
+    "catalogue": "history",
 }
 
 TREC_EVAL: dict[str, Any] = STANDARD | {
@@ -48,11 +58,45 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "map": {"divisor": "min_k_relevant"},
     "mar": {"divisor": "k"},
     "mrr": {},
-    "dcg": {"gain": "binary", "discount": "log2"},
-    "ndcg": {"gain": "binary", "discount": "log2", "ideal": "min_k_relevant"},
+    "dcg": {"gain": "binary", "discount": "log2", "divisor": "one"},
+    "ndcg": {
+        "gain": "binary",
+        "discount": "log2",
+        "ideal": "min_k_relevant",
+        "divisor": "one",
+    },
     "r_precision": {},
+    "roc_auc": {},
+    "err": {"max_grade": None, "stop": "exponential"},
+    "pfound": {"max_grade": None, "break_probability": 0.15, "stop": "linear"},
+    "kendall_tau": {"variant": "b"},
+    "spearman_rho": {},
+    "surprisal": {"scale": "bits", "divisor": "length"},
+    "popularity": {},
+    "unexpectedness": {"divisor": "length"},
+    "alpha_ndcg": {"alpha": 0.5},
+    "intra_list_diversity": {"over": "features", "sample_users": None, "runs": 10, "seed": 1},
+    "money_precision": {},
+    "money_recall": {},
     "coverage": {"counted": "known"},
+    "auc": {},
+    "ctr": {"statistic": "estimate"},
+    "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
+    "doubly_robust": {"max_weight": None, "statistic": "estimate"},
+    "inter_list_diversity": {"sample_users": None, "runs": 10, "seed": 1},
 }
+
+# Worked out from the list and the relevant rows alone, by value_for_user.
+ACCURACY = {
+    "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
+}  # fmt: skip
+
+# One value for all users together.
+RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
+
+# Averaged over users with recommendations unless a setting says otherwise; the others over users
+# with a relevant item.
+OF_RECOMMENDED = {"surprisal", "popularity", "unexpectedness", "intra_list_diversity"}
 
 ALIASES = {
     "hitrate": "hit_rate",
@@ -62,22 +106,31 @@ ALIASES = {
     "rr": "mrr",
     "rprec": "r_precision",
     "f1": "f_beta",
+    "a_ndcg": "alpha_ndcg",
+    "dr": "doubly_robust",
+    "snips": "ips",
 }
+ALIASED_PARAMS: dict[str, dict[str, Any]] = {"snips": {"divisor": "weights"}}
 
 
 # ---------------------------------------------------------------- the lists
 
 
-def ordered(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> list[Item]:
-    """Return the items of one user's rows (item, score, rank), the best first."""
-    order = settings["order"]
-    if order == "auto":
-        order = "rank" if rows[0][2] is not None else "score"
+def order_of(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> str:
+    """Say what orders the rows (item, score, rank) of a list: score, rank or row."""
+    if settings["order"] == "auto":
+        return "rank" if rows[0][2] is not None else "score"
+    return str(settings["order"])
+
+
+def ordered(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Return one user's rows (item, score, rank), the best first."""
+    order = order_of(rows, settings)
     rows = list(rows)
     if order == "row":
-        return [item for item, _, _ in rows]
+        return rows
     if order == "rank":
-        return [item for item, _, rank in sorted(rows, key=lambda row: row[2])]
+        return sorted(rows, key=lambda row: row[2])
 
     # By score. Python's sort is stable: first arrange the ties, then sort by score.
     ties = settings["ties"]
@@ -89,9 +142,12 @@ def ordered(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> lis
         rows.sort(key=lambda row: str(row[0]).encode(), reverse=True)
     elif ties != "row":
         raise ValueError(ties)
-    precision = {"double": float, "float": as_float32}[settings["score_type"]]
-    rows.sort(key=lambda row: -precision(row[1]))
-    return [item for item, _, _ in rows]
+    rows.sort(key=lambda row: -score_as_ordered(row[1], settings))
+    return rows
+
+
+def score_as_ordered(score: float, settings: Mapping[str, Any]) -> float:
+    return {"double": float, "float": as_float32}[settings["score_type"]](score)
 
 
 def as_float32(score: float) -> float:
@@ -147,6 +203,15 @@ def relevant_rows(
     return graded
 
 
+def highest_grades(rows: Sequence[tuple[Item, float | None]]) -> dict[Item, float | None]:
+    """Return the grade of every judged item, relevant or not; None without a relevance column."""
+    grades: dict[Item, float | None] = {}
+    for item, grade in rows:
+        before = grades.get(item)
+        grades[item] = grade if grade is None or before is None else max(grade, before)
+    return grades
+
+
 # ---------------------------------------------------------------- one user, one metric
 
 
@@ -165,6 +230,10 @@ def discounted(position: int, discount: str) -> float:
         return 1 / math.log2(position + 1)
     if discount == "log2_max2":
         return 1 / math.log2(max(position, 2))
+    if discount == "course":
+        return 1 / position if position <= 2 else 1 / math.log2(position)
+    if discount == "course_text":
+        return 1 / position if position <= 2 else 1 / math.log2(position + 1)
     raise ValueError(discount)
 
 
@@ -248,7 +317,7 @@ def value_for_user(
         for position, grade in hits
     )
     if metric == "dcg":
-        return dcg
+        return dcg / {"one": 1, "k": positions}[params["divisor"]]
 
     if metric == "ndcg":
         ideal_gains = sorted((gain_of(g, params["gain"]) for _, g in relevant), reverse=True)
@@ -260,9 +329,294 @@ def value_for_user(
             gain * discounted(position, params["discount"])
             for position, gain in enumerate(ideal_gains, start=1)
         )
-        return dcg / ideal if ideal > 0 else 0.0
+        ratio = dcg / ideal if ideal > 0 else 0.0
+        return ratio / {"one": 1, "k": positions}[params["divisor"]]
 
     raise ValueError(metric)
+
+
+# ---------------------------------------------------------------- order against relevance
+
+
+def roc_auc(items: list[Item], relevant: Mapping[Item, float]) -> float:
+    """Walk down the list and count the misses above every hit."""
+    flags = [item in relevant for item in items]
+    hits = flags.count(True)
+    misses = flags.count(False)
+    misses_above = sum(flags[:place].count(False) for place, hit in enumerate(flags) if hit)
+    if hits == 0:
+        return 0.0
+    if misses_above == 0:
+        return 1.0
+    return 1 - misses_above / (misses * hits)
+
+
+def stop_probabilities(
+    items: list[Item], relevant: Mapping[Item, float], highest: float, stop: str
+) -> list[float]:
+    """Return how likely a reader stops at each place of the list; a miss stops nobody."""
+    found = []
+    for item in items:
+        if item not in relevant:
+            found.append(0.0)
+        elif relevant[item] > highest:
+            raise ValueError("a relevance above max_grade")
+        elif stop == "exponential":
+            found.append((2 ** relevant[item] - 1) / 2**highest)
+        elif stop == "linear":
+            found.append(relevant[item] / highest if highest > 0 else 0.0)
+        else:
+            raise ValueError(stop)
+    return found
+
+
+def err(stops: list[float]) -> float:
+    total = 0.0
+    for rank, stop in enumerate(stops, start=1):
+        nobody_stopped = math.prod(1 - above for above in stops[: rank - 1])
+        total += 1 / rank * stop * nobody_stopped
+    return total
+
+
+def pfound(stops: list[float], break_probability: float) -> float:
+    look = 1.0
+    total = 0.0
+    for stop in stops:
+        total += look * stop
+        look = look * (1 - stop) * (1 - break_probability)
+    return total
+
+
+def sign(number: float) -> int:
+    return (number > 0) - (number < 0)
+
+
+def kendall_tau(pairs: list[tuple[float, float]], variant: str) -> float | None:
+    """Compare (predicted, relevance) of every two items; None where there is nothing to compare."""
+    concordant = discordant = n_pairs = tied_predicted = tied_relevance = 0
+    for (predicted, relevance), (other_predicted, other_relevance) in itertools.combinations(
+        pairs, 2
+    ):
+        n_pairs += 1
+        agreement = sign(predicted - other_predicted) * sign(relevance - other_relevance)
+        concordant += agreement == 1
+        discordant += agreement == -1
+        tied_predicted += predicted == other_predicted
+        tied_relevance += relevance == other_relevance
+    if n_pairs in (tied_predicted, tied_relevance):  # one side is constant, or no pair at all
+        return None
+    if variant == "a":
+        return (concordant - discordant) / n_pairs
+    if variant == "b":
+        return (concordant - discordant) / math.sqrt(
+            (n_pairs - tied_predicted) * (n_pairs - tied_relevance)
+        )
+    raise ValueError(variant)
+
+
+def average_ranks(values: list[float]) -> list[float]:
+    """Return 1 for the smallest; equal values share the mean of the places they take."""
+    ranks = []
+    for value in values:
+        smaller = sum(1 for other in values if other < value)
+        equal = sum(1 for other in values if other == value)
+        ranks.append(statistics.fmean(range(smaller + 1, smaller + equal + 1)))
+    return ranks
+
+
+def spearman_rho(pairs: list[tuple[float, float]]) -> float | None:
+    """Return Pearson's correlation of the ranks on both sides."""
+    if len(pairs) < 2:
+        return None
+    x = average_ranks([predicted for predicted, _ in pairs])
+    y = average_ranks([relevance for _, relevance in pairs])
+    x_mean, y_mean = statistics.fmean(x), statistics.fmean(y)
+    covariance = sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True))
+    x_square = sum((a - x_mean) ** 2 for a in x)
+    y_square = sum((b - y_mean) ** 2 for b in y)
+    if x_square == 0 or y_square == 0:
+        return None
+    return covariance / math.sqrt(x_square * y_square)
+
+
+def pooled_auc(relevant: list[float], others: list[float]) -> float | None:
+    """Let every predicted value of a relevant item meet every one of the others."""
+    if not relevant or not others:
+        return None
+    wins = 0.0
+    for value in relevant:
+        for other in others:
+            wins += 1 if value > other else 1 / 2 if value == other else 0
+    return wins / (len(relevant) * len(others))
+
+
+# ---------------------------------------------------------------- logs
+
+
+def from_logs(
+    metric: str, rows: list[tuple[float | None, float, float | None]], params: Mapping[str, Any]
+) -> float | None:
+    """Return an estimate, or a figure about it, from one row per recommended item.
+
+    Rows are (score, weight, reward); reward None: it is not in the logs.
+    """
+    statistic = params["statistic"]
+    matched = [(score, weight, reward) for score, weight, reward in rows if reward is not None]
+    weights = [weight for _, weight, _ in matched]
+    if statistic == "support":
+        return len(matched)
+    if statistic == "effective_sample_size":
+        if metric == "ctr":
+            return len(matched)
+        return sum(weights) ** 2 / sum(w**2 for w in weights) if matched else None
+
+    if metric == "ips" and params["divisor"] == "weights":
+        if not matched:
+            return None
+        estimate = sum(weight * reward for _, weight, reward in matched) / sum(weights)
+        if statistic == "estimate":
+            return estimate
+        squares = sum(weight**2 * (reward - estimate) ** 2 for _, weight, reward in matched)
+        return math.sqrt(squares) / sum(weights)
+
+    # The others are means of terms.
+    terms: list[float] = []
+    for score, weight, reward in rows:
+        if metric == "ctr":
+            terms += [] if reward is None else [reward]
+        elif metric == "ips":
+            terms.append(0.0 if reward is None else weight * reward)
+        elif metric == "doubly_robust":
+            assert score is not None, "no column score"
+            terms.append(score if reward is None else score + weight * (reward - score))
+        else:
+            raise ValueError(metric)
+    if statistic == "estimate":
+        return statistics.fmean(terms) if terms else None
+    if statistic == "standard_error":
+        return statistics.stdev(terms) / math.sqrt(len(terms)) if len(terms) > 1 else None
+    raise ValueError(statistic)
+
+
+# ---------------------------------------------------------------- aspects and diversity
+
+
+def alpha_ndcg(
+    items: list[Item],
+    relevant: Mapping[Item, float],
+    aspects: Mapping[Item, set[Any]],
+    alpha: float,
+    k: int | None,
+) -> float | None:
+    """Divide the gains of the list by those of the user's relevant items in greedy order."""
+    keep = 1 - Fraction(str(alpha))  # exact, so that equal gains are equal
+
+    def gain(item: Item, above: list[Item]) -> Fraction:
+        total = Fraction(0)
+        for aspect in aspects.get(item, set()):
+            seen = sum(1 for other in above if aspect in aspects.get(other, set()))
+            total += keep**seen  # 0 to the 0 is 1
+        return total
+
+    def discounted_sum(gains: list[tuple[int, Fraction]]) -> float:
+        return sum(float(gain) / math.log2(rank + 1) for rank, gain in gains)
+
+    if not any(aspects.get(item) for item in relevant):
+        return None
+    gains = []
+    above: list[Item] = []
+    for rank, item in enumerate(items, start=1):
+        if item in relevant:
+            gains.append((rank, gain(item, above)))
+            above.append(item)
+
+    ideal = []
+    taken: list[Item] = []
+    left = sorted(relevant)
+    while left and (k is None or len(taken) < k):
+        best = left[0]
+        for item in left:
+            if gain(item, taken) > gain(best, taken):  # of equals, the smaller id stays
+                best = item
+        ideal.append((len(taken) + 1, gain(best, taken)))
+        taken.append(best)
+        left.remove(best)
+    return discounted_sum(gains) / discounted_sum(ideal)
+
+
+def cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    length = math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(x * x for x in b))
+    return sum(x * y for x, y in zip(a, b, strict=True)) / length if length > 0 else 0.0
+
+
+def mean_distance(vectors: list[Sequence[float]]) -> float | None:
+    distances = [1 - cosine(a, b) for a, b in itertools.combinations(vectors, 2)]
+    return statistics.fmean(distances) if distances else None
+
+
+def inter_list_diversity(lists: list[list[Item]]) -> float | None:
+    distances = []
+    for one, other in itertools.combinations(lists, 2):
+        shared = len(set(one) & set(other))
+        distances.append(1 - shared / math.sqrt(len(one) * len(other)))
+    return statistics.fmean(distances) if distances else None
+
+
+def all_of_them(n_users: int, drawn: int | None) -> None:
+    """Refuse what is random: a sample is only worked out here if it is everybody."""
+    if drawn is not None and drawn < n_users:
+        raise NotImplementedError("a sample of some of the users")
+
+
+# ---------------------------------------------------------------- attributes of items
+
+
+@dataclass
+class Attributes:
+    """What the table of items says; an item without the attribute is not a key."""
+
+    price: dict[Item, float] = field(default_factory=dict)
+    categories: dict[Item, set[Any]] = field(default_factory=dict)
+    features: dict[Item, list[float]] = field(default_factory=dict)
+
+    def vectors(self, over: str) -> dict[Item, Sequence[float]]:
+        """Return a vector per item: its features, or 1 for every category that it has."""
+        if over == "features":
+            return dict(self.features)
+        if over == "category":
+            every = sorted({c for categories in self.categories.values() for c in categories})
+            return {
+                item: [1.0 if category in categories else 0.0 for category in every]
+                for item, categories in self.categories.items()
+            }
+        raise ValueError(over)
+
+
+def attributes_of(items: Iterable[tuple[Any, ...]]) -> Attributes:
+    found = Attributes()
+    for item, price, categories, features in items:
+        if price is not None:
+            found.price[item] = price
+        if categories:
+            found.categories[item] = set(categories)
+        if features:
+            found.features[item] = list(features)
+    return found
+
+
+def with_attribute(
+    items: Iterable[Item], values: Mapping[Item, Any], settings: Mapping[str, Any]
+) -> list[Item]:
+    """Return the items that have the attribute; the others are refused or left out."""
+    items = list(items)
+    known = [item for item in items if item in values]
+    if len(known) < len(items) and settings["missing_attributes"] != "ignore":
+        raise ValueError("an item lacks the attribute")
+    return known
+
+
+def sum_of(prices: Mapping[Item, float], items: Iterable[Item]) -> float:
+    return math.fsum(prices[item] for item in items)
 
 
 # ---------------------------------------------------------------- all users
@@ -277,7 +631,11 @@ def by_user(rows: Iterable[tuple[Any, ...]]) -> dict[User, list[tuple[Any, ...]]
 
 
 def audience_of(
-    recommended: set[User], judged: set[User], relevant: set[User], settings: Mapping[str, Any]
+    recommended: set[User],
+    judged: set[User],
+    relevant: set[User],
+    baseline: set[User],
+    settings: Mapping[str, Any],
 ) -> set[User]:
     """Return the users that the mean is taken over."""
     users = {
@@ -286,12 +644,194 @@ def audience_of(
         "both": recommended & relevant,
         "either": recommended | relevant,
         "judged": judged,
+        "baseline": baseline,
     }[settings["audience"]]
     if settings["no_recommendations"] == "drop":
         users = users & recommended
     if settings["no_relevant"] == "drop":
         users = users & relevant
     return users
+
+
+def lists_of(
+    rows: Iterable[tuple[Any, ...]],
+    settings: Mapping[str, Any],
+    k: int | None,
+    largest_k: int | None,
+) -> dict[User, list[Item]]:
+    """Return the list of every user, cut to k."""
+    lists = {}
+    for user, of_user in by_user(rows).items():
+        items = [row[0] for row in ordered(with_rank(of_user), settings)]
+        lists[user] = top(items, k, largest_k or k, settings["duplicate_recommendations"])
+    return lists
+
+
+def with_rank(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [row if len(row) == 3 else (*row, None) for row in rows]
+
+
+def scores_of(
+    rows: Iterable[tuple[Any, ...]], settings: Mapping[str, Any]
+) -> dict[User, dict[Item, float | None]]:
+    """Return the score of every item of a list, that of its best copy."""
+    scores: dict[User, dict[Item, float | None]] = {}
+    for user, of_user in by_user(rows).items():
+        scores[user] = {}
+        for item, score, _ in ordered(with_rank(of_user), settings):
+            scores[user].setdefault(item, score)
+    return scores
+
+
+@dataclass
+class World:
+    """The tables as they are looked up. `lists` and `baseline` are cut to k."""
+
+    lists: dict[User, list[Item]]
+    scores: dict[User, dict[Item, float | None]]
+    by_score: bool
+    judged: dict[User, dict[Item, float | None]]
+    relevant: dict[User, dict[Item, float]]
+    users_of: dict[Item, set[User]]  # of the history
+    n_history_users: int
+    attributes: Attributes
+    aspects: Sequence[tuple[Any, ...]]
+    baseline: dict[User, list[Item]]
+    logs: dict[tuple[User, Item], tuple[float, float]]  # reward, propensity
+
+    def matched(self, user: User, settings: Mapping[str, Any]) -> list[tuple[Item, float, float]]:
+        """Return (item, predicted, relevance) of the recommended items that the user has judged."""
+        found = []
+        for rank, item in enumerate(self.lists.get(user, []), start=1):
+            if item in self.judged.get(user, {}):
+                relevance = self.judged[user][item]
+                assert relevance is not None, "no column relevance"
+                predicted = float(-rank)
+                if self.by_score:
+                    score = self.scores[user][item]
+                    assert score is not None
+                    predicted = score_as_ordered(score, settings)
+                found.append((item, predicted, relevance))
+        return found
+
+    def aspects_of(self, user: User) -> dict[Item, set[Any]]:
+        found: dict[Item, set[Any]] = {}
+        for *of_user, item, aspect in self.aspects:
+            if of_user in ([], [user]):
+                found.setdefault(item, set()).add(aspect)
+        return found
+
+
+def logged(
+    rows: Iterable[tuple[Any, ...]],
+) -> dict[tuple[User, Item], tuple[float, float]]:
+    """Return (reward, propensity); without propensities, every item was as likely as any other."""
+    rows = list(rows)
+    n_items = len({item for _, item, *_ in rows})
+    found: dict[tuple[User, Item], tuple[float, float]] = {}
+    for user, item, reward, *propensity in rows:
+        found[user, item] = (reward, *(propensity or [1 / n_items]))
+    return found
+
+
+def value_of_run(
+    metric: str, world: World, params: Mapping[str, Any], settings: Mapping[str, Any]
+) -> float | None:
+    if metric == "auc":
+        relevant, others = [], []
+        for user in world.lists:
+            for item, predicted, _ in world.matched(user, settings):
+                of_kind = relevant if item in world.relevant.get(user, {}) else others
+                of_kind.append(predicted)
+        return pooled_auc(relevant, others)
+
+    if metric == "inter_list_diversity":
+        all_of_them(len(world.lists), params["sample_users"])
+        return inter_list_diversity(list(world.lists.values()))
+
+    rows = []
+    for user, items in world.lists.items():
+        for item in items:
+            reward, propensity = world.logs.get((user, item), (None, 1))
+            weight = 1 / propensity
+            if params.get("max_weight") is not None:
+                weight = min(weight, params["max_weight"])
+            rows.append((world.scores[user][item], weight, reward))
+    return from_logs(metric, rows, params)
+
+
+def value_of_user(
+    metric: str,
+    user: User,
+    world: World,
+    k: int | None,
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Return the value of one user; None where the metric is undefined."""
+    items = world.lists.get(user, [])
+    relevant = world.relevant.get(user, {})
+    price = world.attributes.price
+
+    # What a user's relevant items decide, whether or not the user has a list.
+    if metric == "alpha_ndcg":
+        aspects = world.aspects_of(user)
+        with_attribute(relevant, aspects, settings)
+        return alpha_ndcg(items, relevant, aspects, params["alpha"], k)
+
+    if metric == "money_recall":
+        priced = with_attribute(relevant, price, settings)
+        if sum_of(price, priced) == 0:
+            return None
+        return sum_of(price, [item for item in items if item in priced]) / sum_of(price, priced)
+
+    if metric in ("kendall_tau", "spearman_rho"):
+        pairs = [(predicted, grade) for _, predicted, grade in world.matched(user, settings)]
+        if metric == "spearman_rho":
+            return spearman_rho(pairs)
+        return kendall_tau(pairs, params["variant"])
+
+    if metric == "intra_list_diversity":
+        drawn = params["sample_users"]
+        all_of_them(len(world.lists), drawn and drawn * params["runs"])
+        vectors = world.attributes.vectors(params["over"])
+        return mean_distance([vectors[item] for item in with_attribute(items, vectors, settings)])
+
+    if not items:
+        return None if metric == "popularity" else 0.0
+
+    if metric == "money_precision":
+        priced = with_attribute(items, price, settings)
+        if sum_of(price, priced) == 0:
+            return None
+        return sum_of(price, [i for i in priced if i in relevant]) / sum_of(price, priced)
+
+    if metric == "roc_auc":
+        return roc_auc(items, relevant)
+
+    if metric in ("err", "pfound"):
+        highest = params["max_grade"]
+        if highest is None:
+            grades = [grade for of_user in world.relevant.values() for grade in of_user.values()]
+            highest = max(grades, default=0)
+        stops = stop_probabilities(items, relevant, highest, params["stop"])
+        return err(stops) if metric == "err" else pfound(stops, params["break_probability"])
+
+    n_users = world.n_history_users
+    if metric == "popularity":
+        return statistics.fmean(len(world.users_of.get(item, set())) / n_users for item in items)
+
+    divisor = {"length": len(items), "k": len(items) if k is None else k}[params["divisor"]]
+    if metric == "surprisal":
+        bits = [math.log2(n_users / max(1, len(world.users_of.get(i, set())))) for i in items]
+        if params["scale"] == "normalized":
+            bits = [of_item / math.log2(n_users) for of_item in bits]
+        return math.fsum(bits) / divisor
+
+    if metric == "unexpectedness":
+        return 1 - len(set(items) & set(world.baseline.get(user, []))) / divisor
+
+    raise ValueError(metric)
 
 
 def evaluate(
@@ -303,41 +843,70 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     history: Sequence[tuple[User, Item]] | None = None,
     largest_k: int | None = None,
+    items: Sequence[tuple[Any, ...]] | None = None,
+    aspects: Sequence[tuple[Any, ...]] | None = None,
+    baseline: Sequence[tuple[Any, ...]] | None = None,
+    logs: Sequence[tuple[Any, ...]] | None = None,
 ) -> tuple[float | None, dict[User, float]]:
-    """Return the mean and the value of every user of the audience.
+    """Return the mean and the value of every user of the audience for whom there is one.
 
     `largest_k` is the largest cutoff of the call, which `cut_then_dedup` looks at; without it k.
-    The mean over nobody is None. Coverage has one value and no users.
+    The mean over nobody is None. Metrics of the whole run have one value and no users.
     """
+    params = ALIASED_PARAMS.get(metric, {}) | dict(params or {})
     metric = ALIASES.get(metric, metric)
-    params = DEFAULTS[metric] | dict(params or {})
-    settings = STANDARD | dict(settings or {})
-
-    lists = {}
-    for user, rows in by_user(recommendations).items():
-        rows_with_rank = [row if len(row) == 3 else (*row, None) for row in rows]
-        items = ordered(rows_with_rank, settings)
-        rule = settings["duplicate_recommendations"]
-        lists[user] = top(items, k, largest_k or k, rule)
+    params = DEFAULTS[metric] | params
+    of_metric = {"audience": "recommended"} if metric in OF_RECOMMENDED else {}
+    settings = STANDARD | of_metric | dict(settings or {})
+    lists = lists_of(recommendations, settings, k, largest_k)
 
     if metric == "coverage":
-        assert history is not None
-        catalogue = {item for _, item in history}
-        counted = {item for items in lists.values() for item in items}
+        source = {"history": history, "items": items}[settings["catalogue"]]
+        assert source is not None
+        catalogue = {row[1 if settings["catalogue"] == "history" else 0] for row in source}
+        counted = {item for of_user in lists.values() for item in of_user}
         if params["counted"] == "known":
             counted = counted & catalogue
         return len(counted) / len(catalogue), {}
 
     truth = {u: relevant_rows(rows, settings) for u, rows in by_user(interactions).items()}
+    # The list of the baseline has an order of its own, unless rows give the order everywhere.
+    of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
+    users_of: dict[Item, set[User]] = {}
+    for user, item in history or []:
+        users_of.setdefault(item, set()).add(user)
+    world = World(
+        lists=lists,
+        scores=scores_of(recommendations, settings),
+        by_score=order_of(with_rank([recommendations[0][1:]]), settings) == "score",
+        judged={user: highest_grades(rows) for user, rows in by_user(interactions).items()},
+        relevant={user: dict(rows) for user, rows in truth.items()},
+        users_of=users_of,
+        n_history_users=len({user for user, _ in history or []}),
+        attributes=attributes_of(items or []),
+        aspects=aspects or [],
+        baseline=lists_of(baseline or [], of_baseline, k, largest_k),
+        logs=logged(logs or []),
+    )
+    if metric in RUN_METRICS:
+        return value_of_run(metric, world, params, settings), {}
+
     users = audience_of(
         recommended=set(lists),
         judged=set(truth),
         relevant={user for user, rows in truth.items() if rows},
+        baseline=set(world.baseline),
         settings=settings,
     )
-    values = {
-        user: value_for_user(metric, lists.get(user, []), truth.get(user, []), k, params)
-        for user in users
-    }
+    values: dict[User, float] = {}
+    for user in users:
+        if metric in ACCURACY:
+            found: float | None = value_for_user(
+                metric, lists.get(user, []), truth.get(user, []), k, params
+            )
+        else:
+            found = value_of_user(metric, user, world, k, params, settings)
+        if found is not None:
+            values[user] = found
     mean = math.fsum(values.values()) / len(values) if values else None
     return mean, values

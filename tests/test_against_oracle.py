@@ -1,22 +1,30 @@
 """Random tables, metrics and settings: the package against the slow oracle.
 
 The same builder makes small tables, which hypothesis searches and shrinks, and large ones, which
-put many small worlds (the users) into one evaluation. All of it is deterministic.
+put many small worlds (the users) into one evaluation. All of it is deterministic. One builder makes
+lists and interactions, for the accuracy metrics; the other makes every table, for all the others.
 """
 
 import itertools
 import random
+import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
 import oracle
 import pytest
 from helpers import (
+    Aspect,
+    Decision,
     Interaction,
+    Item,
     Recommendation,
     at_k,
     column,
+    further_frames,
     interaction_frame,
+    name_among,
+    no_propensities_expected,
     recommendation_frame,
     spec,
     values_by_user,
@@ -64,10 +72,43 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     "r_precision": {},
 }
 
+# None: left out of the call. A sample of users is another matter, see test_statistics.py.
+STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
+FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
+    "roc_auc": {},
+    "err": {"max_grade": [None, 4, 6.5], "stop": ["exponential", "linear"]},
+    "pfound": {
+        "max_grade": [None, 5],
+        "break_probability": [0.15, 0, 0.5],
+        "stop": ["linear", "exponential"],
+    },
+    "kendall_tau": {"variant": ["b", "a"]},
+    "spearman_rho": {},
+    "auc": {},
+    "ctr": {"statistic": STATISTICS},
+    "ips": {
+        "divisor": ["recommended", "weights"],
+        "max_weight": [None, 3],
+        "statistic": STATISTICS,
+    },
+    "doubly_robust": {"max_weight": [None, 3], "statistic": STATISTICS},
+    "surprisal": {"scale": ["bits", "normalized"], "divisor": ["length", "k"]},
+    "popularity": {},
+    "unexpectedness": {"divisor": ["length", "k"]},
+    "alpha_ndcg": {"alpha": [0.5, 0, 1, 0.3]},
+    "intra_list_diversity": {"over": ["features", "category"]},
+    "inter_list_diversity": {},
+    "money_precision": {},
+    "money_recall": {},
+    "coverage": {"counted": ["known", "all"]},
+}
+NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc"}
+NEEDS_SCORE = {"doubly_robust"}
+
 
 def calls_of(metric: str) -> list[Call]:
     """Return every call of a metric; parameters at their default are left out of the spelling."""
-    names = CHOICES[metric]
+    names = (CHOICES | FURTHER_CHOICES)[metric]
     found = []
     for values in itertools.product(*names.values()):
         chosen = dict(zip(names, values, strict=True))
@@ -77,8 +118,20 @@ def calls_of(metric: str) -> list[Call]:
 
 
 CALLS = [call for metric in CHOICES for call in calls_of(metric)]
+FURTHER_CALLS: list[Call] = [
+    *(call for metric in FURTHER_CHOICES for call in calls_of(metric)),
+    # what only conventions choose
+    ("dcg", {"divisor": "k"}),
+    ("dcg", {"gain": "linear", "discount": "course"}),
+    ("dcg", {"discount": "course_text"}),
+    ("ndcg", {"divisor": "k"}),
+    ("ndcg", {"discount": "course", "divisor": "k", "ideal": "all_k"}),
+    ("ndcg", {"gain": "exponential", "discount": "course_text"}),
+    ("mar", {"divisor": "min_relevant_length"}),
+]
 
 N_LARGE = 18
+N_LARGE_FURTHER = 12  # every call is made in two of them
 FIRST_SEED = 90  # such that the large worlds draw every value of every setting
 
 TEXT_IDS = ["a", "A", "aa", "b", "B", "Zz", "z", "10", "9", "é"]
@@ -94,6 +147,15 @@ class World:
     settings: dict[str, Any] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     cutoffs: list[int] | None = None
+    history: list[tuple[Any, Any]] | None = None
+    items: list[Item] | None = None
+    aspects: list[Aspect] | None = None
+    baseline: list[Recommendation] | None = None
+    logs: list[Decision] | None = None
+
+    def further(self) -> dict[str, Any]:
+        names = ("history", "items", "aspects", "baseline", "logs")
+        return {name: getattr(self, name) for name in names}
 
 
 def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
@@ -143,39 +205,167 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
     return world
 
 
+def make_further_world(
+    draw: random.Random, n_users: int, calls: list[Call], everything: bool
+) -> World:
+    """Make all tables; with `everything` such that all calls can be made, else some are left out.
+
+    Rules of the accuracy metrics that have no meaning for the others (copies that are kept, or
+    counted as often as they are there) are not drawn.
+    """
+    world = World()
+    world.cutoffs = draw.choice([None, [1], [3], [1, 2, 3, 5], [2, 12], [5, 4]])
+    by = draw.choice(["score", "score", "both"] + ([] if everything else ["rank", "row"]))
+    order = {"row": ["row"], "both": ["auto", "rank", "score"]}.get(by, ["auto", by])
+    world.settings = {
+        "audience": draw.choice(
+            [None, None, "relevant", "recommended", "both", "either", "judged", "baseline"]
+        ),
+        "no_recommendations": draw.choice(["zero", "zero", "drop"]),
+        "no_relevant": draw.choice(["zero", "zero", "drop"]),
+        "order": draw.choice(order),
+        "ties": draw.choice(["item_asc", "item_desc", "item_desc_text", "row"]),
+        "score_type": draw.choice(["double", "float"]),
+        "duplicate_recommendations": draw.choice(["error", "dedup_then_cut"]),
+        "duplicate_interactions": draw.choice(["error", "set"]),
+        "missing_attributes": draw.choice(["error", "ignore", "ignore"]),
+        "catalogue": draw.choice(["history", "items"]),
+    }
+    graded = everything or draw.choice([True, True, False])
+    world.settings["relevant_from"] = draw.choice([None, None, 0.5, 1, 2] if graded else [None, 1])
+    world.calls = [
+        (metric, params)
+        for metric, params in calls
+        if (graded or metric not in NEEDS_RELEVANCE)
+        and (by in ("score", "both") or metric not in NEEDS_SCORE)
+    ]
+    items = draw.choice([TEXT_IDS, INTEGER_IDS])
+    users = draw.choice([[f"u{n}" for n in range(n_users)], list(range(n_users))])
+    stranger = "nobody" if isinstance(users[0], str) else -1
+
+    def pick(at_least: int, at_most: int, repeated: bool = False) -> list[Any]:
+        size = draw.randint(at_least, at_most)
+        return draw.choices(items, k=size) if repeated else draw.sample(items, size)
+
+    def score() -> float:
+        return draw.choice([1.0, 1.0, 2.0, 2.0, 1.0 + 1e-9, 0.0, -1.5, 0.3])
+
+    for user in users:
+        least = 1 if user == users[0] else 0
+        copies = world.settings["duplicate_recommendations"] != "error"
+        for rank, item in enumerate(pick(least, 8, copies), start=1):
+            world.recommendations.append(
+                {
+                    "rank": (user, item, None, rank),
+                    "both": (user, item, score(), rank),
+                }.get(by, (user, item, score()))
+            )
+        copies = world.settings["duplicate_interactions"] != "error"
+        for item in pick(least, 7, copies):
+            grade = draw.choice([1.0, 1.0, 2.0, 3.0, 0.5, 0.0, 0.0, -1.0, 4.0]) if graded else None
+            world.interactions.append((user, item, grade))
+
+    world.history = [(users[0], items[0]), (stranger, items[0])]
+    for user in users:
+        world.history += [(user, item) for item in pick(0, 4, repeated=True)]
+
+    missing = world.settings["missing_attributes"] == "ignore"
+
+    def maybe(value: Any) -> Any:
+        return None if missing and draw.random() < 0.25 else value
+
+    world.items = [(items[0], 1.5, ["x"], [1.0, 0.0, 2.0])]
+    for item in items[1:]:
+        price = draw.choice([0.0, 0.0, 1.0, 2.5, 10.0])
+        categories = draw.choices("xyz", k=draw.randint(1, 3))
+        features = [draw.choice([0.0, 0.0, 1.0, 2.0, 0.5, -1.0]) for _ in range(3)]
+        if not (missing and draw.random() < 0.15):
+            world.items.append((item, maybe(price), maybe(categories), maybe(features)))
+    owners: list[tuple[Any, ...]] = draw.choice([[()], [(user,) for user in users]])
+    world.aspects = [(*owners[0], items[0], "p")]
+    for owner in owners:
+        for item in items:
+            for aspect in maybe(draw.choices("pqrs", k=draw.randint(1, 3))) or []:
+                world.aspects.append((*owner, item, aspect))
+
+    by_baseline = "row" if by == "row" else draw.choice(["score", "rank"])
+    world.baseline = []
+    for user in [users[0], stranger, *users[1:]]:
+        for rank, item in enumerate(pick(1 if user == users[0] else 0, 8), start=1):
+            row = (user, item, None, rank) if by_baseline == "rank" else (user, item, score())
+            world.baseline.append(row)
+
+    with_propensity = draw.choice([True, True, False])
+    world.logs = []
+    for user in [users[0], stranger, *users[1:]]:
+        for item in pick(1 if user == users[0] else 0, 5):
+            reward = draw.choice([0.0, 0.0, 1.0, 1.0, 0.7, 2.5, -1.0])
+            propensity = draw.choice([1.0, 0.5, 0.25, 0.3, 0.7, 0.01])
+            world.logs.append((user, item, reward, propensity)[: 4 if with_propensity else 3])
+
+    for rows in (world.recommendations, world.interactions, *world.further().values()):
+        draw.shuffle(rows)
+    return world
+
+
 def assert_agrees(world: World) -> None:
     given_settings = {n: v for n, v in world.settings.items() if v is not None}
+    order = given_settings["order"]
     evaluator = sm.Evaluator(
-        recommendations=recommendation_frame(world.recommendations, given_settings["order"]),
+        recommendations=recommendation_frame(world.recommendations, order),
         interactions=interaction_frame(world.interactions),
+        **further_frames(order, **world.further()),
         settings=given_settings,
     )
     specs = [spec(metric, params) for metric, params in world.calls]
-    users = evaluator.per_user(specs, k=world.cutoffs)
-    means = evaluator.evaluate(specs, k=world.cutoffs)
+    of_users = [call for call in world.calls if call[0] not in oracle.RUN_METRICS]
+    with no_propensities_expected(world.logs):
+        means = evaluator.evaluate(specs, k=world.cutoffs)
+    if of_users:
+        users = evaluator.per_user([spec(*call) for call in of_users], k=world.cutoffs)
     cutoffs = world.cutoffs or [None]
     assert len(means) == len(specs) * len(cutoffs)
+
+    def from_oracle(metric: str, k: int | None, params: dict[str, Any]) -> Any:
+        return oracle.evaluate(
+            world.recommendations,
+            world.interactions,
+            metric,
+            k,
+            params,
+            given_settings,
+            largest_k=max(world.cutoffs) if world.cutoffs else None,
+            **world.further(),
+        )
+
     for metric, params in world.calls:
-        name = column(users, metric, params)
+        name = name_among(means["metric"], metric, params)
         for k in cutoffs:
-            mean, values = oracle.evaluate(
-                world.recommendations,
-                world.interactions,
-                metric,
-                k,
-                params,
-                world.settings,
-                largest_k=max(world.cutoffs) if world.cutoffs else None,
-            )
+            mean, values = from_oracle(metric, k, params)
             where = f"{spec(metric, params, k)} with {world.settings}"
-            found = values_by_user(users, name, k)
-            assert found == pytest.approx(values, rel=1e-9, abs=1e-9), where
             (row,) = at_k(means[means["metric"] == name], k).to_dict("records")
-            assert row["n_users"] == len(values), where
-            if mean is None:
-                assert row["value"] is None or row["value"] != row["value"], where
-            else:
-                assert row["value"] == pytest.approx(mean, rel=1e-9, abs=1e-9), where
+            assert_same(row["value"], mean, where)
+            if (metric, params) in of_users:
+                found = values_by_user(users, column(users, metric, params), k)
+                assert found == pytest.approx(values, rel=1e-9, abs=1e-9), where
+                assert row["n_users"] == len(values), where
+            elif metric in ("ctr", "ips", "doubly_robust") and "statistic" not in params:
+                error, _ = from_oracle(metric, k, params | {"statistic": "standard_error"})
+                low, high = None, None
+                if error is not None:
+                    low, high = mean - Z * error, mean + Z * error
+                assert_same(row["ci_low"], low, where)
+                assert_same(row["ci_high"], high, where)
+
+
+Z = statistics.NormalDist().inv_cdf(0.975)
+
+
+def assert_same(found: Any, expected: float | None, where: str) -> None:
+    if expected is None:
+        assert found is None or found != found, where
+    else:
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9), where
 
 
 @settings(settings.get_profile("oracle"))
@@ -211,3 +401,52 @@ def test_every_setting_is_drawn() -> None:
         "duplicate_recommendations": 4,
         "duplicate_interactions": 3,
     }
+
+
+@settings(settings.get_profile("oracle"))
+@given(draw=st.randoms(use_true_random=False))
+def test_small_worlds_with_all_tables(draw: random.Random) -> None:
+    calls = draw.sample(FURTHER_CALLS, draw.randint(1, 6))
+    world = make_further_world(
+        draw, draw.randint(1, 6), calls, everything=draw.choice([True, False])
+    )
+    if world.calls:
+        assert_agrees(world)
+
+
+def large_further_world(number: int, n_users: int) -> World:
+    """Return one of the N_LARGE_FURTHER worlds; the first half of them makes every call."""
+    half = N_LARGE_FURTHER // 2
+    calls = FURTHER_CALLS[number % half :: half]
+    return make_further_world(
+        random.Random(FIRST_SEED + number), n_users, calls, everything=number < half
+    )
+
+
+@pytest.mark.parametrize("number", range(N_LARGE_FURTHER))
+def test_many_users_with_all_tables(number: int) -> None:
+    assert_agrees(large_further_world(number, n_users=60))
+
+
+def test_every_setting_is_drawn_with_all_tables() -> None:
+    worlds = [large_further_world(number, n_users=1) for number in range(N_LARGE_FURTHER)]
+    drawn: dict[str, set[Any]] = {}
+    for world in worlds:
+        for name, value in world.settings.items():
+            drawn.setdefault(name, set()).add(value)
+    assert {name: len(values) for name, values in drawn.items()} == {
+        "audience": 7,
+        "no_recommendations": 2,
+        "no_relevant": 2,
+        "order": 4,
+        "ties": 4,
+        "score_type": 2,
+        "relevant_from": 4,
+        "duplicate_recommendations": 2,
+        "duplicate_interactions": 2,
+        "missing_attributes": 2,
+        "catalogue": 2,
+    }
+    assert {len(world.logs[0]) for world in worlds if world.logs} == {3, 4}
+    assert {len(world.aspects[0]) for world in worlds if world.aspects} == {2, 3}
+    assert {len(world.baseline[0]) for world in worlds if world.baseline} == {3, 4}

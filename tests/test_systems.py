@@ -227,7 +227,7 @@ REPEATED_ROWS = [
         Number("ndcg", {}, SET, "0.613147193", f"1 / (1 + {D2})",
             "by formula: RePlay 0.9; RePlay 0.13 on Spark, rs_metrics 0.6"),
         Number("precision", {}, BAG, "0.6667", "2/3", "RecTools, Recommenders"),
-        Number("precision", LENGTH, BAG, "0.6667", "2/3", "rs_metrics 0.6"),
+        Number("precision", LENGTH, BAG, "0.6667", "2/3", "RecTools, Recommenders (a list of 3)"),
         Number("recall", {}, BAG, "0.6667", "2/3", "RecTools, Recommenders, rs_metrics 0.6"),
         Number("map", {}, BAG, "1.0", "(1/1 + 2/1) / 3", "Recommenders map_at_k"),
         Number("ndcg", {"ideal": "all_k"}, BAG, "0.938557452", f"2 / {IDCG3}", "RecTools"),

@@ -15,13 +15,13 @@ from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics import demo
 from sqlmetrics.catalog import Catalog, Metric, Param, Stage, Template
-from sqlmetrics.errors import DataError
+from sqlmetrics.errors import DataError, MissingTableError
 from sqlmetrics.graph import Plan, Rendered
 from sqlmetrics.plan import Planner
 from sqlmetrics.render import environment, key_context, render, template_root
 from sqlmetrics.settings import Convention, Settings
 from sqlmetrics.spec import parse_spec
-from sqlmetrics.tables import Source, SourceColumn, Table
+from sqlmetrics.tables import ATTRIBUTES, Source, SourceColumn, Table
 
 ROOT = template_root()
 FILES = sorted(ROOT.rglob("*.sql.j2"))
@@ -37,14 +37,26 @@ RENDERED_RULES = (
     "references.from, structure.unused_join, aliasing.unique, ambiguous.column_count, "
     "ambiguous.join, ambiguous.set_columns, capitalisation, convention.select_trailing_comma"
 )
-# settings that a stage declares for others to read
-NOT_IN_ITS_STAGE: set[str] = set()
+# settings that a stage declares for others to read: the checks
+NOT_IN_ITS_STAGE = {"missing_attributes"}
+# settings that no template reads by name: the planner says what they are for each column of totals
+OF_COLUMNS = {"aggregate"}
 
 
 # --- every choice that a template can see
 
 MODEL_NAMES = set(key_context(["user_id"], False, "als"))  # what several models change
-NUMBERS: dict[str, list[float | None]] = {"relevant_from": [None, 0.5, 1, 3], "beta": [0.5, 1, 2]}
+NUMBERS: dict[str, list[float | None]] = {
+    "relevant_from": [None, -1, 0.5, 1, 3],
+    "beta": [0.5, 1, 2],
+    "alpha": [0, 0.5],
+    "break_probability": [0, 0.15],
+    "max_grade": [None, 4],
+    "max_weight": [None, 20],
+    "sample_users": [None, 100],
+    "runs": [1, 3],
+    "seed": [1],
+}
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
     {"cutoffs": [10, None], "max_cutoff": None},
@@ -78,18 +90,32 @@ RICH = {
     "baseline": {"score": "DOUBLE"},
     "logs": {"reward": "INTEGER", "propensity": "DOUBLE"},
 }
-POOR = {name: {"rank": "DOUBLE"} if name == "recommendations" else {} for name in RICH}
+POOR: dict[str, dict[str, str]] = {
+    **{name: {} for name in RICH},
+    "recommendations": {"rank": "DOUBLE"},
+    "logs": {"reward": "INTEGER"},
+}
 
 
 def planner(
-    several_models: bool = False, poor: bool = False, checked: bool = False, fuse: bool = True
+    several_models: bool = False,
+    poor: bool = False,
+    checked: bool = False,
+    fuse: bool = True,
+    baseline: str = "score",
 ) -> Planner:
+    """Make a planner for tables with all columns that there are, or with as few as possible.
+
+    `baseline`: the column that orders the baseline lists, or "row".
+    """
     models = ("als", "popular") if several_models else (None,)
-    keys = {"user_id": "BIGINT", "item_id": "BIGINT"}
-    tables = {
-        name: table(name, {**keys, **columns}, models if name == "recommendations" else (None,))
-        for name, columns in (POOR if poor else RICH).items()
-    }
+    order: dict[str, str] = {} if baseline == "row" else {baseline: "BIGINT"}
+    tables = {}
+    for name, columns in {**(POOR if poor else RICH), "baseline": order}.items():
+        of_users = name != "items" and not (poor and name == "aspects")
+        keys = {**({"user_id": "BIGINT"} if of_users else {}), "item_id": "BIGINT"}
+        parts = models if name == "recommendations" else (None,)
+        tables[name] = table(name, {**keys, **columns}, parts)
     settings = Settings(CATALOG, Convention.load("standard"), {})
     return Planner(
         CATALOG, settings, tables, several_models=several_models, checked=checked, fuse=fuse
@@ -119,8 +145,9 @@ def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str,
         choices["order"] = values_of(params["order"])
     facts = {
         "checked": [False, True] if "checked" in used else [False],
-        "poor": [False, True] if used & {"has", "has_table", "rank_is_whole"} else [False],
+        "poor": [False, True] if used & {"has", "has_user", "need", "rank_is_whole"} else [False],
         "several_models": [False, True] if used & model_names else [False],
+        "baseline": ["rank", "score", "row"] if "order_of" in used else ["score"],
     }
     cutoffs = CUTOFFS if used & {"cutoffs", "max_cutoff"} else CUTOFFS[:1]
     defaults = {name: param.default for name, param in params.items()}
@@ -132,11 +159,27 @@ def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str,
                 choice = dict(zip(choices, chosen, strict=True))
                 values = {**defaults, **choice, **cutoff}
                 label = f"{template.name} {fact} {cutoff} {choice}"
-                if fact["poor"] and (choice.get("relevant_from") or 0) > 1:
-                    with pytest.raises(DataError, match="relevant_from is 3"):
-                        text_of(template, plans, values)
-                else:
+                if (expected := refusal(template, fact["poor"], choice)) is None:
                     yield label, text_of(template, plans, values)
+                else:
+                    error, message = expected
+                    with pytest.raises(error, match=message):
+                        text_of(template, plans, values)
+
+
+def refusal(
+    template: Template, poor: bool, choice: Mapping[str, Any]
+) -> tuple[type[Exception], str] | None:
+    """Say how a template refuses tables or settings, None if it takes them."""
+    if poor and "need" in names_in(template.body):
+        return MissingTableError, "needs the column"
+    if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
+        return DataError, "relevant_from is 3"
+    if template.name == "item_lists" and choice["duplicate_recommendations"] == "keep":
+        return DataError, "say which copy counts"
+    if template.name == "sampled_users" and choice["sample_users"] is None:
+        return DataError, "nobody is drawn"
+    return None
 
 
 def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> str:
@@ -149,7 +192,11 @@ def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> st
 
 def plans() -> Iterator[tuple[str, Plan]]:
     """Yield plans that need every template of summaries/ and inputs/ in all its forms."""
-    calls = ["ndcg", "map@5", "mrr(audience=recommended)", "coverage"]
+    calls = [
+        *("ndcg", "map@5", "mrr(audience=recommended)", "coverage"),
+        *("alpha_ndcg", "money_recall", "ips", "snips", "intra_list_diversity(over=category)"),
+        *(f"hit_rate(aggregate={choice})" for choice in CATALOG.stage_params["aggregate"].choices),
+    ]
     for several_models, fuse in itertools.product([False, True], repeat=2):
         plans = planner(several_models, fuse=fuse)
         where = f"several_models={several_models} fuse={fuse}"
@@ -175,6 +222,21 @@ def plans() -> Iterator[tuple[str, Plan]]:
         plans.tables = {**plans.tables, "recommendations": lists}
         _, values = plans.resolve(None)
         yield f"in order of {order}", plans.stage("recommendations", {**values, "order": order})
+    attributes = {
+        "lists": [("category", "VARCHAR[]", ()), ("features", "FLOAT[]", ())],
+        "columns": [("category", "VARCHAR", ()), ("features", "DOUBLE[]", ("width", "height"))],
+    }
+    for way, columns in attributes.items():
+        items = table("items", {"item_id": "BIGINT"})
+        source = items.sources[0]
+        more = [SourceColumn(name, name, kind, parts=parts) for name, kind, parts in columns]
+        kinds = {**items.columns, **{column.name: column.type for column in more}}
+        items = Table("items", (replace(source, columns=(*source.columns, *more)),), kinds)
+        plans = planner()
+        plans.tables = {**plans.tables, "items": items}
+        _, values = plans.resolve(None)
+        for name in ("items", *ATTRIBUTES):
+            yield f"{name} from {way}", plans.stage(name, values)
 
 
 def demo_queries() -> Iterator[tuple[str, str]]:
@@ -258,28 +320,26 @@ def test_rendered_queries_are_lint_clean() -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
 def test_every_choice_is_one_query(template: Template) -> None:
-    count = 0
-    for label, text in renderings(template):
+    texts = {text: label for label, text in renderings(template)}
+    assert texts
+    for text, label in texts.items():
         trees = sqlglot.parse(text, read="duckdb")
         assert len(trees) == 1, label
         assert isinstance(trees[0], sqlglot.exp.Query), label
-        count += 1
-    assert count > 0
 
 
 def test_plans_and_the_demo_use_every_other_template() -> None:
-    rendered = {
-        node.template.name
-        for _, plan in plans()
-        for node in plan.nodes()
-        if isinstance(node, Rendered)
-    }
+    rendered = {"inputs/table.sql.j2"}  # of every plan
     for _, plan in plans():
         sqlglot.parse_one(plan.statement(), read="duckdb")
+        for node in plan.nodes():
+            if isinstance(node, Rendered):
+                rendered.add(str(node.template.name))
+            elif node.is_input and node.name in ATTRIBUTES:
+                rendered.add(f"inputs/{node.name}.sql.j2")
     for template, text in demo_queries():
         sqlglot.parse_one(text, read="duckdb")
         rendered.add(f"demo/{template}.sql.j2")
-    rendered.add("inputs/table.sql.j2")  # of every plan
     for probe in ("leading_zeros", "uneven_lists"):
         template = environment().get_template(f"inputs/{probe}.sql.j2")
         for columns in (["item_id", "rank"], ["user_id", "item_id", "score"]):
@@ -294,6 +354,8 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
 
 # --- names
 
+OF_STAGES = {name for stage in STAGES for name in names_in(stage.body)}
+
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
 def test_every_name_is_known(template: Template) -> None:
@@ -301,7 +363,7 @@ def test_every_name_is_known(template: Template) -> None:
     known = {*planner()._context({}), *CUTOFFS[0], *environment().globals}
     if isinstance(template, Metric):
         known |= {*template.params, *CATALOG.stage_params}
-        assert set(template.params) <= used
+        assert set(template.params) <= used | OF_STAGES
     else:
         known |= {*METRIC_PARAMS, *CATALOG.stage_params}
         assert set(template.params) - NOT_IN_ITS_STAGE <= used
@@ -310,7 +372,7 @@ def test_every_name_is_known(template: Template) -> None:
 
 def test_every_setting_is_read_somewhere() -> None:
     used = {name for template in TEMPLATES for name in names_in(template.body)}
-    assert set(CATALOG.stage_params) <= used
+    assert set(CATALOG.stage_params) - OF_COLUMNS <= used
 
 
 def test_lint_knows_only_names_that_templates_get() -> None:
@@ -342,7 +404,7 @@ def test_stars_are_spelled_out(path: Path) -> None:
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_stages_say_what_a_row_is(stage: Stage) -> None:
     assert stage.title.startswith("one row per ")
-    for label, text in renderings(stage):
+    for text, label in {text: label for label, text in renderings(stage)}.items():
         comments = [line for line in text.splitlines() if line.startswith("--")]
         assert text.startswith("-- one row"), label
         ctes = len(re.findall(r"^(?:WITH )?\w+ AS \($", text, re.M))

@@ -29,7 +29,11 @@ sum(CAST(round(({{ term }}) * 1e15) AS HUGEINT)) / 1e15
 {%- macro rank_discount(discount, rank) -%}
 {%- if discount == "log2" -%} 1 / log2({{ rank }} + 1)
 {%- elif discount == "log2_max2" -%} 1 / log2(greatest({{ rank }}, 2))
-{%- else -%} CASE WHEN {{ rank }} <= 2 THEN 1 / {{ rank }} ELSE 1 / log2({{ rank }}) END
+{%- else -%}
+CASE
+        WHEN {{ rank }} <= 2 THEN 1 / {{ rank }}
+        ELSE 1 / log2({{ rank }}{{ " + 1" if discount == "course_text" }})
+    END
 {%- endif -%}
 {%- endmacro -%}
 
@@ -67,4 +71,83 @@ least({{ k }}, max({{ n_relevant }}), max({{ n_recommended }}))
 least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- else -%} coalesce({{ k }}, {{ n_recommended }})
 {%- endif -%}
+{%- endmacro -%}
+
+{#- What the values of users become; an interval is z standard errors to both sides. -#}
+{%- macro aggregated(aggregate, value, z) -%}
+{%- if aggregate == "mean" -%} avg({{ value }})
+{%- elif aggregate == "median" -%} median({{ value }})
+{%- elif aggregate == "median_low" -%} quantile_disc({{ value }}, 0.5)
+{%- else -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
+{%- endif -%}
+{%- endmacro -%}
+
+{#- Does a grade make an item relevant? Without a threshold, any above 0. -#}
+{%- macro counts_as_relevant(relevance, relevant_from) -%}
+{{ relevance }} {{ "> 0" if relevant_from is none else ">= " ~ relevant_from }}
+{%- endmacro -%}
+
+{#- What orders a list, best first. `order` says which column that is. -#}
+{%- macro list_order(order, ties, score_type) -%}
+{%- if order == "rank" -%} rank
+{%- elif order == "row" -%} row_number
+{%- else -%}
+{{ single_precision("score") if score_type == "float" else "score" }} DESC,
+{%- if ties == "item_asc" %} item_id
+{%- elif ties == "item_desc" %} item_id DESC
+{%- elif ties == "item_desc_text" %} CAST(item_id AS VARCHAR) DESC
+{%- else %} row_number
+{%- endif -%}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The smallest cutoff that a rank lies within; NULL beyond all of them. Rows are counted once
+    per such bucket, whatever the number of cutoffs. -#}
+{%- macro smallest_cutoff(rank, cutoffs) -%}
+{%- set finite = cutoffs | reject("none") | sort -%}
+{%- if finite -%}
+CASE
+{%- for k in finite %}
+        WHEN {{ rank }} <= {{ k }} THEN {{ k }}
+{%- endfor %}
+    END
+{%- else -%} CAST(NULL AS INTEGER)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- A decision counts as often as its propensity says that it was missed. -#}
+{%- macro logged_weight(propensity, max_weight) -%}
+{%- if max_weight is none -%} 1 / {{ propensity }}
+{%- else -%}
+CASE WHEN 1 / {{ propensity }} > {{ max_weight }} THEN {{ max_weight }} ELSE 1 / {{ propensity }} END
+{%- endif -%}
+{%- endmacro -%}
+
+{#- How many decisions an estimate rests on: all of them, weighted evenly, would give that
+    number. -#}
+{%- macro effective_sample_size(weight) -%}
+sum({{ weight }}) * sum({{ weight }}) / sum({{ weight }} * {{ weight }})
+{%- endmacro -%}
+
+{#- A text that puts rows in a random order, which is the same for the same seed on any engine. -#}
+{%- macro shuffled_by(seed, user) -%}
+md5('{{ seed }}:' || {{ user }})
+{%- endmacro -%}
+
+{#- How likely a reader stops at an item: the model of expected reciprocal rank, or of pFound. -#}
+{%- macro stop_probability(stop, relevance, highest) -%}
+{%- if stop == "exponential" -%} pow(2, {{ relevance }} - {{ highest }}) - pow(2, -{{ highest }})
+{%- else -%} {{ relevance }} / {{ highest }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- Components of unit vectors are whole multiples of 1 / unit_scale(). Sums of whole numbers below
+    2^53 are exact in doubles: for lists of up to eight thousand items no order of rows changes
+    them. -#}
+{%- macro unit_scale() -%} 1099511627776 {%- endmacro -%}
+
+{#- Vectors are stored in blocks of so many components, each a column: a list's vectors are summed
+    in as many rows as it has blocks, not components. -#}
+{%- macro block_width(over) -%}
+{%- if over == "features" -%} 16 {%- else -%} 1 {%- endif -%}
 {%- endmacro -%}

@@ -10,6 +10,18 @@ CAST(unnest({{ ident(column.source) }}) AS {{ column.cast }})
 {%- endif -%}
 {%- endmacro -%}
 
+{#- A list of numbers, from one column or several. -#}
+{%- macro source_vector(column) -%}
+{%- if column.parts -%}
+CAST([
+{%- for part in column.parts -%}
+{{ ident(part) }} {{- ", " if not loop.last }}
+{%- endfor -%}
+] AS DOUBLE[])
+{%- else -%} CAST({{ ident(column.source) }} AS DOUBLE[])
+{%- endif -%}
+{%- endmacro -%}
+
 {%- macro source_parquet(paths) -%}
 read_parquet({{ literal(paths) }})
 {%- endmacro -%}
