@@ -182,8 +182,10 @@ class Catalog:
         stages = [_read_stage(path) for path in _files(root / "stages")]
         checks = [_read_check(path) for path in _files(root / "checks")]
         catalog = cls(metrics, stages, checks)
-        _, meta, _ = _read(root / "summaries" / f"totals{SUFFIX}")
-        catalog.stage_params.update(_params(root, meta))
+        totals = root / "summaries" / f"totals{SUFFIX}"
+        _, meta, _ = _read(totals)
+        catalog.stage_params.update(_params(totals, meta))
+        _no_more(totals, meta, "the front matter")
         for folder in map(Path, folders):
             if not folder.is_dir():
                 raise TemplateError(f"the folder of templates {folder} does not exist")

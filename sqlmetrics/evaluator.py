@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -108,8 +109,9 @@ class Evaluator:
             temp_directory=temp_directory,
             watch=watch,
         )
+        baseline_model: str | None = None
         if isinstance(baseline, str) and is_models(recommendations) and baseline in recommendations:
-            baseline = recommendations[baseline]
+            baseline_model, baseline = baseline, None
         sources = {
             "recommendations": recommendations,
             "interactions": interactions,
@@ -127,6 +129,7 @@ class Evaluator:
                 for name, source in sources.items()
                 if source is not None
             }
+            reader.check_mapping(self.tables)
             checks.check_types(self.tables, self.user_keys)
         except BaseException:
             self.engine.close()
@@ -141,6 +144,7 @@ class Evaluator:
                 self.tables,
                 user_keys=self.user_keys,
                 several_models=several,
+                baseline_model=baseline_model,
                 checked=checked,
             )
 
@@ -244,6 +248,7 @@ class Evaluator:
         with `sqlmetrics_`.
         """
         _, plan = self._planned(self._planner, metrics, k, per_user, confidence, skip_missing)
+        self._warn(self._planner)
         return plan.statement() + ";\n"
 
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
@@ -259,7 +264,13 @@ class Evaluator:
             raise UsageError(f"unknown stage {name!r}{suggestion(name, known)}")
         call = None if metric is None else parse_spec(metric)
         _, values = self._checking_planner.resolve(call)
-        plan = self._checking_planner.stage(name, values)
+        try:
+            plan = self._checking_planner.stage(name, values)
+        except TemplateError as error:
+            if metric is not None:
+                raise
+            hint = f"{name} may depend on a metric: stage({name!r}, metric='ndcg')"
+            raise UsageError(f"{error}; {hint}") from error
         self._check({node.name: node for node in plan.nodes()}, values)
         self._warn(self._checking_planner)
         return self.engine.frame(plan)
@@ -317,6 +328,7 @@ class Evaluator:
         skip_missing: bool,
     ) -> tuple[list[Call], Plan]:
         """Resolve what is asked for, and plan it."""
+        planner.warnings.clear()
         requests = planner.requests(self.parse(metrics, k, per_user=per_user))
         calls = calls_of(requests)
         if skip_missing:
@@ -326,17 +338,18 @@ class Evaluator:
             plan = planner.per_user(requests)
         else:
             plan = planner.summary(requests, _checked_confidence(confidence))
-        self._warn(planner)
         return calls, plan
 
     def _that_can_be_computed(self, planner: Planner, calls: Sequence[Call]) -> list[Call]:
         """Leave out, with a warning, what needs a table or column that was not given."""
         kept, missing = [], []
         for call in calls:
+            before = dict(planner.warnings)
             try:
                 planner.nodes(call)
             except MissingTableError as error:
                 missing.append(error)
+                planner.warnings = before  # what it would have assumed
             else:
                 kept.append(call)
         if not kept:
@@ -349,7 +362,7 @@ class Evaluator:
         messages = list(planner.warnings)
         planner.warnings.clear()
         for message in messages:
-            warnings.warn(message, SqlmetricsWarning, stacklevel=5)
+            warnings.warn(message, SqlmetricsWarning, stacklevel=_callers_level())
 
     def _plan(
         self,
@@ -364,12 +377,22 @@ class Evaluator:
         calls, plan = self._planned(planner, metrics, k, per_user, confidence, skip_missing)
         for call in calls:
             self._check(planner.nodes(call), call.values)
+        self._warn(planner)
         return plan
 
     def _check(self, nodes: Mapping[str, Node], values: Mapping[str, Any]) -> None:
         """Check the tables once for each set of settings that bears on the checks."""
         if not self.trust_input:
             checks.check_rows(self.engine, self._checking_planner, values, nodes, self._checked)
+
+
+def _callers_level() -> int:
+    """Count the frames up to the code that called the package, for its line in a warning."""
+    package = str(Path(__file__).parent)
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _checked_confidence(confidence: float) -> float:

@@ -139,6 +139,7 @@ class Planner:
     user_keys: Sequence[str] = ("user_id",)
     several_models: bool = False
     model: str = "recommendations"
+    baseline_model: str | None = None  # the model that is the baseline, if it is one of them
     checked: bool = False
     fuse: bool = True
     # what templates say while they are rendered, in their order
@@ -441,18 +442,19 @@ class Planner:
             MissingTableError: names who needs it, and the option that supplies it.
         """
         who = "this stage" if for_metric is None else f"the metric {for_metric.name}"
+        leave = "" if for_metric is None else "; --skip-missing leaves such metrics out"
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
             raise MissingTableError(
                 f"{who} needs the table {what}, which was not given: "
-                f"{OPTIONS[table]} on the command line, {table}=… in Python"
+                f"{OPTIONS[table]} on the command line, {table}=… in Python{leave}"
             )
         if column is not None and column not in self.tables[table].columns:
             raise MissingTableError(
                 f"{who} needs the column {column} of the table {table}, which "
                 f"{self.tables[table].sources[0].label} does not have; name the one that holds it "
                 f"with --column {table}.{column}=COLUMN (in Python: "
-                f"columns={{'{table}.{column}': 'COLUMN'}})"
+                f"columns={{'{table}.{column}': 'COLUMN'}}){leave}"
             )
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
@@ -460,7 +462,8 @@ class Planner:
         given = self.tables.get(table)
         if table == "recommendations" or values["order"] == "row" or given is None:
             return str(values["order"])
-        return next((name for name in ("rank", "score") if name in given.columns), "row")
+        found = (name for name in ("rank", "score") if name in given.columns)
+        return next(found, str(values["order"]))
 
     def _input(self, name: str, table_name: str, values: Mapping[str, Any]) -> Query:
         table = self.tables[table_name]
@@ -511,7 +514,7 @@ class Planner:
         def need(table: str, column: str) -> str:
             """Let a template name a column that it cannot do without."""
             self.needs[table, column] = None
-            if table in self.tables:  # a table that is missing as a whole is found when it is read
+            if self.tables:  # there are none where a template is only described
                 self._need(table, column, for_metric)
             return ""
 
@@ -530,6 +533,7 @@ class Planner:
             "checked": self.checked,
             "score_is_read": values.get("order") == "score",
             "rank_is_whole": lists is not None and lists.rank_is_whole,
+            "baseline_model": self.baseline_model,
             "order_of": lambda table: self.order_of(table, values),
             "need": need,
             "assume": assume,
@@ -578,7 +582,7 @@ class Planner:
                     if not table.alias:
                         table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
                     table.set("this", exp.to_identifier(keys[table.name]))
-            for select in tree.find_all(exp.Select) if stage is not None else ():
+            for select in tree.find_all(exp.Select):
                 columns = [column.lower() for column in select.named_selects]
                 twice = [column for column in columns if columns.count(column) > 1]
                 if twice:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
-from sqlmetrics.errors import DataError, TemplateError
+from sqlmetrics.errors import DataError, TemplateError, UsageError
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 # words that DuckDB does not take as the name of a column
@@ -45,7 +45,9 @@ def environment() -> jinja2.Environment:
         autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
         keep_trailing_newline=True,
     )
-    env.globals.update(ident=identifier, literal=literal, refuse=_refuse)
+    env.globals.update(
+        ident=identifier, literal=literal, refuse=_refuse, refuse_setting=_refuse_setting
+    )
     for path in sorted((root / "macros").glob("*.sql")):
         module = env.get_template(f"macros/{path.name}").module
         env.globals.update({k: v for k, v in vars(module).items() if not k.startswith("_")})
@@ -77,6 +79,16 @@ def _compile(source: str) -> jinja2.Template:
 def _refuse(message: str) -> None:
     """Let a template refuse tables that its settings make no sense for."""
     raise DataError(message)
+
+
+def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> str:
+    """Let a template refuse the values of a setting that mean nothing for it."""
+    if value in choices:
+        raise UsageError(
+            f"{name}={value} has no meaning for {why}; say what repeated rows mean there with "
+            f"--set METRIC.{name}=VALUE"
+        )
+    return ""
 
 
 def identifier(name: str) -> str:

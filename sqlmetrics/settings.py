@@ -108,6 +108,8 @@ class Settings:
                     f"{where}: unknown setting {name!r}{owner}{suggestion(name, known)}; known: "
                     + ", ".join(sorted(known))
                 )
+            if dot and metric.grain == "run" and name == "aggregate":
+                raise _no_aggregate(f"{where} {full_name}", metric)
             if dot:
                 self._param(metric, name).parse(value, f"{where} {full_name}")
             elif name in self.catalog.stage_params:
@@ -161,10 +163,7 @@ class Settings:
                     + ", ".join(self.catalog.stage_params)
                 )
         if metric is not None and metric.grain == "run" and "aggregate" in own:
-            raise UsageError(
-                f"{call}: {metric.name} has one value for all users together, no aggregate of "
-                "values per user"
-            )
+            raise _no_aggregate(str(call), metric)
         without = {name: self._value(metric, name, has_rank) for name in params}
         parsed = {name: params[name].parse(value, str(call)) for name, value in own.items()}
         for layer in (without, parsed):
@@ -204,3 +203,10 @@ class Settings:
         if name == "audience" and metric is not None:
             return metric.audience
         return param.default
+
+
+def _no_aggregate(where: str, metric: Metric) -> UsageError:
+    return UsageError(
+        f"{where}: {metric.name} has one value for all users together, no aggregate of values per "
+        "user"
+    )

@@ -71,6 +71,8 @@ def read_source(engine: DuckDBEngine, table: str, label: str, source: Any) -> Re
     if isinstance(source, list | tuple) and not source:
         raise UsageError(f"{label}: an empty list of files")
     ids = _ids(source) if table == "items" else None
+    if ids == []:
+        raise DataError(f"{label}: there is no item in it")
     if ids is not None:
         return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
     if table == "aspects" and isinstance(source, Mapping):
@@ -167,8 +169,10 @@ def _ids(source: Any) -> list[Any] | None:
         return sorted(source, key=repr)
     if isinstance(source, list | tuple):  # of texts, it is a list of files
         return list(source)
-    if hasattr(source, "tolist") and not hasattr(source, "columns"):  # NumPy, pandas, Arrow
-        return list(source.tolist())
+    if not hasattr(source, "columns"):  # an array or a series
+        for method in ("to_pylist", "tolist", "to_list"):  # Arrow, NumPy and pandas, Polars
+            if hasattr(source, method):
+                return list(getattr(source, method)())
     return None
 
 

@@ -150,7 +150,7 @@ class TableReader:
         self.user_keys = tuple(user_keys)
         names = {column for required, more in _COLUMNS.values() for column in (*required, *more)}
         for key in self.user_keys:
-            if key.lower() in names | {"k", "metric", "row_number"}:
+            if key.lower() in names | {"k", "metric", "row_number", "value"}:
                 raise UsageError(
                     f"key: {key!r} has a meaning of its own in the queries; call the key user_id "
                     f"and map it: key='user_id', columns={{'user_id': {key!r}}}"
@@ -158,6 +158,7 @@ class TableReader:
         if len({key.lower() for key in self.user_keys}) < len(self.user_keys):
             raise UsageError(f"key: {', '.join(self.user_keys)} names a column twice")
         self.mapping: dict[tuple[str, str], str] = {}
+        self._used: set[str] = set()
         if not isinstance(columns, Mapping):
             raise UsageError(f"columns is a dict {{name: column}}, not {columns!r}")
         for full_name, source in columns.items():
@@ -222,6 +223,20 @@ class TableReader:
             columns["model"] = "VARCHAR"
         return Table(name, tuple(sources), columns)
 
+    def check_mapping(self, tables: Mapping[str, Table]) -> None:
+        """Refuse a mapping for all tables that names a column of none.
+
+        Raises:
+            UsageError: names the mapping, and where the column could be.
+        """
+        for (table, name), column in self.mapping.items():
+            owners = [t for t in tables if name in _COLUMNS[t][0] + _COLUMNS[t][1]]
+            if not table and owners and name not in self._used:
+                raise UsageError(
+                    f"column mapping {name}={column}: no table has a column {column!r}; "
+                    f"{name} is a column of {', '.join(owners)}"
+                )
+
     # ---- columns -------------------------------------------------------------------------------
 
     def _source(self, table: str, relation: Relation, model: str | None) -> Source:
@@ -244,19 +259,22 @@ class TableReader:
                     if part not in relation.types:
                         raise self._missing(table, name, part, relation)
                 several[name] = tuple(parts)
+                self._used |= {name}
                 continue
             column = column if column in relation.types else lowered.get(column.lower(), column)
             if column in relation.types and (mapped or column.lower() not in taken):
                 actual[name] = column
+                self._used |= {name}
             elif name not in optional or (table, name) in self.mapping:
                 raise self._missing(table, name, column, relation)
-        some = [key for key in self.user_keys if key in actual]
-        if table in _USER_IS_OPTIONAL and 0 < len(some) < len(self.user_keys):
-            missing = next(key for key in self.user_keys if key not in actual)
-            raise self._missing(table, missing, missing, relation)
+        if table in _USER_IS_OPTIONAL:
+            self._check_user(table, relation, actual)
         ids = [actual[name] for name in (*users, "item_id") if name in actual]
         relation = keep_zeros(self.engine, relation, ids)
         found = [self._column(table, name, column, relation) for name, column in actual.items()]
+        for number, one in enumerate(found):
+            if one.name == "features" and not one.is_list:
+                found[number] = self._joined(table, "features", (one.source,), relation)
         found += [self._joined(table, name, parts, relation) for name, parts in several.items()]
         lists = {c.name for c in found if c.is_list and (table, c.name) not in ATTRIBUTES.values()}
         has_order = {"rank", "score"} & set(actual)
@@ -313,6 +331,16 @@ class TableReader:
                 f"{hint}"
             )
         return SourceColumn(name, column, type_name, cast)
+
+    def _check_user(self, table: str, relation: Relation, actual: Mapping[str, str]) -> None:
+        """Refuse a table that says something per user, but not by the columns that make a user."""
+        absent = [key for key in self.user_keys if key not in actual]
+        hints = {"user_id", *(key.lower() for key in self.user_keys)}
+        if absent and (
+            len(absent) < len(self.user_keys) or hints & {*map(str.lower, relation.types)}
+        ):
+            wanted = self.mapping.get((table, absent[0]), self.mapping.get(("", absent[0])))
+            raise self._missing(table, absent[0], wanted or absent[0], relation)
 
     def _joined(
         self, table: str, name: str, parts: Sequence[str], relation: Relation

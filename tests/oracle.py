@@ -63,7 +63,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "gain": "binary",
         "discount": "log2",
         "ideal": "min_k_relevant",
-        "divisor": "one",
+        "extra_divisor": "one",
     },
     "r_precision": {},
     "roc_auc": {},
@@ -330,7 +330,7 @@ def value_for_user(
             for position, gain in enumerate(ideal_gains, start=1)
         )
         ratio = dcg / ideal if ideal > 0 else 0.0
-        return ratio / {"one": 1, "k": positions}[params["divisor"]]
+        return ratio / {"one": 1, "k": positions}[params["extra_divisor"]]
 
     raise ValueError(metric)
 
@@ -467,7 +467,7 @@ def from_logs(
         return len(matched)
     if statistic == "effective_sample_size":
         if metric == "ctr":
-            return len(matched)
+            weights = [1.0] * len(matched)
         return sum(weights) ** 2 / sum(w**2 for w in weights) if matched else None
 
     if metric == "ips" and params["divisor"] == "weights":
@@ -825,6 +825,8 @@ def value_of_user(
     if metric == "surprisal":
         bits = [math.log2(n_users / max(1, len(world.users_of.get(i, set())))) for i in items]
         if params["scale"] == "normalized":
+            if n_users == 1:
+                return None  # nothing can be surprising: 0/0
             bits = [of_item / math.log2(n_users) for of_item in bits]
         return math.fsum(bits) / divisor
 

@@ -20,6 +20,7 @@ import oracle
 import pytest
 from helpers import (
     aspect_rows,
+    further_frames,
     interaction_rows,
     item_rows,
     log_rows,
@@ -29,6 +30,7 @@ from helpers import (
     spec,
 )
 
+import sqlmetrics as sm
 from sqlmetrics.catalog import Catalog
 
 CASES = Path(__file__).parent / "cases"
@@ -122,6 +124,18 @@ def test_everything_inside_the_spec_gives_the_same(case: dict[str, Any]) -> None
     inside = spec(arguments.pop("metric"), arguments.pop("params") | arguments.pop("settings"))
     result = run(**arguments, metric=inside, users=False)
     assert result.mean == expected_mean(case, case.get("tolerance", 1e-12))
+
+
+def test_only_calls_that_divide_by_propensities_warn_that_there_are_none() -> None:
+    logs = further_frames("auto", logs=log_rows({"u1": "a:1"}))["logs"]
+    lists, truth = {"u1": ["a"]}, {"u1": ["a"]}
+    with sm.Evaluator(lists, truth, logs=logs) as evaluator:
+        for call in ("ips", "ips", "snips"):
+            with pytest.warns(sm.SqlmetricsWarning, match="no column propensity"):
+                evaluator.evaluate([call], k=1)
+        for call in ("hit_rate", "hit_rate", "ctr"):  # warnings are errors here
+            evaluator.evaluate([call], k=1)
+        evaluator.per_user(["hit_rate"], k=1)
 
 
 def test_every_metric_has_cases() -> None:

@@ -407,29 +407,11 @@ FROM listed
 LEFT JOIN catalogue ON listed.item_id = catalogue.item_id
 GROUP BY {{ keys_of("listed") }}, listed.k
 """
-# the text of the course divides by i up to 2 and by log2(i + 1) then, its code by log2(i)
-DCG_OF_THE_TEXT = """\
-{#---
-title = "DCG with the discount of the text of the course"
-when_empty = 0
----#}
-SELECT
-    {{ keys }},
-    k,
-    sum(CASE WHEN rank <= 2 THEN 1 / rank ELSE 1 / log2(rank + 1) END) / {{ divided_by("k") }}
-        AS value
-FROM hits
-GROUP BY {{ keys }}, k
-"""
 
 
 @pytest.fixture
 def own_templates(tmp_path: Path) -> Path:
-    own = {
-        "first_hit_depth": FIRST_HIT_DEPTH,
-        "unknown_share": UNKNOWN_SHARE,
-        "dcg_of_the_text": DCG_OF_THE_TEXT,
-    }
+    own = {"first_hit_depth": FIRST_HIT_DEPTH, "unknown_share": UNKNOWN_SHARE}
     for name, text in own.items():
         (tmp_path / f"{name}.sql.j2").write_text(text, encoding="utf-8")
     return tmp_path
@@ -1141,7 +1123,9 @@ def test_course_ideal_dcg() -> None:
     ("call", "expected"),
     [
         pytest.param("ndcg", 0.0979877781342908, id="as printed"),
-        pytest.param("ndcg(divisor=one)", 0.489938890671454, id="without the third division by k"),
+        pytest.param(
+            "ndcg(extra_divisor=one)", 0.489938890671454, id="without the third division by k"
+        ),
     ],
 )
 def test_course_ndcg(call: str, expected: float) -> None:
@@ -1152,14 +1136,15 @@ def test_course_ndcg_of_standard() -> None:
     assert value("ndcg", 5, **NOTEBOOK) == exactly(0.5585075862632192)
 
 
-def test_course_dcg_of_the_text(own_templates: Path) -> None:
+def test_course_dcg_of_the_text() -> None:
     """Its text has other weights than its code: 1, 1/2, 1/2, 1/log2(5), 1/log2(6)."""
     lists = {"bought": COURSE_LIST, "ideal": COURSE_LIST}
     truth = {"bought": BOUGHT, "ideal": COURSE_LIST[:5]}
-    tables = {"recommendations": lists, "interactions": truth, "templates": own_templates}
-    found = users("dcg_of_the_text", 5, **tables)
+    tables = {"recommendations": lists, "interactions": truth}
+    found = users("dcg(discount=course_text, divisor=k)", 5, **tables)
     assert found == exactly({"bought": (1 + D4) / 5, "ideal": (2 + D4 + D5) / 5})
-    assert found["bought"] / found["ideal"] == exactly(0.5077769820926182)
+    against_itself = users("ndcg(discount=course_text, ideal=all_k)", 5, **tables)
+    assert against_itself == exactly({"bought": 0.5077769820926182, "ideal": 1})
 
 
 PRICES_OF_ALL = pd.DataFrame({"item_id": [*COURSE_LIST, 521, 32], "price": [*PRICES, 60.0, 100.0]})

@@ -15,7 +15,7 @@ from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics import demo
 from sqlmetrics.catalog import Catalog, Metric, Param, Stage, Template
-from sqlmetrics.errors import DataError, MissingTableError
+from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.graph import Plan, Rendered
 from sqlmetrics.plan import Planner
 from sqlmetrics.render import environment, key_context, render, template_root
@@ -167,6 +167,10 @@ def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str,
                         text_of(template, plans, values)
 
 
+# values that some templates refuse with refuse_setting
+REPEATED = {"duplicate_recommendations": "keep", "duplicate_interactions": "bag"}
+
+
 def refusal(
     template: Template, poor: bool, choice: Mapping[str, Any]
 ) -> tuple[type[Exception], str] | None:
@@ -175,8 +179,12 @@ def refusal(
         return MissingTableError, "needs the column"
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 3"
-    if template.name == "item_lists" and choice["duplicate_recommendations"] == "keep":
-        return DataError, "say which copy counts"
+    repeated = {
+        name: re.search(rf'"{name}", {name}, \["{value}"\]', template.body)
+        for name, value in REPEATED.items()
+    }
+    if any(found and choice[name] == REPEATED[name] for name, found in repeated.items()):
+        return UsageError, "has no meaning for"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "nobody is drawn"
     return None

@@ -137,7 +137,7 @@ md5('{{ seed }}:' || {{ user }})
 {#- How likely a reader stops at an item: the model of expected reciprocal rank, or of pFound. -#}
 {%- macro stop_probability(stop, relevance, highest) -%}
 {%- if stop == "exponential" -%} pow(2, {{ relevance }} - {{ highest }}) - pow(2, -{{ highest }})
-{%- else -%} {{ relevance }} / {{ highest }}
+{%- else -%} coalesce({{ relevance }} / {{ highest }}, 0)
 {%- endif -%}
 {%- endmacro -%}
 

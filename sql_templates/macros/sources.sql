@@ -5,19 +5,19 @@
 {%- if column.is_list and column.cast -%}
 CAST(unnest({{ ident(column.source) }}) AS {{ column.cast }})
 {%- elif column.is_list -%} unnest({{ ident(column.source) }})
-{%- elif column.cast -%} CAST({{ ident(column.source) }} AS {{ column.cast }})
+{%- elif column.cast -%}
+CASE WHEN {{ ident(column.source) }} THEN 1 WHEN NOT {{ ident(column.source) }} THEN 0 END
 {%- else -%} {{ ident(column.source) }}
 {%- endif -%}
 {%- endmacro -%}
 
-{#- A list of numbers, from one column or several. -#}
+{#- A list of numbers, from one column or several; of an item without any, NULL. -#}
 {%- macro source_vector(column) -%}
 {%- if column.parts -%}
-CAST([
-{%- for part in column.parts -%}
-{{ ident(part) }} {{- ", " if not loop.last }}
-{%- endfor -%}
-] AS DOUBLE[])
+{%- set parts -%}
+{%- for part in column.parts -%} {{ ident(part) }} {{- ", " if not loop.last }} {%- endfor -%}
+{%- endset -%}
+CASE WHEN coalesce({{ parts }}) IS NOT NULL THEN CAST([ {{- parts -}} ] AS DOUBLE[]) END
 {%- else -%} CAST({{ ident(column.source) }} AS DOUBLE[])
 {%- endif -%}
 {%- endmacro -%}
