@@ -15,7 +15,7 @@ from sqlmetrics.errors import DataError, UnreadableError, example_rows
 from sqlmetrics.graph import Node
 from sqlmetrics.plan import Planner
 from sqlmetrics.spec import Value
-from sqlmetrics.tables import OPTIONS, Table, type_family
+from sqlmetrics.tables import ATTRIBUTES, OPTIONS, Table, type_family
 
 _TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
 
@@ -65,8 +65,8 @@ def check_rows(
     for table in read:
         if table in _TOTALS:
             _check_totals(engine, planner, values, table, done)
-        elif table in planner.tables:
-            _check_not_empty(engine, planner, values, table, done)
+        else:
+            _check_not_empty(engine, planner, values, ATTRIBUTES.get(table, (table,))[0], done)
     if set(_TOTALS) <= set(read):
         common = planner.check(planner.catalog.checks["common_users"], values)
         if common.root.key not in done and engine.records(common)[0]["n_common"] == 0:
@@ -76,7 +76,8 @@ def check_rows(
             )
         done.add(common.root.key)
     for check in planner.catalog.checks.values():
-        if not nodes.keys() & set(check.on):
+        absent = check.table in OPTIONS and check.table not in planner.tables
+        if absent or not nodes.keys() & set(check.on):
             continue
         plan = planner.check(check, values)
         examples = [] if plan.root.key in done else engine.records(plan)

@@ -14,6 +14,7 @@ from sqlmetrics import checks
 from sqlmetrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
 from sqlmetrics.errors import (
+    DataError,
     MissingTableError,
     SqlmetricsWarning,
     TemplateError,
@@ -110,7 +111,8 @@ class Evaluator:
             watch=watch,
         )
         baseline_model: str | None = None
-        if isinstance(baseline, str) and is_models(recommendations) and baseline in recommendations:
+        models = list(recommendations) if is_models(recommendations) else []
+        if isinstance(baseline, str) and baseline in models:
             baseline_model, baseline = baseline, None
         sources = {
             "recommendations": recommendations,
@@ -124,11 +126,15 @@ class Evaluator:
         }
         try:
             reader = TableReader(self.engine, self.user_keys, columns or {})
-            self.tables: dict[str, Table] = {
-                name: reader.read(name, source)
-                for name, source in sources.items()
-                if source is not None
-            }
+            self.tables: dict[str, Table] = {}
+            for name, source in sources.items():
+                try:
+                    if source is not None:
+                        self.tables[name] = reader.read(name, source)
+                except DataError as error:
+                    if name == "baseline" and isinstance(source, str) and models:
+                        raise DataError(f"{error}{suggestion(source, models)}") from error
+                    raise
             reader.check_mapping(self.tables)
             checks.check_types(self.tables, self.user_keys)
         except BaseException:
@@ -269,8 +275,14 @@ class Evaluator:
         except TemplateError as error:
             if metric is not None:
                 raise
-            hint = f"{name} may depend on a metric: stage({name!r}, metric='ndcg')"
-            raise UsageError(f"{error}; {hint}") from error
+            lacking = str(error).rpartition(": ")[2].partition(" is undefined")[0].strip("'")
+            owners = [m.name for m in self.catalog.metrics.values() if lacking in m.params]
+            if not owners:
+                raise
+            raise UsageError(
+                f"the stage {name} depends on {lacking}, a setting of {', '.join(owners)}; look at "
+                f"it for one of them: stage({name!r}, metric={owners[0]!r})"
+            ) from error
         self._check({node.name: node for node in plan.nodes()}, values)
         self._warn(self._checking_planner)
         return self.engine.frame(plan)

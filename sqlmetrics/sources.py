@@ -72,7 +72,9 @@ def read_source(engine: DuckDBEngine, table: str, label: str, source: Any) -> Re
         raise UsageError(f"{label}: an empty list of files")
     ids = _ids(source) if table == "items" else None
     if ids == []:
-        raise DataError(f"{label}: there is no item in it")
+        raise DataError(f"{label}: the table is empty, there is no item in it")
+    if ids is not None and any(isinstance(one, list | tuple | dict | set) for one in ids):
+        raise DataError(f"{label}: {ids[0]!r} is a list, not the id of one item")
     if ids is not None:
         return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
     if table == "aspects" and isinstance(source, Mapping):
@@ -91,8 +93,8 @@ def is_models(source: Any) -> bool:
 
     def is_list_of_user(value: Any) -> bool:
         if isinstance(value, Mapping):  # {item: score}; of a model it would be {user: [items]}
-            first = next(iter(value.values()), 0)
-            return not isinstance(first, list | tuple | set | frozenset | Mapping)
+            first = next(iter(value.values()), ())
+            return not hasattr(first, "__iter__") or isinstance(first, str | bytes)
         if isinstance(value, set | frozenset):
             return True
         if type(value).__module__ == "numpy":

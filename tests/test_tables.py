@@ -33,9 +33,7 @@ NAN, INF = math.nan, math.inf
 RANKED = pa.table({"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
 SCORED = RANKED.append_column("score", pa.array([4.0, 3.0, 2.0, 1.0]))
 TRUTH = pa.table({"user_id": [1, 2], "item_id": [10, 12]})
-GRADED = pa.table(
-    {"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "relevance": [2, 0, 0, 1]}
-)
+GRADED = pa.table({"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "relevance": [2, 0, 0, 1]})
 # three users: 10 is known to two of them, the others to one each
 HISTORY = pa.table({"user_id": [1, 1, 2, 3, 3], "item_id": [10, 11, 10, 12, 13]})
 ITEMS = pa.table(
@@ -63,7 +61,13 @@ LOGS = pa.table(
         "propensity": [0.5, 0.25, 1.0],
     }
 )
-TABLES = {"history": HISTORY, "items": ITEMS, "aspects": ASPECTS, "baseline": BASELINE, "logs": LOGS}
+TABLES = {
+    "history": HISTORY,
+    "items": ITEMS,
+    "aspects": ASPECTS,
+    "baseline": BASELINE,
+    "logs": LOGS,
+}
 
 # user 1 hits at rank 1, user 2 at rank 2
 VALUES = {
@@ -497,9 +501,7 @@ def test_columns_that_a_table_cannot_do_without(table: str, metric: str, column:
 )
 def test_numbers_in_text(table: str, metric: str, column: str) -> None:
     good = TABLES[table]
-    bad = good.set_column(
-        good.column_names.index(column), column, good[column].cast(pa.string())
-    )
+    bad = good.set_column(good.column_names.index(column), column, good[column].cast(pa.string()))
     with pytest.raises(sm.DataError) as caught:
         evaluate(metric, **{table: bad})
     for words in (f"{table}, column {column}: ", "VARCHAR", "not numbers", "--column"):
@@ -544,9 +546,7 @@ def test_numbers_of_other_types(kind: pa.DataType) -> None:
     def cast(table: pa.Table, column: str) -> pa.Table:
         whole = [Decimal(int(number)) for number in table[column].to_pylist()]
         numbers = whole if pa.types.is_decimal(kind) else [int(number) for number in whole]
-        return table.set_column(
-            table.column_names.index(column), column, pa.array(numbers, kind)
-        )
+        return table.set_column(table.column_names.index(column), column, pa.array(numbers, kind))
 
     assert value("money_precision", items=cast(ITEMS, "price")) == pytest.approx(
         VALUES["money_precision"], abs=1e-12
@@ -671,9 +671,9 @@ def test_aspects_with_some_of_several_keys(given: str, absent: str) -> None:
         assert found == pytest.approx(VALUES["alpha_ndcg"], abs=1e-12)
     # aspects of another session are not this one's: user 2 is left with nothing
     other = with_session(ASPECTS_OF_USERS, [7, 7, 8])
-    row = evaluate(
-        "alpha_ndcg(missing_attributes=ignore)", **tables, key=key, aspects=other
-    ).iloc[0]
+    row = evaluate("alpha_ndcg(missing_attributes=ignore)", **tables, key=key, aspects=other).iloc[
+        0
+    ]
     assert (row["value"], row["n_users"]) == (1, 1)
 
 
@@ -1012,14 +1012,769 @@ def test_all_takes_no_parameters(spec: str, way: str) -> None:
 
 
 def test_settings_reach_all() -> None:
+    truth = more(GRADED, {"user_id": 3, "item_id": 10, "relevance": 1})  # user 3 has no list
     settings = {"audience": "both", "map.divisor": "k"}
-    lists = {1: [10, 11], 2: [10, 12]}
-    truth = {1: [10], 2: [12], 3: [10]}
-    result = evaluate(["all"], lists, truth, settings=settings, **{"k": 2, **_without("logs")})
-    users = result.set_index("metric")["n_users"]
-    assert users["map"] == 2
-    assert result.set_index("metric")["value"]["map"] == (1 / 1 / 2 + 1 / 2 / 2) / 2
+    result = evaluate("all@2", **{**EVERYTHING, "interactions": truth}, settings=settings)
+    rows = result.set_index("metric")
+    assert rows["n_users"]["mrr"] == 2
+    assert rows["value"]["mrr"] == VALUES["mrr"]
+    assert rows["value"]["map"] == pytest.approx(((1 / 1) / 2 + (1 / 2) / 2) / 2, abs=1e-15)
 
 
 # ---------------------------------------------------------------- what was not given
 
+# metric -> the table it needs, and the column that the table may lack
+NEEDS: dict[str, tuple[str, str | None]] = {
+    "coverage": ("history", None),
+    "popularity": ("history", None),
+    "surprisal": ("history", None),
+    "alpha_ndcg": ("aspects", None),
+    "intra_list_diversity": ("items", "features"),
+    "money_precision": ("items", "price"),
+    "money_recall": ("items", "price"),
+    "unexpectedness": ("baseline", None),
+    "ctr": ("logs", None),
+    "ips": ("logs", None),
+    "doubly_robust": ("logs", None),
+}
+NEED_A_COLUMN = {
+    **{metric: need for metric, need in NEEDS.items() if need[1]},
+    "doubly_robust": ("recommendations", "score"),
+    "auc": ("interactions", "relevance"),
+    "kendall_tau": ("interactions", "relevance"),
+    "spearman_rho": ("interactions", "relevance"),
+    "intra_list_diversity(over=category)": ("items", "category"),
+}
+# all that ranks and an interactions table without relevance are not enough for
+NEED_MORE = {metric.partition("(")[0] for metric in (*NEEDS, *NEED_A_COLUMN)}
+LEFT_OUT = re.compile(r"left out: the metric (\w+) ")
+
+
+def words_of_need(metric: str) -> list[str]:
+    """Say what a message on a metric that lacks something in the smallest call must name."""
+    name = metric.partition("(")[0]
+    words = [f"the metric {name} "]
+    if metric in NEEDS:
+        table, column = NEEDS[metric]
+        return [*words, f"table {table}", *([f"column {column}"] if column else []),
+                f"--{table} FILE", f"{table}=", "--skip-missing"]  # fmt: skip
+    table, column = NEED_A_COLUMN[metric]
+    return [*words, f"table {table}", f"column {column}", f"--column {table}.{column}=",
+            f"'{table}.{column}'", "--skip-missing"]  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", NEEDS)
+def test_a_table_that_was_not_given(metric: str) -> None:
+    table, _ = NEEDS[metric]
+    given = {name: source for name, source in EVERYTHING.items() if name != table}
+    for spec in (metric, "mrr", "all"):
+        if spec == "mrr":
+            assert evaluate(spec, **given)["value"].item() == VALUES["mrr"]
+            continue
+        with pytest.raises(sm.MissingTableError) as caught:
+            evaluate(spec, **given)
+        if spec == metric:
+            for word in words_of_need(metric):
+                assert word in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("metric", NEED_A_COLUMN)
+def test_a_column_that_was_not_given(metric: str) -> None:
+    table, column = NEED_A_COLUMN[metric]
+    fewer = {**EVERYTHING, table: EVERYTHING[table].drop_columns(column)}
+    with pytest.raises(sm.MissingTableError) as caught:
+        evaluate(metric, **fewer)
+    name = metric.partition("(")[0]
+    for word in (f"the metric {name} ", f"column {column}", f"table {table}",
+                 f"--column {table}.{column}=", f"'{table}.{column}'"):  # fmt: skip
+        assert word in str(caught.value)
+    assert evaluate("mrr", **fewer)["value"].item() == VALUES["mrr"]
+    # the repair that the message proposes
+    spare = EVERYTHING[table].rename_columns(
+        ["spare" if name == column else name for name in EVERYTHING[table].column_names]
+    )
+    mapped = evaluate(
+        metric, **{**EVERYTHING, table: spare}, columns={f"{table}.{column}": "spare"}
+    )
+    expected = evaluate(metric, **EVERYTHING)
+    pd.testing.assert_frame_equal(mapped, expected)
+
+
+@pytest.mark.parametrize("way", ["evaluate", "per_user", "sql", "write_parquet"])
+def test_skip_missing_leaves_out_what_cannot_be_computed(way: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    with sm.Evaluator(RANKED, TRUTH) as evaluator:
+        with pytest.warns(sm.SqlmetricsWarning) as warned:
+            if way == "write_parquet":
+                evaluator.write_parquet(path, "all", skip_missing=True)
+                result = pd.read_parquet(path)
+            else:
+                result = getattr(evaluator, way)("all", skip_missing=True)
+    missing = set(NEED_MORE)
+    if way == "per_user":
+        missing = {name for name in missing if CATALOG.metrics[name].grain == "user"}
+    messages = [str(warning.message) for warning in warned]
+    named = [LEFT_OUT.match(message) for message in messages]
+    assert all(named)
+    assert sorted(match[1] for match in named if match) == sorted(missing)
+    for match, message in zip(named, messages, strict=True):
+        assert match is not None
+        metric = match[1] if match[1] != "doubly_robust" else ""
+        for word in words_of_need(metric) if metric else ["logs", "score"][-1:]:
+            assert word in message
+    if way == "per_user":
+        assert missing.isdisjoint(result.columns)
+        assert {"mrr", "ndcg"} <= set(result.columns)
+    elif way != "sql":
+        assert set(result["metric"]) == set(CATALOG.metrics) - missing
+        assert result.set_index("metric")["value"]["mrr"] == VALUES["mrr"]
+
+
+def test_skip_missing_names_a_metric_once() -> None:
+    with (
+        sm.Evaluator(RANKED, TRUTH) as evaluator,
+        pytest.warns(sm.SqlmetricsWarning, match="the metric ips needs the table logs") as warned,
+    ):
+        result = evaluator.evaluate(["ips", "mrr", "ips@1"], k=[1, 2], skip_missing=True)
+    assert len(warned) == 1
+    assert list(result[["metric", "k"]].itertuples(index=False)) == [("mrr", 1), ("mrr", 2)]
+
+
+def test_skip_missing_leaves_out_nothing_that_can_be_computed() -> None:
+    with sm.Evaluator(**EVERYTHING) as evaluator:  # a warning would be an error here
+        all_of_them = evaluator.evaluate("all@2", skip_missing=True)
+        pd.testing.assert_frame_equal(all_of_them, evaluator.evaluate("all@2"))
+
+
+def test_skip_missing_of_everything() -> None:
+    with sm.Evaluator(RANKED, TRUTH) as evaluator:
+        for way in (evaluator.evaluate, evaluator.per_user, evaluator.sql):
+            with pytest.raises(sm.MissingTableError, match=r"popularity.*history.*--history FILE"):
+                way(["popularity", "surprisal"], skip_missing=True)
+
+
+def test_skip_missing_is_not_for_other_mistakes() -> None:
+    with sm.Evaluator(RANKED, TRUTH, history=changed(HISTORY, "user_id", 1, None)) as evaluator:
+        with pytest.raises(sm.DataError, match="history"):
+            evaluator.evaluate(["mrr", "popularity"], skip_missing=True)
+        with pytest.raises(sm.UsageError, match="unknown metric"):
+            evaluator.evaluate(["mrr", "popularityy"], skip_missing=True)
+
+
+# ---------------------------------------------------------------- the default propensity
+
+WITHOUT = LOGS.drop_columns("propensity")
+# of three items in the logs, each is taken as shown with probability 1/3
+DEFAULT_PROPENSITY = {
+    "ips": (3 * 1 + 0 + 3 * 1) / 4,
+    "ips(divisor=weights)": (1 + 0 + 1) / 3,
+    # scores 4, 3, 2, 1; the third recommended item is not in the logs
+    "doubly_robust": ((4 + 3 * (1 - 4)) + (3 + 3 * (0 - 3)) + 2 + (1 + 3 * (1 - 1))) / 4,
+}
+
+
+@pytest.mark.parametrize("metric", DEFAULT_PROPENSITY)
+def test_the_default_propensity_is_announced(metric: str) -> None:
+    with pytest.warns(sm.SqlmetricsWarning) as warned:
+        found = value(metric, recommendations=SCORED, logs=WITHOUT)
+    (warning,) = warned
+    for words in ("logs", "propensity", "1 / (number of items in the logs)",
+                  "--column logs.propensity="):  # fmt: skip
+        assert words in str(warning.message)
+    assert found == pytest.approx(DEFAULT_PROPENSITY[metric], abs=1e-12)
+
+
+def test_the_default_propensity_is_announced_once() -> None:
+    with sm.Evaluator(SCORED, TRUTH, logs=WITHOUT) as evaluator:
+        for _ in range(2):  # of every result that rests on it
+            with pytest.warns(sm.SqlmetricsWarning) as warned:
+                evaluator.evaluate(["ips", "snips", "dr", "ips(max_weight=2)", "ctr"], k=[1, 2])
+            assert len(warned) == 1
+
+
+@pytest.mark.parametrize("metric", ["ctr", "ctr(statistic=standard_error)", "mrr"])
+def test_what_needs_no_propensity_does_not_announce_one(metric: str) -> None:
+    evaluate(metric, logs=WITHOUT)  # a warning would be an error here
+
+
+def test_a_warning_is_not_kept_for_the_next_call() -> None:
+    with sm.Evaluator(RANKED, TRUTH, logs=WITHOUT) as evaluator:
+        with pytest.warns(sm.SqlmetricsWarning, match="propensity"):
+            evaluator.evaluate("ips")
+        evaluator.evaluate(["mrr", "ctr"])
+        with pytest.raises(sm.MissingTableError, match="score"):
+            evaluator.evaluate(["ips", "dr"])
+        evaluator.evaluate(["mrr", "ctr"])
+        evaluator.stage("hits")
+
+
+def test_what_is_left_out_does_not_warn_of_its_propensity() -> None:
+    with (
+        sm.Evaluator(RANKED, TRUTH, logs=WITHOUT) as evaluator,
+        pytest.warns(sm.SqlmetricsWarning) as warned,
+    ):
+        evaluator.evaluate(["ctr", "doubly_robust"], skip_missing=True)
+    (warning,) = warned
+    assert LEFT_OUT.match(str(warning.message))
+
+
+@pytest.mark.parametrize("way", ["evaluate", "sql", "write_parquet"])
+def test_a_warning_points_at_the_caller(way: str, tmp_path: Path) -> None:
+    with sm.Evaluator(RANKED, TRUTH, logs=WITHOUT) as evaluator:
+        with pytest.warns(sm.SqlmetricsWarning) as warned:
+            if way == "evaluate":
+                evaluator.evaluate("ips")
+            elif way == "sql":
+                evaluator.sql("ips")
+            else:
+                evaluator.write_parquet(tmp_path / "a.parquet", "ips")
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+# ---------------------------------------------------------------- aggregate
+
+# reciprocal ranks 1, 1/2, 1/3, and 0 of a user without a list
+FOUR = {
+    "recommendations": {1: [10], 2: [11, 10], 3: [11, 12, 10]},
+    "interactions": {user: [10] for user in (1, 2, 3, 4)},
+}
+RECIPROCALS = [1, 1 / 2, 1 / 3, 0]
+Z = {confidence: NormalDist().inv_cdf((1 + confidence) / 2) for confidence in (0.9, 0.95)}
+AGGREGATES = {
+    "mean": mean(RECIPROCALS),
+    "median": (1 / 2 + 1 / 3) / 2,
+    "median_low": 1 / 3,
+    "half_width": Z[0.9] * stdev(RECIPROCALS) / math.sqrt(4),
+}
+
+
+@pytest.mark.parametrize("how", ["spec", "setting", "setting of the metric", "convention"])
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_aggregate(aggregate: str, how: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "spec": {},
+        "setting": {"settings": {"aggregate": aggregate}},
+        "setting of the metric": {"settings": {"mrr.aggregate": aggregate}},
+        "convention": {"convention": tmp_path / "mine.toml"},
+    }[how]
+    (tmp_path / "mine.toml").write_text(f'[settings]\naggregate = "{aggregate}"\n')
+    spec = f"mrr(aggregate={aggregate})" if how == "spec" else "mrr"
+    row = evaluate(spec, **FOUR, confidence=0.9, **options).iloc[0]
+    assert row["value"] == pytest.approx(AGGREGATES[aggregate], abs=1e-15)
+    assert row["n_users"] == 4
+    assert row["std"] == pytest.approx(stdev(RECIPROCALS), abs=1e-15)
+    half = AGGREGATES["half_width"]
+    if aggregate == "mean":
+        low, high = AGGREGATES["mean"] - half, AGGREGATES["mean"] + half
+        assert [row["ci_low"], row["ci_high"]] == pytest.approx([low, high], abs=1e-15)
+    else:
+        assert row[["ci_low", "ci_high"]].isna().all()
+
+
+def test_aggregates_beside_each_other() -> None:
+    specs = ["mrr", *(f"mrr(aggregate={name})" for name in AGGREGATES if name != "mean")]
+    result = evaluate(specs, **FOUR)
+    expected = {**AGGREGATES, "half_width": Z[0.95] * stdev(RECIPROCALS) / math.sqrt(4)}
+    assert result["metric"].tolist() == specs
+    assert result["value"].tolist() == pytest.approx(list(expected.values()), abs=1e-15)
+    assert result["ci_low"].isna().tolist() == [False, True, True, True]
+
+
+def test_aggregate_is_of_each_model_and_leaves_users_as_they_are() -> None:
+    models = {"four": FOUR["recommendations"], "none": {1: [99]}}
+    with sm.Evaluator(models, FOUR["interactions"], settings={"aggregate": "median"}) as evaluator:
+        result = evaluator.evaluate("mrr")
+        users = evaluator.per_user("mrr")
+    assert result.set_index("model")["value"].to_dict() == {
+        "four": pytest.approx(AGGREGATES["median"], abs=1e-15), "none": 0}  # fmt: skip
+    assert users["mrr"].tolist() == pytest.approx([*RECIPROCALS, 0, 0, 0, 0], abs=1e-15)
+
+
+RUN_METRICS = [name for name, metric in CATALOG.metrics.items() if metric.grain == "run"]
+
+
+@pytest.mark.parametrize("metric", RUN_METRICS)
+def test_aggregate_of_a_metric_without_users(metric: str) -> None:
+    for spec in (f"{metric}(aggregate=median)", f"{metric}(aggregate=half_width)@5"):
+        with pytest.raises(sm.UsageError) as caught:
+            evaluate(spec, **EVERYTHING)
+        assert not isinstance(caught.value, sm.MissingTableError)
+        for words in (spec, "aggregate", "one value for all users"):
+            assert words in str(caught.value)
+
+
+def test_a_setting_aggregate_is_for_metrics_with_users() -> None:
+    assert len(RUN_METRICS) > 3
+    plain = evaluate([*RUN_METRICS, "mrr"], **EVERYTHING)
+    median = evaluate([*RUN_METRICS, "mrr"], **EVERYTHING, settings={"aggregate": "median"})
+    pd.testing.assert_frame_equal(plain.iloc[:-1], median.iloc[:-1])
+    assert plain["ci_low"].notna().iloc[-1]
+    assert median["ci_low"].isna().iloc[-1]
+
+
+# ---------------------------------------------------------------- intervals of estimates from logs
+
+TERMS = [1 / 0.5, 0, 0, 1 / 1]  # of ips: reward / propensity of the four recommended items
+WEIGHTS, REWARDS = [1 / 0.5, 1 / 0.25, 1 / 1], [1, 0, 1]
+RATE = VALUES["ips(divisor=weights)"]
+# scores 4, 3, 2, 1
+ROBUST = [4 + 2 * (1 - 4), 3 + 4 * (0 - 3), 2, 1 + 1 * (1 - 1)]
+ESTIMATES = {
+    "ctr": (mean(REWARDS), stdev(REWARDS) / math.sqrt(3)),
+    "ips": (mean(TERMS), stdev(TERMS) / math.sqrt(4)),
+    "ips(divisor=weights)": (
+        RATE,
+        math.sqrt(sum((w * (r - RATE)) ** 2 for w, r in zip(WEIGHTS, REWARDS, strict=True)))
+        / sum(WEIGHTS),
+    ),
+    "doubly_robust": (mean(ROBUST), stdev(ROBUST) / math.sqrt(4)),
+}
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+@pytest.mark.parametrize("metric", ESTIMATES)
+def test_the_interval_of_an_estimate(metric: str, confidence: float) -> None:
+    estimate, error = ESTIMATES[metric]
+    name, _, params = metric.rstrip(")").partition("(")
+    other = f"{name}({', '.join(filter(None, [params, 'statistic=standard_error']))})"
+    tables = {"recommendations": SCORED, "logs": LOGS}
+    result = evaluate([metric, other], **tables, confidence=confidence)
+    first, second = result.iloc[0], result.iloc[1]
+    half = Z[confidence] * error
+    assert [first["value"], first["ci_low"], first["ci_high"]] == pytest.approx(
+        [estimate, estimate - half, estimate + half], abs=1e-12
+    )
+    assert second["value"] == pytest.approx(error, abs=1e-12)
+    assert second[["ci_low", "ci_high"]].isna().all()
+    assert result[["n_users", "std"]].isna().all(axis=None)
+
+
+# ---------------------------------------------------------------- metrics of one's own
+
+OWN = {
+    # reads the lists alone
+    "list_length": (
+        'title = "items in the top k"\naudience = "recommended"',
+        "SELECT {{ keys }}, k, count(*) AS value FROM listed GROUP BY {{ keys }}, k",
+    ),
+    "n_hits": (
+        'title = "hits"\nwhen_empty = 0',
+        "SELECT {{ keys }}, k, count(*) AS value FROM hits GROUP BY {{ keys }}, k",
+    ),
+    "n_decided": (
+        'title = "recommended items in the logs, and what they gave"\ngrain = "run"',
+        "SELECT {{ keys }}, k, count(reward) + 10 * sum(coalesce(reward, 0)) AS value\n"
+        "FROM decisions\nGROUP BY {{ keys }}, k",
+    ),
+    "n_judged": (
+        'title = "judged items in the top k, and the sum of their relevance"\nwhen_empty = 0',
+        "SELECT {{ keys }}, k, count(*) + 10 * sum(relevance) AS value\n"
+        "FROM matched\nGROUP BY {{ keys }}, k",
+    ),
+    "n_seen": (
+        'title = "recommended items that the user knows"\naudience = "recommended"\nwhen_empty = 0',
+        "SELECT {{ keys_of('listed') }}, listed.k, count(*) AS value\n"
+        "FROM listed\nINNER JOIN seen\n"
+        "    ON {{ same_user('seen', 'listed') }} AND seen.item_id = listed.item_id\n"
+        "GROUP BY {{ keys_of('listed') }}, listed.k",
+    ),
+    "best_known": (
+        'title = "users of the best known item"\naudience = "recommended"',
+        "SELECT {{ keys_of('listed') }}, listed.k, max(popular.n_users) AS value\n"
+        "FROM listed\nINNER JOIN item_popularity AS popular\n"
+        "    ON popular.item_id = listed.item_id\n"
+        "GROUP BY {{ keys_of('listed') }}, listed.k",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    for name, (front, body) in OWN.items():
+        (folder / f"{name}.sql.j2").write_text(f"{{#---\n{front}\n---#}}\n{body}\n")
+    return folder
+
+
+def test_a_metric_without_interactions_beside_one_with(own: Path) -> None:
+    lists, truth = {1: [10, 11], 2: [12]}, {1: [11], 9: [10]}
+    specs = ["list_length@1", "n_hits", "list_length"]
+    with sm.Evaluator(lists, truth, templates=own) as evaluator:
+        result = evaluator.evaluate(specs)
+        users = evaluator.per_user(["list_length", "n_hits"])
+    # over users 1 and 2, who have lists, and over 1 and 9, who want something
+    assert result["value"].tolist() == [(1 + 1) / 2, (1 + 0) / 2, (2 + 1) / 2]
+    assert result["n_users"].tolist() == [2, 2, 2]
+    assert users["user_id"].tolist() == [1, 2, 9]
+    assert users["list_length"].fillna(-1).tolist() == [2, 1, -1]
+    assert users["n_hits"].fillna(-1).tolist() == [1, -1, 0]
+    with sm.Evaluator(lists, templates=own) as evaluator:
+        assert evaluator.evaluate("list_length")["value"].item() == (2 + 1) / 2
+        with pytest.raises(
+            sm.MissingTableError, match=r"the metric n_hits .*interactions.*-i FILE"
+        ):
+            evaluator.evaluate(specs)
+        with pytest.warns(sm.SqlmetricsWarning, match="left out: the metric n_hits") as warned:
+            result = evaluator.evaluate(specs, skip_missing=True)
+    assert len(warned) == 1
+    assert result["metric"].tolist() == ["list_length", "list_length"]
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize(
+    ("metric", "k", "expected"),
+    [
+        # decided: 10 and 11 for user 1, 12 for user 2; 10 and 12 gave 1
+        ("n_decided", None, 3 + 10 * 2),
+        ("n_decided", 1, 1 + 10 * 1),
+        # judged: 10 (2), 11 (0) for user 1; 10 (0), 12 (1) for user 2
+        ("n_judged", None, ((2 + 10 * 2) + (2 + 10 * 1)) / 2),
+        ("n_judged", 1, ((1 + 10 * 2) + (1 + 0)) / 2),
+        # user 1 knows 10 and 11, user 2 knows 10
+        ("n_seen", None, (2 + 1) / 2),
+        ("n_seen", 1, (1 + 1) / 2),
+        # 10 is known to two users
+        ("best_known", None, (2 + 2) / 2),
+        ("best_known", 1, (2 + 2) / 2),
+    ],
+)
+def test_metrics_of_ones_own_read_the_new_stages(
+    own: Path, metric: str, k: int | None, expected: float, fuse: bool
+) -> None:
+    with sm.Evaluator(**EVERYTHING, templates=own) as evaluator:
+        evaluator._checking_planner.fuse = fuse
+        result = evaluator.evaluate([metric, "mrr", "ctr", "popularity"], k=k)
+    assert result["value"].tolist()[:2] == [expected, VALUES["mrr"] if k is None else 1 / 2]
+
+
+@pytest.mark.parametrize(
+    ("metric", "table", "bad"),
+    [
+        ("n_decided", "logs", changed(LOGS, "item_id", 1, 10)),
+        ("n_seen", "history", changed(HISTORY, "user_id", 1, None)),
+        ("best_known", "history", changed(HISTORY, "item_id", 1, None)),
+    ],
+)
+def test_the_rules_hold_for_metrics_of_ones_own(
+    own: Path, metric: str, table: str, bad: pa.Table
+) -> None:
+    with pytest.raises(sm.DataError, match=f"{table}: .*\n"):
+        evaluate(metric, templates=own, **{table: bad})
+    with pytest.raises(sm.MissingTableError, match=f"the metric {metric} needs the table {table}"):
+        evaluate(metric, templates=own)
+
+
+# ---------------------------------------------------------------- a look at every stage
+
+# stage -> a metric that reads it, and the number of its rows over the tables above
+STAGES: dict[str, tuple[str, int]] = {
+    "aspect_hits": ("alpha_ndcg", 2),
+    "aspect_users": ("alpha_ndcg", 2),
+    "audience": ("mrr", 2),
+    "baseline_ranked": ("unexpectedness", 3),
+    "baseline_users": ("unexpectedness", 2),
+    "cascades": ("err", 2),
+    "catalogue": ("coverage", 4),
+    "cutoffs": ("mrr", 1),
+    "decisions": ("ips", 4),
+    "diverse_ideal": ("alpha_ndcg", 2),  # each user wants one item
+    "exposure": ("coverage", 3),
+    "harmonics": ("map(divisor=all_positions)", 2),
+    "history_users": ("popularity", 1),
+    "hits": ("ndcg", 2),
+    "ideal_lists": ("ndcg(gain=linear)", 2),
+    "interaction_profile": ("mrr", 2),
+    "item_lists": ("inter_list_diversity", 3),  # both lists are of one length
+    "item_popularity": ("popularity", 4),
+    "item_prices": ("money_precision", 4),
+    "item_vectors": ("intra_list_diversity", 4),  # a vector of two components is one block
+    "judged": ("kendall_tau", 4),
+    "list_vectors": ("intra_list_diversity", 2),
+    "listed": ("popularity", 4),
+    "lists": ("mrr", 2),
+    "matched": ("spearman_rho", 4),
+    "matched_pairs": ("kendall_tau", 4),
+    "models": ("coverage", 1),
+    "positions": ("ndcg", 2),
+    "purchases": ("money_precision", 4),
+    "ranked": ("mrr", 4),
+    "recommendation_profile": ("mrr", 2),
+    "recommended_items": ("coverage", 3),
+    "relevant": ("recall", 2),
+    "relevant_aspects": ("alpha_ndcg", 2),
+    "relevant_users": ("recall", 2),
+    "revenues": ("money_recall", 2),
+    "sampled_users": ("intra_list_diversity(sample_users=1, runs=3)", 3),
+    "seen": ("popularity", 5),
+    "top_relevance": ("err", 1),
+}
+
+
+def test_every_stage_has_a_look() -> None:
+    assert set(STAGES) == set(CATALOG.stages)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_look_at_a_stage(stage: str) -> None:
+    metric, n_rows = STAGES[stage]
+    with sm.Evaluator(**EVERYTHING) as evaluator:
+        frame = evaluator.stage(stage, metric)
+    assert len(frame) == n_rows
+    assert len(set(frame.columns)) == len(frame.columns) > 0
+    models = {"one": SCORED, "two": SCORED}
+    with sm.Evaluator(**{**EVERYTHING, "recommendations": models}) as evaluator:
+        twice = evaluator.stage(stage, metric)
+    assert len(twice) in (n_rows, 2 * n_rows)
+    assert (len(twice) == 2 * n_rows) == ("model" in twice.columns)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_look_at_a_stage_without_a_metric(stage: str) -> None:
+    """Some stages need to know for which metric; then the one that the message names will do."""
+    with sm.Evaluator(**EVERYTHING) as evaluator:
+        try:
+            frame = evaluator.stage(stage)
+        except sm.UsageError as error:
+            advice = re.search(r"stage\('(\w+)', (?:metric=)?'([^']+)'\)", str(error))
+            assert advice is not None, error
+            assert advice[1] == stage
+            frame = evaluator.stage(stage, advice[2])
+    assert len(frame) > 0
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_look_at_a_further_table(table: str) -> None:
+    with sm.Evaluator(**EVERYTHING) as evaluator:
+        frame = evaluator.stage(table)
+    assert len(frame) == TABLES[table].num_rows
+    assert "item_id" in frame.columns
+
+
+def test_a_look_at_a_stage_whose_table_was_not_given() -> None:
+    with sm.Evaluator(RANKED, TRUTH) as evaluator:
+        for stage, words in {
+            "seen": r"the table history.*--history FILE",
+            "decisions": r"the table logs.*--logs FILE",
+            "purchases": r"the table items.*price.*--items FILE",
+            "matched": r"the column relevance of the table interactions",
+            "relevant_aspects": r"the table aspects.*--aspects FILE",
+            "baseline_ranked": r"the table baseline.*--baseline FILE",
+        }.items():
+            with pytest.raises(sm.MissingTableError, match=words):
+                evaluator.stage(stage)
+
+
+# ---------------------------------------------------------------- the command line
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    tables = {
+        "ranked": RANKED, "scored": SCORED, "truth": TRUTH, "graded": GRADED, "plane": PLANE,
+        "without": WITHOUT, "popular": BASELINE, **TABLES,
+    }  # fmt: skip
+    for name, table in tables.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    return folder
+
+
+@pytest.fixture
+def folder(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in the folder with the tables; results are not written there."""
+    monkeypatch.chdir(data)
+    return data
+
+
+RANKS = ["-r", "ranked.parquet", "-i", "truth.parquet"]
+SCORES = ["-r", "scored.parquet", "-i", "graded.parquet"]
+FURTHER = [word for name in TABLES for word in (f"--{name}", f"{name}.parquet")]
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, list(arguments))
+    assert not isinstance(result.exception, Exception), result.exception
+    assert result.exit_code == code, result.output
+    if code:
+        assert result.stdout == ""
+        assert len(result.stderr.splitlines()) == 1 or code == 1
+        assert result.stderr.startswith("sqlmetrics: error: ")
+    return result
+
+
+def table_of(result: Result) -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(result.stdout))
+
+
+def lines_of(result: Result) -> list[str]:
+    lines = result.stderr.splitlines()
+    assert all(line.startswith("sqlmetrics: ") for line in lines)
+    return [line.removeprefix("sqlmetrics: ") for line in lines]
+
+
+@pytest.mark.usefixtures("folder")
+class TestCommandLine:
+    def test_all(self) -> None:
+        result = run("evaluate", *SCORES, *FURTHER, "all@2")
+        assert result.stderr == ""
+        frame = table_of(result)
+        assert frame["metric"].tolist() == list(CATALOG.metrics)
+        assert set(frame["k"]) == {2}
+        users = table_of(run("per-user", *SCORES, *FURTHER, "all", "-k", "2"))
+        assert users["user_id"].tolist() == [1, 2]
+
+    @pytest.mark.parametrize("command", ["evaluate", "per-user", "sql"])
+    def test_all_takes_no_parameters(self, command: str) -> None:
+        error = run(command, *SCORES, *FURTHER, "all(divisor=k)", code=2).stderr
+        assert "--set NAME=VALUE" in error
+
+    def test_skip_missing(self) -> None:
+        result = run("evaluate", *RANKS, "all", "--skip-missing")
+        lines = lines_of(result)
+        named = [match[1] for match in map(LEFT_OUT.match, lines) if match]
+        assert len(named) == len(lines)
+        assert sorted(named) == sorted(NEED_MORE)
+        frame = table_of(result)
+        assert list(frame.columns) == [
+            "metric",
+            "k",
+            "value",
+            "n_users",
+            "std",
+            "ci_low",
+            "ci_high",
+        ]
+        assert set(frame["metric"]) == set(CATALOG.metrics) - set(NEED_MORE)
+
+    @pytest.mark.parametrize("arguments", [["per-user"], ["sql"], ["sql", "--per-user"]], ids=str)
+    def test_skip_missing_of_other_commands(self, arguments: list[str]) -> None:
+        result = run(*arguments, *RANKS, "mrr", "popularity", "--skip-missing")
+        (line,) = lines_of(result)
+        for words in ("left out: the metric popularity ", "history", "--history FILE"):
+            assert words in line
+        assert "left out" not in result.stdout
+        assert "mrr" in result.stdout
+
+    @pytest.mark.parametrize("end", ["csv", "parquet"])
+    def test_skip_missing_and_a_file(self, end: str, tmp_path: Path) -> None:
+        path = tmp_path / f"a.{end}"
+        result = run("evaluate", *RANKS, "mrr", "popularity", "--skip-missing", "-o", str(path))
+        assert result.stdout == ""
+        assert len(lines_of(result)) == 1
+        frame = pd.read_csv(path) if end == "csv" else pd.read_parquet(path)
+        assert frame["metric"].tolist() == ["mrr"]
+
+    @pytest.mark.parametrize("metric", NEEDS)
+    def test_without_skip_missing(self, metric: str) -> None:
+        table, column = NEEDS[metric]
+        given = [word for name in TABLES if name != table
+                 for word in (f"--{name}", f"{name}.parquet")]  # fmt: skip
+        for specs in ([metric], ["mrr", metric]):
+            error = run("evaluate", *SCORES, *given, *specs, code=2).stderr
+            for words in (f"the metric {metric} ", f"table {table}", column or "",
+                          f"--{table} FILE", "--skip-missing"):  # fmt: skip
+                assert words in error
+
+    def test_nothing_is_left(self) -> None:
+        for options in ([], ["--skip-missing"]):
+            error = run("evaluate", *RANKS, "popularity", "surprisal", *options, code=2).stderr
+            assert "popularity needs the table history" in error
+            assert "left out" not in error
+
+    @pytest.mark.parametrize("command", ["evaluate", "sql"])
+    def test_the_default_propensity(self, command: str) -> None:
+        logs = ["--logs", "without.parquet"]
+        result = run(command, *SCORES, *logs, "ips", "snips", "dr", "ctr", "-k", "1,2")
+        (line,) = lines_of(result)
+        for words in ("logs: ", "propensity", "1 / (number of items in the logs)",
+                      "--column logs.propensity="):  # fmt: skip
+            assert words in line
+        assert "assumed" not in result.stdout
+        assert run(command, *SCORES, *logs, "ctr", "mrr").stderr == ""
+        assert run(command, *SCORES, "--logs", "logs.parquet", "ips", "dr").stderr == ""
+
+    def test_the_default_propensity_and_what_is_left_out(self) -> None:
+        result = run("evaluate", *RANKS, "--logs", "without.parquet", "all", "--skip-missing")
+        lines = lines_of(result)
+        assert sum("assumed" in line for line in lines) == 1
+        assert len(lines) == 1 + len(NEED_MORE - {"ctr", "ips"})
+        assert {"ctr", "ips"} <= set(table_of(result)["metric"])
+
+    @pytest.mark.parametrize("aggregate", ["median", "median_low", "half_width"])
+    def test_aggregate(self, aggregate: str) -> None:
+        # reciprocal ranks 1 and 1/2
+        expected = {
+            "median": (1 + 1 / 2) / 2,
+            "median_low": 1 / 2,
+            "half_width": Z[0.95] * stdev([1, 1 / 2]) / math.sqrt(2),
+        }[aggregate]
+        for arguments in (
+            [f"mrr(aggregate={aggregate})"],
+            ["mrr", "--set", f"aggregate={aggregate}"],
+            ["mrr", "--set", f"mrr.aggregate={aggregate}"],
+        ):
+            row = table_of(run("evaluate", *RANKS, *arguments)).iloc[0]
+            assert row["value"] == pytest.approx(expected, abs=1e-15)
+            assert row[["ci_low", "ci_high"]].isna().all()
+
+    def test_aggregate_of_a_metric_without_users(self) -> None:
+        given = [*SCORES, *FURTHER]
+        error = run("evaluate", *given, "coverage(aggregate=median)", code=2).stderr
+        assert "coverage(aggregate=median)" in error
+        plain = run("evaluate", *given, "coverage", "ips").stdout
+        assert (
+            run("evaluate", *given, "coverage", "ips", "--set", "aggregate=median").stdout == plain
+        )
+
+    def test_the_baseline_is_one_of_the_models(self) -> None:
+        models = ["-r", "als=ranked.parquet", "-r", "popular=popular.parquet", *RANKS[2:]]
+        arguments = [*models, "--baseline", "popular", "unexpectedness", "unexpectedness@1"]
+        frame = table_of(run("evaluate", *arguments))
+        assert frame["model"].tolist() == ["als", "als", "popular", "popular"]
+        assert frame["value"].tolist() == [3 / 4, 1 / 2, 0, 0]
+        text = run("sql", *arguments).stdout
+        assert [row[3] for row in duckdb.sql(text).fetchall()] == [3 / 4, 1 / 2, 0, 0]
+
+    def test_the_baseline_is_the_only_model(self) -> None:
+        models = ["-r", "als=ranked.parquet", *RANKS[2:], "--baseline", "als"]
+        row = table_of(run("evaluate", *models, "unexpectedness")).iloc[0]
+        assert (row["model"], row["value"]) == ("als", 0)
+
+    def test_a_baseline_that_is_none_of_the_models(self) -> None:
+        models = ["-r", "als=ranked.parquet", *RANKS[2:], "--baseline", "asl"]
+        error = run("evaluate", *models, "unexpectedness", code=1).stderr
+        for words in ("baseline", "asl", "did you mean 'als'"):
+            assert words in error
+
+    def test_features_from_several_columns(self) -> None:
+        items = ["--items", "plane.parquet", "--column", "items.features=f1,f2"]
+        row = table_of(run("evaluate", *RANKS, *items, DIVERSITY)).iloc[0]
+        assert row["value"] == pytest.approx(VALUES[DIVERSITY], abs=1e-12)
+
+    @pytest.mark.parametrize(
+        ("metric", "table", "bad", "words"),
+        [
+            ("popularity", "history", changed(HISTORY, "user_id", 1, None), "NULL user or item"),
+            (
+                "money_precision",
+                "items",
+                changed(ITEMS, "price", 1, -1.0),
+                "column price: 1 prices",
+            ),
+            ("alpha_ndcg", "aspects", changed(ASPECTS, "aspect", 1, None), "NULL"),
+            ("unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10), "repeated"),
+            ("ips", "logs", changed(LOGS, "propensity", 1, 0.0), "column propensity"),
+        ],
+    )
+    def test_what_breaks_a_rule_is_exit_code_one(
+        self, metric: str, table: str, bad: pa.Table, words: str, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "bad.parquet"
+        pq.write_table(bad, path)
+        error = run("evaluate", *RANKS, f"--{table}", str(path), metric, code=1).stderr
+        assert error.startswith(f"sqlmetrics: error: {table}")
+        assert words in error
+        assert "What to do: " in error
+        result = run("evaluate", *RANKS, f"--{table}", str(path), "mrr")
+        assert result.stderr == ""
