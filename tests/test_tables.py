@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from statistics import NormalDist, mean, stdev
@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -72,7 +73,6 @@ TABLES = {
 # user 1 hits at rank 1, user 2 at rank 2
 VALUES = {
     "mrr": (1 + 1 / 2) / 2,
-    "mrr(audience=baseline)": (1 + 1 / 2) / 2,
     "coverage": 3 / 4,
     "coverage(catalogue=items)": 3 / 4,
     "popularity": (2 / 3 + 1 / 3) / 2,  # the same for both users
@@ -91,6 +91,22 @@ VALUES = {
     "ips(divisor=weights)": (1 / 0.5 + 1 / 1) / (1 / 0.5 + 1 / 0.25 + 1 / 1),
 }
 DIVERSITY, BY_CATEGORY = "intra_list_diversity", "intra_list_diversity(over=category)"
+CATALOG = Catalog.load()
+EVERYTHING = {"recommendations": SCORED, "interactions": GRADED, **TABLES}
+
+
+@pytest.fixture(scope="module")
+def everything() -> Iterator[sm.Evaluator]:
+    """All tables, with all their columns."""
+    with sm.Evaluator(**EVERYTHING) as evaluator:
+        yield evaluator
+
+
+@pytest.fixture(scope="module")
+def smallest() -> Iterator[sm.Evaluator]:
+    """Ranks and a truth without relevance, nothing else."""
+    with sm.Evaluator(RANKED, TRUTH) as evaluator:
+        yield evaluator
 
 
 def evaluate(
@@ -103,6 +119,10 @@ def evaluate(
 
 def value(metric: str, **options: Any) -> float:
     return float(evaluate(metric, **options)["value"].item())
+
+
+def close(expected: Any) -> Any:
+    return pytest.approx(expected, abs=1e-12)
 
 
 def changed(table: pa.Table, column: str, row: int, new: Any) -> pa.Table:
@@ -118,7 +138,7 @@ def more(table: pa.Table, *rows: Mapping[str, Any]) -> pa.Table:
 
 
 def without(table: pa.Table, item: int) -> pa.Table:
-    return table.filter(pa.compute.not_equal(table["item_id"], item))
+    return table.filter(pc.not_equal(table["item_id"], item))
 
 
 # ---------------------------------------------------------------- the rules at the door
@@ -138,7 +158,6 @@ class Rule(NamedTuple):
     row: Mapping[str, Any]
     remedy: str
     elsewhere: str = "mrr"
-    good: pa.Table | None = None
 
 
 def _null_ids() -> list[Rule]:
@@ -158,21 +177,17 @@ def _null_ids() -> list[Rule]:
         Rule("aspect", "alpha_ndcg", "aspects", changed(ASPECTS, "aspect", 1, None), "aspect",
              "NULL", {"item_id": 11, "aspect": "NULL"}, remove),
         Rule("user", "alpha_ndcg", "aspects", changed(ASPECTS_OF_USERS, "user_id", 1, None),
-             "user_id", "NULL", {"user_id": "NULL", "item_id": 11, "aspect": "y"}, remove,
-             good=ASPECTS_OF_USERS),
+             "user_id", "NULL", {"user_id": "NULL", "item_id": 11, "aspect": "y"}, remove),
         Rule("user", "unexpectedness", "baseline", changed(BASELINE, "user_id", 1, None), "user_id",
              some, {"user_id": "NULL", "item_id": 13}, remove),
         Rule("item", "unexpectedness", "baseline", changed(BASELINE, "item_id", 1, None), "item_id",
              some, {"user_id": 1, "item_id": "NULL"}, remove),
-        Rule("user, audience", "mrr(audience=baseline)", "baseline",
-             changed(BASELINE, "user_id", 1, None), "user_id", some,
-             {"user_id": "NULL", "item_id": 13}, remove),
         Rule("user", "ctr", "logs", changed(LOGS, "user_id", 1, None), "user_id", some,
              {"user_id": "NULL", "item_id": 11}, remove),
         Rule("item", "ips", "logs", changed(LOGS, "item_id", 1, None), "item_id", some,
              {"user_id": 1, "item_id": "NULL"}, remove),
     ]  # fmt: skip
-    for metric in ("money_precision", "money_recall", DIVERSITY, BY_CATEGORY):
+    for metric in ("money_precision", DIVERSITY, BY_CATEGORY):
         bad = changed(ITEMS, "item_id", 3, None)
         rules.append(
             Rule("item", metric, "items", bad, "item_id", "NULL", {"item_id": "NULL"}, "remove")
@@ -185,22 +200,22 @@ def _items() -> list[Rule]:
     rules = [
         Rule("item twice", metric, "items", changed(ITEMS, "item_id", 3, 10), "item_id",
              "more than one row", {"item_id": 10, "n_rows": 2}, "one row per item")
-        for metric in ("money_precision", "money_recall", DIVERSITY, BY_CATEGORY)
+        for metric in ("money_recall", DIVERSITY, BY_CATEGORY)
     ]  # fmt: skip
-    for metric in ("money_precision", "money_recall"):
-        rules += [
-            Rule(f"price {price}", metric, "items", changed(ITEMS, "price", 1, price), "price",
-                 "negative, NaN or infinite", {"item_id": 11, "price": price}, ignore, DIVERSITY)
-            for price in (-1.0, NAN, INF, -INF)
-        ]  # fmt: skip
+    rules += [
+        Rule(f"price {price}", metric, "items", changed(ITEMS, "price", 1, price), "price",
+             "negative, NaN or infinite", {"item_id": 11, "price": price}, ignore, DIVERSITY)
+        for metric, price in (("money_precision", -1.0), ("money_precision", NAN),
+                              ("money_precision", INF), ("money_recall", NAN))
+    ]  # fmt: skip
     whole = ITEMS.set_column(1, "price", pa.array([3, 1, 4, 8]))
-    exact = ITEMS.set_column(1, "price", pa.array([Decimal("3.00"), Decimal(1), Decimal(4), None]))
+    exact = ITEMS.set_column(1, "price", pa.array([Decimal("3.00"), None, Decimal(4), None]))
     rules += [
         Rule("whole price", "money_precision", "items", changed(whole, "price", 1, -1), "price",
-             "negative", {"item_id": 11, "price": -1}, ignore, BY_CATEGORY, whole),
+             "negative", {"item_id": 11, "price": -1}, ignore, BY_CATEGORY),
         Rule("exact price", "money_precision", "items",
              changed(exact, "price", 1, Decimal("-0.01")), "price", "negative",
-             {"item_id": 11, "price": "-0.01"}, ignore, BY_CATEGORY, exact),
+             {"item_id": 11, "price": "-0.01"}, ignore, BY_CATEGORY),
         Rule("features uneven", DIVERSITY, "items", changed(ITEMS, "features", 1, [0.0]),
              "features", "another length than the longest",
              {"item_id": 11, "n_features": 1, "longest": 2}, "the same features in the same order",
@@ -212,16 +227,12 @@ def _items() -> list[Rule]:
              "1 numbers are NULL, NaN or infinite",
              {"item_id": 11, "dimension": 2, "value": "NULL" if number is None else number},
              "fix these vectors", "money_precision")
-        for number in (None, NAN, INF, -INF)
+        for number in (None, NAN, INF)
     ]  # fmt: skip
     fewer = without(ITEMS, 11)
     rules += [
         Rule("no price", "money_precision", "items", changed(ITEMS, "price", 1, None), "price",
              "1 recommended items have no price", {"item_id": 11}, ignore, DIVERSITY),
-        Rule("no row", "money_precision", "items", fewer, "price",
-             "1 recommended items have no price", {"item_id": 11}, ignore),
-        Rule("no price", "money_recall", "items", changed(ITEMS, "price", 2, None), "price",
-             "1 relevant items have no price", {"item_id": 12}, ignore, DIVERSITY),
         Rule("no row", "money_recall", "items", without(ITEMS, 12), "price",
              "1 relevant items have no price", {"item_id": 12}, ignore),
         Rule("no features", DIVERSITY, "items", changed(ITEMS, "features", 1, None), "features",
@@ -243,8 +254,8 @@ def _items() -> list[Rule]:
              "1 relevant items have no aspect", {"item_id": 12}, ignore),
         # item 12 is in the table, for another user: without the user, the message seems wrong
         Rule("no aspect for this user", "alpha_ndcg", "aspects",
-             changed(ASPECTS_OF_USERS, "user_id", 2, 1), "aspect", "1 relevant items have no aspect",
-             {"user_id": 2, "item_id": 12}, ignore, good=ASPECTS_OF_USERS),
+             changed(ASPECTS_OF_USERS, "user_id", 2, 1), "aspect",
+             "1 relevant items have no aspect", {"user_id": 2, "item_id": 12}, ignore),
     ]  # fmt: skip
     return rules
 
@@ -253,28 +264,22 @@ def _baseline() -> list[Rule]:
     rules = [
         Rule("item twice", "unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10),
              "item_id", "1 items are repeated", {"user_id": 1, "item_id": 10, "n_copies": 2},
-             "duplicate_recommendations=keep | dedup_then_cut | cut_then_dedup",
-             "mrr(audience=baseline)"),
-        Rule("rank twice", "unexpectedness@1", "baseline", changed(BASELINE, "rank", 1, 1), "rank",
+             "duplicate_recommendations=keep | dedup_then_cut | cut_then_dedup"),
+        Rule("rank twice", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 1), "rank",
              "1 ranks are given to more than one item", {"user_id": 1, "rank": 1, "n_items": 2},
-             "give each its own rank", "mrr(audience=baseline)"),
+             "give each its own rank"),
     ]  # fmt: skip
     fractions = BASELINE.set_column(2, "rank", pa.array([1.0, 2.0, 1.0]))
-    for rank in (0, -1, None, NAN, INF, -INF, 1.5):
-        table = fractions if isinstance(rank, float) else BASELINE
-        shown = "NULL" if rank is None else rank
+    tables = {"rank": BASELINE, "fraction": fractions, "score": BASELINE_SCORES}
+    cases = [("rank", 0), ("rank", None), ("fraction", NAN), ("fraction", INF), ("fraction", 1.5),
+             ("score", None), ("score", NAN), ("score", INF)]  # fmt: skip
+    for kind, number in cases:
+        column = "score" if kind == "score" else "rank"
+        bad = changed(tables[kind], column, 1, number)
+        row = {"user_id": 1, "item_id": 13, column: "NULL" if number is None else number}
         rules.append(
-            Rule(f"rank {rank}", "unexpectedness@1", "baseline", changed(table, "rank", 1, rank),
-                 "rank", "1 rows have a rank", {"user_id": 1, "item_id": 13, "rank": shown},
-                 "remove or fix these rows", "mrr(audience=baseline)", table)
-        )  # fmt: skip
-    for score in (None, NAN, INF, -INF):
-        shown = "NULL" if score is None else score
-        rules.append(
-            Rule(f"score {score}", "unexpectedness", "baseline",
-                 changed(BASELINE_SCORES, "score", 1, score), "score", "1 rows have a .*score",
-                 {"user_id": 1, "item_id": 13, "score": shown}, "remove or fix these rows",
-                 "mrr(audience=baseline)", BASELINE_SCORES)
+            Rule(f"{column} {number}", "unexpectedness", "baseline", bad, column,
+                 f"1 rows have a .*{column}", row, "remove or fix these rows")
         )  # fmt: skip
     return rules
 
@@ -291,24 +296,20 @@ def _logs() -> list[Rule]:
              "1 rewards are NULL, NaN or infinite",
              {"user_id": 1, "item_id": 11, "reward": "NULL" if reward is None else reward},
              "0 means no click")
-        for metric in ("ctr", "ips")
-        for reward in (None, NAN, INF)
+        for metric, reward in (("ctr", None), ("ctr", NAN), ("ips", INF))
     ]  # fmt: skip
     rules += [
         Rule(f"propensity {share}", metric, "logs", changed(LOGS, "propensity", 1, share),
              "propensity", "1 propensities are NULL, NaN, 0 or less.*or above 1",
              {"user_id": 1, "item_id": 11, "propensity": "NULL" if share is None else share},
              "above 0 and at most 1")
-        for metric in ("ips", "ips(divisor=weights)")
-        for share in (None, NAN, 0.0, -0.25, 1.5, INF)
+        for metric, share in (("ips", None), ("ips", NAN), ("ips", 0.0), ("ips", -0.25),
+                              ("ips(divisor=weights)", 1.5), ("ips", INF))
     ]  # fmt: skip
     return rules
 
 
 RULES = [*_null_ids(), *_items(), *_baseline(), *_logs()]
-EACH_RULE = pytest.mark.parametrize(
-    "rule", [pytest.param(rule, id=f"{rule.table}: {rule.name}, {rule.metric}") for rule in RULES]
-)
 
 
 def check_refused(
@@ -330,56 +331,50 @@ def check_refused(
     assert remedy in last, message
 
 
-@EACH_RULE
+@pytest.mark.parametrize(
+    "rule", [pytest.param(rule, id=f"{rule.table}: {rule.name}, {rule.metric}") for rule in RULES]
+)
 def test_what_breaks_a_rule_is_refused(rule: Rule) -> None:
-    check_refused(
-        lambda: evaluate(rule.metric, **{rule.table: rule.bad}),
-        rule.table, rule.column, rule.found, rule.row, rule.remedy,
-    )  # fmt: skip
-
-
-REPAIRED = {
-    (rule.table, rule.metric, id(rule.good)): (
-        rule.metric, rule.table, TABLES[rule.table] if rule.good is None else rule.good)
-    for rule in RULES
-}  # fmt: skip
+    """By the metrics that read it, and by no other."""
+    with sm.Evaluator(RANKED, TRUTH, **{rule.table: rule.bad}) as evaluator:
+        check_refused(
+            lambda: evaluator.evaluate(rule.metric),
+            rule.table, rule.column, rule.found, rule.row, rule.remedy,
+        )  # fmt: skip
+        found = evaluator.evaluate(rule.elsewhere)["value"].item()
+    assert found == close(VALUES[rule.elsewhere])
 
 
 @pytest.mark.parametrize(
-    ("metric", "table", "good"),
-    [pytest.param(*case, id=f"{case[1]}: {case[0]}") for case in REPAIRED.values()],
+    "others",
+    [{}, {"aspects": ASPECTS_OF_USERS, "baseline": BASELINE_SCORES}],
+    ids=["", "with users and scores"],
 )
-def test_a_repaired_table_works(metric: str, table: str, good: pa.Table) -> None:
-    assert value(metric, **{table: good}) == pytest.approx(VALUES[metric], abs=1e-12)
+def test_repaired_tables_work(others: Mapping[str, pa.Table]) -> None:
+    assert {rule.metric for rule in RULES} <= set(VALUES)
+    result = evaluate(list(VALUES), **{**TABLES, **others})
+    assert result["value"].tolist() == close(list(VALUES.values()))
 
 
-@EACH_RULE
-def test_a_rule_is_for_those_who_read_what_it_guards(rule: Rule) -> None:
-    found = value(rule.elsewhere, **{rule.table: rule.bad})
-    assert found == pytest.approx(VALUES[rule.elsewhere], abs=1e-12)
-
-
-@pytest.mark.parametrize("way", ["evaluate", "per_user", "write_parquet", "stage"])
-def test_every_way_in_is_checked(way: str, tmp_path: Path) -> None:
+def test_every_way_in_is_checked(tmp_path: Path) -> None:
     bad = changed(ITEMS, "price", 1, -1.0)
     with sm.Evaluator(RANKED, TRUTH, items=bad) as evaluator:
-        calls: dict[str, Callable[[], Any]] = {
-            "evaluate": lambda: evaluator.evaluate("money_precision"),
-            "per_user": lambda: evaluator.per_user("money_precision"),
-            "write_parquet": lambda: evaluator.write_parquet(tmp_path / "a.parquet",
-                                                             "money_precision"),
-            "stage": lambda: evaluator.stage("item_prices"),
-        }  # fmt: skip
-        for _ in range(2):
+        for call in (
+            lambda: evaluator.evaluate("money_precision"),
+            lambda: evaluator.per_user("money_precision"),
+            lambda: evaluator.write_parquet(tmp_path / "a.parquet", "money_precision"),
+            lambda: evaluator.stage("item_prices"),
+            lambda: evaluator.evaluate("money_recall"),
+        ):
             with pytest.raises(sm.DataError, match="items, column price"):
-                calls[way]()
+                call()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("metric", "table", "bad", "expected"),
     [
-        ("popularity", "history", changed(HISTORY, "user_id", 4, None), VALUES["popularity"]),
+        ("popularity", "history", changed(HISTORY, "item_id", 4, None), VALUES["popularity"]),
         ("money_recall", "items", changed(ITEMS, "price", 3, -1.0), 1.0),
         ("unexpectedness@1", "baseline", changed(BASELINE, "rank", 0, -1), 1 / 2),
         ("ips", "logs", changed(LOGS, "propensity", 1, 1.5), VALUES["ips"]),  # its reward is 0
@@ -388,9 +383,7 @@ def test_every_way_in_is_checked(way: str, tmp_path: Path) -> None:
 def test_trust_input_skips_the_rules(
     metric: str, table: str, bad: pa.Table, expected: float
 ) -> None:
-    with pytest.raises(sm.DataError):
-        evaluate(metric, **{table: bad})
-    assert value(metric, **{table: bad}, trust_input=True) == pytest.approx(expected, abs=1e-12)
+    assert value(metric, **{table: bad}, trust_input=True) == close(expected)
 
 
 def test_no_more_than_a_few_rows_are_shown() -> None:
@@ -402,60 +395,70 @@ def test_no_more_than_a_few_rows_are_shown() -> None:
 
 # ---------------------------------------------------------------- empty tables, types, columns
 
-READERS = [
-    ("history", "popularity"),
-    ("history", "coverage"),
-    ("items", "money_precision"),
-    ("items", "money_recall"),
-    ("items", DIVERSITY),
-    ("items", BY_CATEGORY),
-    ("items", "coverage(catalogue=items)"),
-    ("aspects", "alpha_ndcg"),
-    ("baseline", "unexpectedness"),
-    ("logs", "ctr"),
-    ("logs", "ips"),
+
+@pytest.mark.parametrize(
+    ("table", "metric"),
+    [
+        ("history", "popularity"),
+        ("history", "coverage"),
+        ("items", "money_precision"),
+        ("items", "money_recall(missing_attributes=ignore)"),
+        ("items", DIVERSITY),
+        ("items", f"{DIVERSITY}(missing_attributes=ignore)"),
+        ("items", BY_CATEGORY),
+        ("items", "coverage(catalogue=items)"),
+        ("aspects", "alpha_ndcg"),
+        ("aspects", "alpha_ndcg(missing_attributes=ignore)"),
+        ("baseline", "unexpectedness"),
+        ("logs", "ctr"),
+        ("logs", "ips"),
+    ],
+)
+def test_empty_tables(table: str, metric: str) -> None:
+    with sm.Evaluator(RANKED, TRUTH, **{table: TABLES[table].slice(0, 0)}) as evaluator:
+        with pytest.raises(sm.DataError) as caught:
+            evaluator.evaluate(metric)
+        assert evaluator.evaluate("mrr")["value"].item() == VALUES["mrr"]
+    for words in (f"{table}: ", "empty", f"--{table} FILE"):
+        assert words in str(caught.value)
+
+
+def as_text(table: pa.Table, column: str) -> pa.Table:
+    return table.set_column(
+        table.column_names.index(column), column, table[column].cast(pa.string())
+    )
+
+
+IDS = [
+    (table, column)
+    for table in TABLES
+    for column in ("user_id", "item_id")
+    if (table, column) != ("items", "user_id")
 ]
 
 
-@pytest.mark.parametrize(("table", "metric"), READERS)
-def test_empty_tables(table: str, metric: str) -> None:
-    empty = TABLES[table].slice(0, 0)
+@pytest.mark.parametrize(("table", "column"), IDS)
+def test_ids_of_different_types(table: str, column: str) -> None:
+    given = {**TABLES, "aspects": ASPECTS_OF_USERS}[table]
     with pytest.raises(sm.DataError) as caught:
-        evaluate(metric, **{table: empty})
-    for words in (f"{table}: ", "empty", f"--{table} FILE"):
-        assert words in str(caught.value)
-    with pytest.raises(sm.DataError, match="empty"):
-        evaluate(metric, **{table: empty}, settings={"missing_attributes": "ignore"})
-    assert value("mrr", **{table: empty}) == VALUES["mrr"]
-    assert value(metric, **{table: TABLES[table]}) == pytest.approx(VALUES[metric], abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("table", "metric", "column"),
-    [
-        ("history", "popularity", "user_id"),
-        ("history", "popularity", "item_id"),
-        ("items", "money_precision", "item_id"),
-        ("aspects", "alpha_ndcg", "item_id"),
-        ("aspects", "alpha_ndcg", "user_id"),
-        ("baseline", "unexpectedness", "user_id"),
-        ("baseline", "unexpectedness", "item_id"),
-        ("logs", "ctr", "user_id"),
-        ("logs", "ctr", "item_id"),
-    ],
-)
-def test_ids_of_different_types(table: str, metric: str, column: str) -> None:
-    good = ASPECTS_OF_USERS if column == "user_id" and table == "aspects" else TABLES[table]
-    position = good.column_names.index(column)
-    bad = good.set_column(position, column, good[column].cast(pa.string()))
-    with pytest.raises(sm.DataError) as caught:
-        evaluate(metric, **{table: bad})
+        evaluate("mrr", **{table: as_text(given, column)})
     for words in (f"recommendations and {table}", column, "BIGINT", "VARCHAR", f"CAST({column} AS"):
         assert words in str(caught.value)
-    # the repair that the message proposes
-    relation = duckdb.connect().from_arrow(bad)
-    repaired = relation.project(f"* REPLACE (CAST({column} AS BIGINT) AS {column})")
-    assert value(metric, **{table: repaired}) == pytest.approx(VALUES[metric], abs=1e-12)
+
+
+def test_ids_written_again_as_the_message_proposes() -> None:
+    given = {**TABLES, "aspects": ASPECTS_OF_USERS}
+    cast = "CAST({0} AS BIGINT) AS {0}"
+    repaired = {}
+    connection = duckdb.connect()
+    for name, table in given.items():
+        columns = [column for other, column in IDS if other == name]
+        for column in columns:
+            table = as_text(table, column)
+        casts = ", ".join(map(cast.format, columns))
+        repaired[name] = connection.from_arrow(table).project(f"* REPLACE ({casts})")
+    result = evaluate(list(VALUES), **repaired)
+    assert result["value"].tolist() == close(list(VALUES.values()))
 
 
 def test_ids_of_two_further_tables_are_compared_too() -> None:
@@ -464,46 +467,38 @@ def test_ids_of_two_further_tables_are_compared_too() -> None:
         evaluate("coverage", None, None, history=other, items=ITEMS)
 
 
-@pytest.mark.parametrize(
-    ("table", "metric", "column"),
-    [
-        ("history", "popularity", "item_id"),
-        ("history", "popularity", "user_id"),
-        ("items", "money_precision", "item_id"),
-        ("aspects", "alpha_ndcg", "item_id"),
-        ("aspects", "alpha_ndcg", "aspect"),
-        ("baseline", "unexpectedness", "user_id"),
-        ("baseline", "unexpectedness", "item_id"),
-        ("logs", "ctr", "item_id"),
-        ("logs", "ctr", "reward"),
-    ],
-)
-def test_columns_that_a_table_cannot_do_without(table: str, metric: str, column: str) -> None:
-    renamed = TABLES[table].rename_columns(
-        [f"the_{name}" if name == column else name for name in TABLES[table].column_names]
-    )
+def renamed(table: pa.Table, *columns: str) -> pa.Table:
+    names = [f"the_{name}" if name in columns else name for name in table.column_names]
+    return table.rename_columns(names)
+
+
+REQUIRED = [*(pair for pair in IDS if pair != ("aspects", "user_id")),
+            ("aspects", "aspect"), ("logs", "reward")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "column"), REQUIRED)
+def test_columns_that_a_table_cannot_do_without(table: str, column: str) -> None:
     with pytest.raises(sm.DataError) as caught:
-        evaluate(metric, **{table: renamed})
+        evaluate("mrr", **{table: renamed(TABLES[table], column)})
     for words in (f"{table}: ", f"'{column}'", f"the_{column}", f"--column {table}.{column}="):
         assert words in str(caught.value)
-    mapped = value(metric, **{table: renamed}, columns={f"{table}.{column}": f"the_{column}"})
-    assert mapped == pytest.approx(VALUES[metric], abs=1e-12)
+
+
+def test_columns_named_as_the_message_proposes() -> None:
+    names = {(name, column) for name, table in TABLES.items() for column in table.column_names}
+    given = {name: renamed(table, *table.column_names) for name, table in TABLES.items()}
+    columns = {f"{table}.{column}": f"the_{column}" for table, column in names}
+    result = evaluate(list(VALUES), **given, columns=columns)
+    assert result["value"].tolist() == close(list(VALUES.values()))
 
 
 @pytest.mark.parametrize(
-    ("table", "metric", "column"),
-    [
-        ("items", "money_precision", "price"),
-        ("baseline", "unexpectedness", "rank"),
-        ("logs", "ctr", "reward"),
-        ("logs", "ips", "propensity"),
-    ],
+    ("table", "column"),
+    [("items", "price"), ("baseline", "rank"), ("logs", "reward"), ("logs", "propensity")],
 )
-def test_numbers_in_text(table: str, metric: str, column: str) -> None:
-    good = TABLES[table]
-    bad = good.set_column(good.column_names.index(column), column, good[column].cast(pa.string()))
+def test_numbers_in_text(table: str, column: str) -> None:
     with pytest.raises(sm.DataError) as caught:
-        evaluate(metric, **{table: bad})
+        evaluate("mrr", **{table: as_text(TABLES[table], column)})
     for words in (f"{table}, column {column}: ", "VARCHAR", "not numbers", "--column"):
         assert words in str(caught.value)
 
@@ -514,7 +509,6 @@ def test_a_baseline_without_an_order() -> None:
         evaluate("unexpectedness@1", baseline=rows)
     for words in ("baseline: ", "rank", "score", "--column baseline.rank="):
         assert words in str(caught.value)
-    assert value("mrr", baseline=rows) == VALUES["mrr"]
     # the order of rows, if the user says so: 10 and 11 are first
     found = value("unexpectedness@1", baseline=rows, settings={"order": "row"})
     assert found == VALUES["unexpectedness@1"]
@@ -541,21 +535,20 @@ def test_the_settings_that_the_message_on_repeats_names(setting: str, expected: 
     assert value("unexpectedness@2", recommendations={1: [10, 13]}, **options) == expected
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.float32(), pa.decimal128(9, 2), pa.uint64()])
+@pytest.mark.parametrize("kind", [pa.int8(), pa.float32(), pa.decimal128(9, 2)], ids=str)
 def test_numbers_of_other_types(kind: pa.DataType) -> None:
     def cast(table: pa.Table, column: str) -> pa.Table:
-        whole = [Decimal(int(number)) for number in table[column].to_pylist()]
-        numbers = whole if pa.types.is_decimal(kind) else [int(number) for number in whole]
-        return table.set_column(table.column_names.index(column), column, pa.array(numbers, kind))
+        numbers = [Decimal(int(number)) for number in table[column].to_pylist()]
+        values = numbers if pa.types.is_decimal(kind) else map(int, numbers)
+        position = table.column_names.index(column)
+        return table.set_column(position, column, pa.array(list(values), kind))
 
-    assert value("money_precision", items=cast(ITEMS, "price")) == pytest.approx(
-        VALUES["money_precision"], abs=1e-12
-    )
-    ones = LOGS.set_column(3, "propensity", pa.array([1.0] * 3))
-    logs = cast(cast(ones, "reward"), "propensity")
-    assert value("ips", logs=logs) == pytest.approx((1 + 0 + 1) / 4, abs=1e-12)
-    assert value("unexpectedness@1", baseline=cast(BASELINE, "rank")) == 1 / 2
-    assert value("unexpectedness@1", baseline=cast(BASELINE_SCORES, "score")) == 1 / 2
+    logs = cast(LOGS.set_column(3, "propensity", pa.array([1.0] * 3)), "propensity")
+    tables = {"items": cast(ITEMS, "price"), "logs": cast(logs, "reward")}
+    metrics = ["money_precision", "unexpectedness@1", "ips"]
+    expected = close([VALUES["money_precision"], VALUES["unexpectedness@1"], (1 + 0 + 1) / 4])
+    for baseline in (cast(BASELINE, "rank"), cast(BASELINE_SCORES, "score")):
+        assert evaluate(metrics, **tables, baseline=baseline)["value"].tolist() == expected
 
 
 def test_rewards_that_are_true_or_false() -> None:
@@ -566,13 +559,11 @@ def test_rewards_that_are_true_or_false() -> None:
 # ---------------------------------------------------------------- missing attributes, left out
 
 
-@pytest.mark.parametrize("how", ["setting", "setting of the metric", "spec"])
 @pytest.mark.parametrize(
     ("metric", "table", "some", "expected", "n_users"),
     [
         # without 11, the list of user 1 is worth 3, all of it wanted
         ("money_precision", "items", changed(ITEMS, "price", 1, None), (1 + 4 / 7) / 2, 2),
-        ("money_precision", "items", without(ITEMS, 11), (1 + 4 / 7) / 2, 2),
         # without 10, what user 1 wants is worth nothing
         ("money_precision", "items", without(ITEMS, 10), (0 / 1 + 4 / 4) / 2, 2),
         ("money_recall", "items", changed(ITEMS, "price", 0, None), 4 / 4, 1),
@@ -581,42 +572,38 @@ def test_rewards_that_are_true_or_false() -> None:
         (DIVERSITY, "items", changed(ITEMS, "features", 1, None), 1 - 1 / math.sqrt(2), 1),
         (DIVERSITY, "items", changed(ITEMS, "features", 1, []), 1 - 1 / math.sqrt(2), 1),
         (DIVERSITY, "items", without(ITEMS, 11), 1 - 1 / math.sqrt(2), 1),
-        (BY_CATEGORY, "items", changed(ITEMS, "category", 1, None), 1 - 1 / math.sqrt(2), 1),
         (BY_CATEGORY, "items", changed(ITEMS, "category", 1, []), 1 - 1 / math.sqrt(2), 1),
         (BY_CATEGORY, "items", without(ITEMS, 11), 1 - 1 / math.sqrt(2), 1),
         # without 12, nothing that user 2 wants has an aspect
         ("alpha_ndcg", "aspects", without(ASPECTS, 12), 1.0, 1),
         ("alpha_ndcg", "aspects", changed(ASPECTS_OF_USERS, "user_id", 2, 1), 1.0, 1),
     ],
-)  # fmt: skip
-def test_items_without_the_attribute_left_out(
-    metric: str, table: str, some: pa.Table, expected: float, n_users: int, how: str
+)
+def test_items_without_the_attribute_are_left_out(
+    metric: str, table: str, some: pa.Table, expected: float, n_users: int
 ) -> None:
-    with pytest.raises(sm.DataError, match="missing_attributes=ignore"):
-        evaluate(metric, **{table: some})
-    name, _, params = metric.rstrip(")").partition("(")
     settings = {"missing_attributes": "ignore"}
-    if how == "setting of the metric":
-        settings = {f"{name}.missing_attributes": "ignore"}
-    elif how == "spec":
-        settings = {}
-        metric = f"{name}({', '.join(filter(None, [params, 'missing_attributes=ignore']))})"
     row = evaluate(metric, **{table: some}, settings=settings).iloc[0]
-    assert row["value"] == pytest.approx(expected, abs=1e-12)
+    assert row["value"] == close(expected)
     assert row["n_users"] == n_users
 
 
-@pytest.mark.parametrize("metric", ["money_precision", "money_recall", DIVERSITY, BY_CATEGORY])
-def test_items_that_nobody_is_shown_may_lack_anything(metric: str) -> None:
+def test_items_are_left_out_of_the_metric_that_says_so() -> None:
+    some = changed(changed(ITEMS, "price", 1, None), "features", 1, None)
+    options = {"items": some, "settings": {"money_precision.missing_attributes": "ignore"}}
+    spec = f"{DIVERSITY}(missing_attributes=ignore)"
+    expected = [(1 + 4 / 7) / 2, 1 - 1 / math.sqrt(2)]
+    assert evaluate(["money_precision", spec], **options)["value"].tolist() == close(expected)
+    with pytest.raises(sm.DataError, match=r"items, column features.*\n.*\n +11\n"):
+        evaluate(["money_precision", DIVERSITY], **options)
+
+
+def test_items_that_nobody_is_shown_may_lack_anything() -> None:
     nothing = {"item_id": 14, "price": None, "category": None, "features": None}
-    found = value(metric, items=more(without(ITEMS, 13), nothing))
-    assert found == pytest.approx(VALUES[metric], abs=1e-12)
-
-
-def test_items_that_nobody_wants_may_lack_aspects() -> None:
-    assert value("alpha_ndcg", aspects=without(ASPECTS, 11)) == pytest.approx(
-        VALUES["alpha_ndcg"], abs=1e-12
-    )
+    metrics = ["money_precision", "money_recall", DIVERSITY, BY_CATEGORY, "alpha_ndcg"]
+    items, aspects = more(without(ITEMS, 13), nothing), without(ASPECTS, 11)
+    result = evaluate(metrics, items=items, aspects=aspects)
+    assert result["value"].tolist() == close([VALUES[metric] for metric in metrics])
 
 
 # ---------------------------------------------------------------- grades, keys, several columns
@@ -634,47 +621,43 @@ HIGH = pa.table({"user_id": [1, 2], "item_id": [10, 12], "relevance": [3, 1]})
     ],
 )
 def test_a_relevance_above_the_highest_grade(metric: str, expected: float) -> None:
-    for grade in ("2", "2.5"):
-        check_refused(
-            lambda grade=grade: evaluate(f"{metric}(max_grade={grade})", interactions=HIGH),
-            "interactions", "relevance", "1 rows lie above max_grade",
-            {"user_id": 1, "item_id": 10, "relevance": 3.0}, "a larger max_grade",
-        )  # fmt: skip
-    for spec in (f"{metric}(max_grade=3)", metric):
-        assert value(spec, interactions=HIGH) == pytest.approx(expected, abs=1e-12)
-    settings = {"max_grade": 2}
-    with pytest.raises(sm.DataError, match="max_grade"):
-        evaluate(metric, interactions=HIGH, settings=settings)
-    ideal = 3 + 0  # a metric without that setting has no highest grade
-    found = evaluate("dcg(gain=linear)@1", interactions=HIGH, settings=settings)
-    assert found["value"].item() == pytest.approx(ideal / 2, abs=1e-12)
+    with sm.Evaluator(RANKED, HIGH) as evaluator:
+        for grade in ("2", "2.5"):
+            check_refused(
+                lambda grade=grade: evaluator.evaluate(f"{metric}(max_grade={grade})"),
+                "interactions", "relevance", "1 rows lie above max_grade",
+                {"user_id": 1, "item_id": 10, "relevance": 3.0}, "a larger max_grade",
+            )  # fmt: skip
+        found = evaluator.evaluate([f"{metric}(max_grade=3)", metric])
+        assert found["value"].tolist() == close([expected] * 2)
+    with sm.Evaluator(RANKED, HIGH, settings={"max_grade": 2}) as evaluator:
+        with pytest.raises(sm.DataError, match="max_grade"):
+            evaluator.evaluate(metric)
+        # a metric without that setting has no highest grade
+        assert evaluator.evaluate("dcg(gain=linear)@1")["value"].item() == close((3 + 0) / 2)
 
 
 def with_session(table: pa.Table, sessions: list[int] | None = None) -> pa.Table:
     return table.append_column("session", pa.array(sessions or [7] * table.num_rows))
 
 
-@pytest.mark.parametrize(
-    ("given", "absent"), [("user_id", "session"), ("session", "user_id")], ids=str
-)
-def test_aspects_with_some_of_several_keys(given: str, absent: str) -> None:
-    tables = {"recommendations": with_session(RANKED), "interactions": with_session(TRUTH)}
-    key = ["user_id", "session"]
+def test_aspects_with_some_of_several_keys() -> None:
+    tables = {
+        "recommendations": with_session(RANKED), "interactions": with_session(TRUTH),
+        "key": ["user_id", "session"],
+    }  # fmt: skip
     full = with_session(ASPECTS_OF_USERS)
-    with pytest.raises(sm.DataError) as caught:
-        evaluate("alpha_ndcg", **tables, key=key, aspects=full.drop_columns(absent))
-    assert given in full.column_names
-    for words in ("aspects: ", f"'{absent}'", f"--column aspects.{absent}="):
-        assert words in str(caught.value)
+    for absent in ("session", "user_id"):
+        with pytest.raises(sm.DataError) as caught:
+            evaluate("alpha_ndcg", **tables, aspects=full.drop_columns(absent))
+        for words in ("aspects: ", f"'{absent}'", f"--column aspects.{absent}="):
+            assert words in str(caught.value)
     for repaired in (full, ASPECTS):  # all keys, or none
-        found = value("alpha_ndcg", **tables, key=key, aspects=repaired)
-        assert found == pytest.approx(VALUES["alpha_ndcg"], abs=1e-12)
-    # aspects of another session are not this one's: user 2 is left with nothing
+        assert value("alpha_ndcg", **tables, aspects=repaired) == close(VALUES["alpha_ndcg"])
+    # aspects of another session are not those of this one: user 2 is left with nothing
     other = with_session(ASPECTS_OF_USERS, [7, 7, 8])
-    row = evaluate("alpha_ndcg(missing_attributes=ignore)", **tables, key=key, aspects=other).iloc[
-        0
-    ]
-    assert (row["value"], row["n_users"]) == (1, 1)
+    (row,) = evaluate("alpha_ndcg(missing_attributes=ignore)", **tables, aspects=other).itertuples()
+    assert (row.value, row.n_users) == (1, 1)
 
 
 def test_aspects_with_the_column_of_another_key() -> None:
@@ -688,13 +671,13 @@ def test_aspects_with_the_column_of_another_key() -> None:
             evaluate("alpha_ndcg", **tables, key="visitor", aspects=aspects)
         mapped = value("alpha_ndcg", **tables, key="visitor", aspects=aspects,
                        columns={"aspects.visitor": "user_id"})  # fmt: skip
-        assert mapped == pytest.approx(VALUES["alpha_ndcg"], abs=1e-12)
+        assert mapped == close(VALUES["alpha_ndcg"])
 
 
-@pytest.mark.parametrize("columns", ["f1,f2", " f1 , F2 ", ["f1", "f2"], ("f1", "f2")], ids=str)
+@pytest.mark.parametrize("columns", ["f1,f2", " f1 , F2 ", ["f1", "f2"]], ids=str)
 def test_features_from_several_columns(columns: Any) -> None:
     found = value(DIVERSITY, items=PLANE, columns={"items.features": columns})
-    assert found == pytest.approx(VALUES[DIVERSITY], abs=1e-12)
+    assert found == close(VALUES[DIVERSITY])
 
 
 def test_features_from_one_column_of_numbers() -> None:
@@ -702,7 +685,7 @@ def test_features_from_one_column_of_numbers() -> None:
     expected = (1 + 0) / 2
     named = PLANE.rename_columns(["item_id", "features", "f2"])
     for items, columns in ((PLANE, {"items.features": "f1"}), (named, {})):
-        assert value(DIVERSITY, items=items, columns=columns) == pytest.approx(expected, abs=1e-12)
+        assert value(DIVERSITY, items=items, columns=columns) == close(expected)
 
 
 FEATURES_THAT_ARE_NONE: list[tuple[str, pa.Table, str, list[str]]] = [
@@ -743,7 +726,7 @@ def test_a_number_that_is_missing_in_one_of_several_columns() -> None:
 
 # ---------------------------------------------------------------- items in short forms
 
-NAMED = {"recommendations": {"u": ["a", "b"]}, "interactions": {"u": ["a"]}}
+NAMED = {"recommendations": {"u": ["a", "b"]}, "interactions": None}
 BARE_ITEMS: dict[str, Any] = {
     "set": {10, 11, 12, 13},
     "frozenset": frozenset({10, 11, 12, 13}),
@@ -763,8 +746,7 @@ BARE_ITEMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("items", BARE_ITEMS.values(), ids=BARE_ITEMS)
 def test_a_bare_catalogue(items: Any) -> None:
-    settings = {"catalogue": "items"}
-    assert value("coverage", items=items, settings=settings) == 3 / 4
+    assert value("coverage(catalogue=items)", interactions=None, items=items) == 3 / 4
 
 
 def test_a_bare_catalogue_has_no_attributes() -> None:
@@ -774,7 +756,7 @@ def test_a_bare_catalogue_has_no_attributes() -> None:
 
 @pytest.mark.parametrize(
     "items",
-    [{"a", "b", "c"}, pd.Series(["a", "b", "c"]), np.array(["a", "b", "c"]), pa.array(list("abc"))],
+    [{"a", "b", "c"}, pd.Series(list("abc")), np.array(list("abc")), pa.array(list("abc"))],
     ids=["set", "series", "numpy", "arrow"],
 )
 def test_a_bare_catalogue_of_texts(items: Any) -> None:
@@ -824,7 +806,7 @@ def test_a_bare_catalogue_that_is_none(items: Any, words: list[str]) -> None:
     ids=["sets", "lists", "tuples", "arrays", "more than is wanted"],
 )
 def test_aspects_as_a_dict(aspects: Any) -> None:
-    assert value("alpha_ndcg", aspects=aspects) == pytest.approx(VALUES["alpha_ndcg"], abs=1e-12)
+    assert value("alpha_ndcg", aspects=aspects) == close(VALUES["alpha_ndcg"])
 
 
 def test_aspects_as_a_dict_are_those_of_the_user() -> None:
@@ -964,24 +946,20 @@ def test_a_baseline_that_is_none_of_the_models() -> None:
 
 # ---------------------------------------------------------------- all
 
-CATALOG = Catalog.load()
-EVERYTHING = {"recommendations": SCORED, "interactions": GRADED, **TABLES}
 
-
-def test_all_is_every_metric_once() -> None:
-    result = evaluate("all", **EVERYTHING)
+def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
+    result = everything.evaluate("all")
     assert result["metric"].tolist() == list(CATALOG.metrics)
     assert result["k"].isna().all()
     assert result["value"].notna().all()
-    values = result.set_index("metric")["value"]
-    for metric in ("mrr", "coverage", "popularity", "surprisal", "money_precision", "ctr", "ips",
-                   "alpha_ndcg", "unexpectedness", DIVERSITY):  # fmt: skip
-        assert values[metric] == pytest.approx(VALUES[metric], abs=1e-12)
+    values = result.set_index("metric")["value"].to_dict()
+    known = {metric: value for metric, value in VALUES.items() if metric in values}
+    assert len(known) > 10
+    assert {metric: values[metric] for metric in known} == close(known)
 
 
-def test_all_per_user_is_every_metric_that_has_such_values() -> None:
-    with sm.Evaluator(**EVERYTHING) as evaluator:
-        frame = evaluator.per_user("all@2")
+def test_all_per_user_is_every_metric_that_has_such_values(everything: sm.Evaluator) -> None:
+    frame = everything.per_user("all@2")
     of_users = [metric.name for metric in CATALOG.metrics.values() if metric.grain == "user"]
     assert list(frame.columns) == ["user_id", "k", *of_users]
     assert 0 < len(of_users) < len(CATALOG.metrics)
@@ -989,13 +967,12 @@ def test_all_per_user_is_every_metric_that_has_such_values() -> None:
     assert frame.notna().all(axis=None)
 
 
-def test_all_at_a_cutoff() -> None:
-    with sm.Evaluator(**EVERYTHING) as evaluator:
-        at_ten = evaluator.evaluate("all@10")
-        assert at_ten["metric"].tolist() == list(CATALOG.metrics)
-        assert set(at_ten["k"]) == {10}
-        pd.testing.assert_frame_equal(at_ten, evaluator.evaluate("all", k=10))
-        several = evaluator.evaluate(["mrr@2", "all@1", "all"], k=[1, 2])
+def test_all_at_a_cutoff(everything: sm.Evaluator) -> None:
+    at_ten = everything.evaluate("all@10")
+    assert at_ten["metric"].tolist() == list(CATALOG.metrics)
+    assert set(at_ten["k"]) == {10}
+    pd.testing.assert_frame_equal(at_ten, everything.evaluate("all", k=10))
+    several = everything.evaluate(["mrr@2", "all@1", "all"], k=[1, 2])
     pairs = list(several[["metric", "k"]].itertuples(index=False, name=None))
     assert pairs[0] == ("mrr", 2)
     assert len(pairs) == len(set(pairs))
@@ -1003,12 +980,12 @@ def test_all_at_a_cutoff() -> None:
 
 
 @pytest.mark.parametrize("spec", ["all(divisor=k)", "all(divisor=k)@10", "all(audience=both)"])
-@pytest.mark.parametrize("way", ["evaluate", "per_user", "sql"])
-def test_all_takes_no_parameters(spec: str, way: str) -> None:
-    with sm.Evaluator(**EVERYTHING) as evaluator, pytest.raises(sm.UsageError) as caught:
-        getattr(evaluator, way)(spec)
-    assert spec in str(caught.value)
-    assert "--set NAME=VALUE" in str(caught.value)
+def test_all_takes_no_parameters(everything: sm.Evaluator, spec: str) -> None:
+    for call in (everything.evaluate, everything.per_user, everything.sql):
+        with pytest.raises(sm.UsageError) as caught:
+            call(spec)
+        assert spec in str(caught.value)
+        assert "--set NAME=VALUE" in str(caught.value)
 
 
 def test_settings_reach_all() -> None:
@@ -1023,135 +1000,123 @@ def test_settings_reach_all() -> None:
 
 # ---------------------------------------------------------------- what was not given
 
-# metric -> the table it needs, and the column that the table may lack
-NEEDS: dict[str, tuple[str, str | None]] = {
-    "coverage": ("history", None),
-    "popularity": ("history", None),
-    "surprisal": ("history", None),
-    "alpha_ndcg": ("aspects", None),
-    "intra_list_diversity": ("items", "features"),
-    "money_precision": ("items", "price"),
-    "money_recall": ("items", "price"),
-    "unexpectedness": ("baseline", None),
-    "ctr": ("logs", None),
-    "ips": ("logs", None),
-    "doubly_robust": ("logs", None),
+# table -> the metrics that need it, each with the column that the table may lack
+NEEDS: dict[str, dict[str, str | None]] = {
+    "history": {"coverage": None, "popularity": None, "surprisal": None},
+    "items": {
+        "intra_list_diversity": "features",
+        "intra_list_diversity(over=category)": "category",
+        "money_precision": "price",
+        "money_recall": "price",
+    },
+    "aspects": {"alpha_ndcg": None},
+    "baseline": {"unexpectedness": None},
+    "logs": {"ctr": None, "ips": None, "doubly_robust": None},
+    "recommendations": {"doubly_robust": "score"},
+    "interactions": {"auc": "relevance", "kendall_tau": "relevance", "spearman_rho": "relevance"},
 }
-NEED_A_COLUMN = {
-    **{metric: need for metric, need in NEEDS.items() if need[1]},
-    "doubly_robust": ("recommendations", "score"),
-    "auc": ("interactions", "relevance"),
-    "kendall_tau": ("interactions", "relevance"),
-    "spearman_rho": ("interactions", "relevance"),
-    "intra_list_diversity(over=category)": ("items", "category"),
-}
-# all that ranks and an interactions table without relevance are not enough for
-NEED_MORE = {metric.partition("(")[0] for metric in (*NEEDS, *NEED_A_COLUMN)}
+# what ranks and a truth without relevance are not enough for
+NEED_MORE = {metric.partition("(")[0] for metrics in NEEDS.values() for metric in metrics}
 LEFT_OUT = re.compile(r"left out: the metric (\w+) ")
 
 
-def words_of_need(metric: str) -> list[str]:
-    """Say what a message on a metric that lacks something in the smallest call must name."""
-    name = metric.partition("(")[0]
-    words = [f"the metric {name} "]
-    if metric in NEEDS:
-        table, column = NEEDS[metric]
-        return [*words, f"table {table}", *([f"column {column}"] if column else []),
-                f"--{table} FILE", f"{table}=", "--skip-missing"]  # fmt: skip
-    table, column = NEED_A_COLUMN[metric]
-    return [*words, f"table {table}", f"column {column}", f"--column {table}.{column}=",
-            f"'{table}.{column}'", "--skip-missing"]  # fmt: skip
-
-
-@pytest.mark.parametrize("metric", NEEDS)
-def test_a_table_that_was_not_given(metric: str) -> None:
-    table, _ = NEEDS[metric]
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_that_was_not_given(table: str) -> None:
     given = {name: source for name, source in EVERYTHING.items() if name != table}
-    for spec in (metric, "mrr", "all"):
-        if spec == "mrr":
-            assert evaluate(spec, **given)["value"].item() == VALUES["mrr"]
-            continue
-        with pytest.raises(sm.MissingTableError) as caught:
-            evaluate(spec, **given)
-        if spec == metric:
-            for word in words_of_need(metric):
-                assert word in str(caught.value)
-        assert "\n" not in str(caught.value)
+    with sm.Evaluator(**given) as evaluator:
+        for metric, column in NEEDS[table].items():
+            with pytest.raises(sm.MissingTableError) as caught:
+                evaluator.evaluate(["mrr", metric])
+            message = str(caught.value)
+            for words in (f"the metric {metric.partition('(')[0]} ", f"table {table}",
+                          f"column {column}" if column else "", f"--{table} FILE", f"{table}=",
+                          "--skip-missing"):  # fmt: skip
+                assert words in message
+            assert "\n" not in message
+        assert evaluator.evaluate("mrr")["value"].item() == VALUES["mrr"]
 
 
-@pytest.mark.parametrize("metric", NEED_A_COLUMN)
-def test_a_column_that_was_not_given(metric: str) -> None:
-    table, column = NEED_A_COLUMN[metric]
+COLUMNS = {
+    (table, column): [metric for metric, other in metrics.items() if other == column]
+    for table, metrics in NEEDS.items()
+    for column in metrics.values()
+    if column is not None
+}
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_a_column_that_was_not_given(table: str, column: str) -> None:
     fewer = {**EVERYTHING, table: EVERYTHING[table].drop_columns(column)}
-    with pytest.raises(sm.MissingTableError) as caught:
-        evaluate(metric, **fewer)
-    name = metric.partition("(")[0]
-    for word in (f"the metric {name} ", f"column {column}", f"table {table}",
-                 f"--column {table}.{column}=", f"'{table}.{column}'"):  # fmt: skip
-        assert word in str(caught.value)
-    assert evaluate("mrr", **fewer)["value"].item() == VALUES["mrr"]
-    # the repair that the message proposes
-    spare = EVERYTHING[table].rename_columns(
-        ["spare" if name == column else name for name in EVERYTHING[table].column_names]
-    )
-    mapped = evaluate(
-        metric, **{**EVERYTHING, table: spare}, columns={f"{table}.{column}": "spare"}
-    )
-    expected = evaluate(metric, **EVERYTHING)
-    pd.testing.assert_frame_equal(mapped, expected)
+    with sm.Evaluator(**fewer) as evaluator:
+        for metric in COLUMNS[table, column]:
+            with pytest.raises(sm.MissingTableError) as caught:
+                evaluator.evaluate(["mrr", metric])
+            for words in (f"the metric {metric.partition('(')[0]} ", f"column {column}",
+                          f"table {table}", f"--column {table}.{column}=",
+                          f"'{table}.{column}'", "--skip-missing"):  # fmt: skip
+                assert words in str(caught.value)
+
+
+def test_a_column_that_is_named_as_the_message_proposes(everything: sm.Evaluator) -> None:
+    metrics = [metric for group in COLUMNS.values() for metric in group]
+    given = dict(EVERYTHING)
+    for table, column in COLUMNS:
+        given[table] = renamed(given[table], column)
+    columns = {f"{table}.{column}": f"the_{column}" for table, column in COLUMNS}
+    found = evaluate(metrics, **given, columns=columns)
+    pd.testing.assert_frame_equal(found, everything.evaluate(metrics))
 
 
 @pytest.mark.parametrize("way", ["evaluate", "per_user", "sql", "write_parquet"])
-def test_skip_missing_leaves_out_what_cannot_be_computed(way: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    with sm.Evaluator(RANKED, TRUTH) as evaluator:
-        with pytest.warns(sm.SqlmetricsWarning) as warned:
-            if way == "write_parquet":
-                evaluator.write_parquet(path, "all", skip_missing=True)
-                result = pd.read_parquet(path)
-            else:
-                result = getattr(evaluator, way)("all", skip_missing=True)
+def test_skip_missing_leaves_out_what_cannot_be_computed(
+    smallest: sm.Evaluator, way: str, tmp_path: Path
+) -> None:
+    path = [tmp_path / "a.parquet"] if way == "write_parquet" else []
+    with pytest.warns(sm.SqlmetricsWarning) as warned:
+        result = getattr(smallest, way)(*path, "all", skip_missing=True)
     missing = set(NEED_MORE)
     if way == "per_user":
         missing = {name for name in missing if CATALOG.metrics[name].grain == "user"}
-    messages = [str(warning.message) for warning in warned]
-    named = [LEFT_OUT.match(message) for message in messages]
-    assert all(named)
-    assert sorted(match[1] for match in named if match) == sorted(missing)
-    for match, message in zip(named, messages, strict=True):
+    messages = {}
+    for warning in warned:
+        match = LEFT_OUT.match(str(warning.message))
         assert match is not None
-        metric = match[1] if match[1] != "doubly_robust" else ""
-        for word in words_of_need(metric) if metric else ["logs", "score"][-1:]:
-            assert word in message
+        assert match[1] not in messages
+        messages[match[1]] = str(warning.message)
+    assert set(messages) == missing
+    for table, metrics in NEEDS.items():
+        for metric, column in metrics.items():
+            message = messages.get(metric, "")
+            if message and not (metric == "doubly_robust" and table not in message):
+                option = f"--{table} FILE" if table in TABLES else f"--column {table}.{column}="
+                for words in (table, column or "", option):
+                    assert words in message
     if way == "per_user":
         assert missing.isdisjoint(result.columns)
         assert {"mrr", "ndcg"} <= set(result.columns)
     elif way != "sql":
+        result = pd.read_parquet(path[0]) if path else result
         assert set(result["metric"]) == set(CATALOG.metrics) - missing
         assert result.set_index("metric")["value"]["mrr"] == VALUES["mrr"]
 
 
-def test_skip_missing_names_a_metric_once() -> None:
-    with (
-        sm.Evaluator(RANKED, TRUTH) as evaluator,
-        pytest.warns(sm.SqlmetricsWarning, match="the metric ips needs the table logs") as warned,
-    ):
-        result = evaluator.evaluate(["ips", "mrr", "ips@1"], k=[1, 2], skip_missing=True)
+def test_skip_missing_names_a_metric_once(smallest: sm.Evaluator) -> None:
+    with pytest.warns(sm.SqlmetricsWarning, match="the metric ips needs the table logs") as warned:
+        result = smallest.evaluate(["ips", "mrr", "ips@1"], k=[1, 2], skip_missing=True)
     assert len(warned) == 1
-    assert list(result[["metric", "k"]].itertuples(index=False)) == [("mrr", 1), ("mrr", 2)]
+    pairs = list(result[["metric", "k"]].itertuples(index=False, name=None))
+    assert pairs == [("mrr", 1), ("mrr", 2)]
 
 
-def test_skip_missing_leaves_out_nothing_that_can_be_computed() -> None:
-    with sm.Evaluator(**EVERYTHING) as evaluator:  # a warning would be an error here
-        all_of_them = evaluator.evaluate("all@2", skip_missing=True)
-        pd.testing.assert_frame_equal(all_of_them, evaluator.evaluate("all@2"))
+def test_skip_missing_leaves_out_nothing_that_can_be_computed(everything: sm.Evaluator) -> None:
+    found = everything.evaluate("all@2", skip_missing=True)  # a warning would be an error here
+    pd.testing.assert_frame_equal(found, everything.evaluate("all@2"))
 
 
-def test_skip_missing_of_everything() -> None:
-    with sm.Evaluator(RANKED, TRUTH) as evaluator:
-        for way in (evaluator.evaluate, evaluator.per_user, evaluator.sql):
-            with pytest.raises(sm.MissingTableError, match=r"popularity.*history.*--history FILE"):
-                way(["popularity", "surprisal"], skip_missing=True)
+def test_skip_missing_of_everything(smallest: sm.Evaluator) -> None:
+    for call in (smallest.evaluate, smallest.per_user, smallest.sql):
+        with pytest.raises(sm.MissingTableError, match=r"popularity.*history.*--history FILE"):
+            call(["popularity", "surprisal"], skip_missing=True)
 
 
 def test_skip_missing_is_not_for_other_mistakes() -> None:
@@ -1174,6 +1139,13 @@ DEFAULT_PROPENSITY = {
 }
 
 
+@pytest.fixture
+def logged() -> Iterator[sm.Evaluator]:
+    """Logs without propensities; ranks without scores."""
+    with sm.Evaluator(RANKED, TRUTH, logs=WITHOUT) as evaluator:
+        yield evaluator
+
+
 @pytest.mark.parametrize("metric", DEFAULT_PROPENSITY)
 def test_the_default_propensity_is_announced(metric: str) -> None:
     with pytest.warns(sm.SqlmetricsWarning) as warned:
@@ -1182,7 +1154,7 @@ def test_the_default_propensity_is_announced(metric: str) -> None:
     for words in ("logs", "propensity", "1 / (number of items in the logs)",
                   "--column logs.propensity="):  # fmt: skip
         assert words in str(warning.message)
-    assert found == pytest.approx(DEFAULT_PROPENSITY[metric], abs=1e-12)
+    assert found == close(DEFAULT_PROPENSITY[metric])
 
 
 def test_the_default_propensity_is_announced_once() -> None:
@@ -1193,43 +1165,37 @@ def test_the_default_propensity_is_announced_once() -> None:
             assert len(warned) == 1
 
 
-@pytest.mark.parametrize("metric", ["ctr", "ctr(statistic=standard_error)", "mrr"])
-def test_what_needs_no_propensity_does_not_announce_one(metric: str) -> None:
-    evaluate(metric, logs=WITHOUT)  # a warning would be an error here
+def test_what_needs_no_propensity_does_not_announce_one(logged: sm.Evaluator) -> None:
+    specs = ["ctr", "ctr(statistic=standard_error)", "mrr"]
+    assert logged.evaluate(specs)["value"][0] == close(2 / 3)  # a warning would be an error here
 
 
-def test_a_warning_is_not_kept_for_the_next_call() -> None:
-    with sm.Evaluator(RANKED, TRUTH, logs=WITHOUT) as evaluator:
-        with pytest.warns(sm.SqlmetricsWarning, match="propensity"):
-            evaluator.evaluate("ips")
-        evaluator.evaluate(["mrr", "ctr"])
-        with pytest.raises(sm.MissingTableError, match="score"):
-            evaluator.evaluate(["ips", "dr"])
-        evaluator.evaluate(["mrr", "ctr"])
-        evaluator.stage("hits")
+def test_a_warning_is_not_kept_for_the_next_call(logged: sm.Evaluator) -> None:
+    with pytest.warns(sm.SqlmetricsWarning, match="propensity"):
+        logged.evaluate("ips")
+    logged.evaluate("ctr")
+    with pytest.raises(sm.MissingTableError, match="score"):
+        logged.evaluate(["ips", "dr"])
+    logged.evaluate("ctr")
+    logged.stage("hits")
 
 
-def test_what_is_left_out_does_not_warn_of_its_propensity() -> None:
-    with (
-        sm.Evaluator(RANKED, TRUTH, logs=WITHOUT) as evaluator,
-        pytest.warns(sm.SqlmetricsWarning) as warned,
-    ):
-        evaluator.evaluate(["ctr", "doubly_robust"], skip_missing=True)
+def test_what_is_left_out_does_not_warn_of_its_propensity(logged: sm.Evaluator) -> None:
+    with pytest.warns(sm.SqlmetricsWarning) as warned:
+        logged.evaluate(["ctr", "doubly_robust"], skip_missing=True)
     (warning,) = warned
     assert LEFT_OUT.match(str(warning.message))
 
 
-@pytest.mark.parametrize("way", ["evaluate", "sql", "write_parquet"])
-def test_a_warning_points_at_the_caller(way: str, tmp_path: Path) -> None:
-    with sm.Evaluator(RANKED, TRUTH, logs=WITHOUT) as evaluator:
-        with pytest.warns(sm.SqlmetricsWarning) as warned:
-            if way == "evaluate":
-                evaluator.evaluate("ips")
-            elif way == "sql":
-                evaluator.sql("ips")
-            else:
-                evaluator.write_parquet(tmp_path / "a.parquet", "ips")
-    assert [warning.filename for warning in warned] == [__file__]
+def test_a_warning_points_at_the_caller(logged: sm.Evaluator, tmp_path: Path) -> None:
+    with pytest.warns(sm.SqlmetricsWarning) as of_evaluate:
+        logged.evaluate("ips")
+    with pytest.warns(sm.SqlmetricsWarning) as of_sql:
+        logged.sql("ips")
+    with pytest.warns(sm.SqlmetricsWarning) as of_file:
+        logged.write_parquet(tmp_path / "a.parquet", "ips")
+    files = [warning.filename for warned in (of_evaluate, of_sql, of_file) for warning in warned]
+    assert files == [__file__] * 3
 
 
 # ---------------------------------------------------------------- aggregate
@@ -1249,18 +1215,22 @@ AGGREGATES = {
 }
 
 
-@pytest.mark.parametrize("how", ["spec", "setting", "setting of the metric", "convention"])
-@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize(
+    ("how", "aggregate"),
+    [
+        *(("setting", aggregate) for aggregate in AGGREGATES),
+        ("setting of the metric", "median_low"),
+        ("convention", "median"),
+    ],
+)
 def test_aggregate(aggregate: str, how: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(f'[settings]\naggregate = "{aggregate}"\n')
     options: dict[str, Any] = {
-        "spec": {},
         "setting": {"settings": {"aggregate": aggregate}},
         "setting of the metric": {"settings": {"mrr.aggregate": aggregate}},
         "convention": {"convention": tmp_path / "mine.toml"},
     }[how]
-    (tmp_path / "mine.toml").write_text(f'[settings]\naggregate = "{aggregate}"\n')
-    spec = f"mrr(aggregate={aggregate})" if how == "spec" else "mrr"
-    row = evaluate(spec, **FOUR, confidence=0.9, **options).iloc[0]
+    row = evaluate("mrr", **FOUR, confidence=0.9, **options).iloc[0]
     assert row["value"] == pytest.approx(AGGREGATES[aggregate], abs=1e-15)
     assert row["n_users"] == 4
     assert row["std"] == pytest.approx(stdev(RECIPROCALS), abs=1e-15)
@@ -1272,7 +1242,7 @@ def test_aggregate(aggregate: str, how: str, tmp_path: Path) -> None:
         assert row[["ci_low", "ci_high"]].isna().all()
 
 
-def test_aggregates_beside_each_other() -> None:
+def test_aggregates_in_specs() -> None:
     specs = ["mrr", *(f"mrr(aggregate={name})" for name in AGGREGATES if name != "mean")]
     result = evaluate(specs, **FOUR)
     expected = {**AGGREGATES, "half_width": Z[0.95] * stdev(RECIPROCALS) / math.sqrt(4)}
@@ -1295,18 +1265,18 @@ RUN_METRICS = [name for name, metric in CATALOG.metrics.items() if metric.grain 
 
 
 @pytest.mark.parametrize("metric", RUN_METRICS)
-def test_aggregate_of_a_metric_without_users(metric: str) -> None:
+def test_aggregate_of_a_metric_without_users(smallest: sm.Evaluator, metric: str) -> None:
     for spec in (f"{metric}(aggregate=median)", f"{metric}(aggregate=half_width)@5"):
         with pytest.raises(sm.UsageError) as caught:
-            evaluate(spec, **EVERYTHING)
+            smallest.evaluate(spec)
         assert not isinstance(caught.value, sm.MissingTableError)
         for words in (spec, "aggregate", "one value for all users"):
             assert words in str(caught.value)
 
 
-def test_a_setting_aggregate_is_for_metrics_with_users() -> None:
+def test_a_setting_aggregate_is_for_metrics_with_users(everything: sm.Evaluator) -> None:
     assert len(RUN_METRICS) > 3
-    plain = evaluate([*RUN_METRICS, "mrr"], **EVERYTHING)
+    plain = everything.evaluate([*RUN_METRICS, "mrr"])
     median = evaluate([*RUN_METRICS, "mrr"], **EVERYTHING, settings={"aggregate": "median"})
     pd.testing.assert_frame_equal(plain.iloc[:-1], median.iloc[:-1])
     assert plain["ci_low"].notna().iloc[-1]
@@ -1332,21 +1302,22 @@ ESTIMATES = {
 }
 
 
-@pytest.mark.parametrize("confidence", [0.9, 0.95])
-@pytest.mark.parametrize("metric", ESTIMATES)
-def test_the_interval_of_an_estimate(metric: str, confidence: float) -> None:
-    estimate, error = ESTIMATES[metric]
-    name, _, params = metric.rstrip(")").partition("(")
-    other = f"{name}({', '.join(filter(None, [params, 'statistic=standard_error']))})"
-    tables = {"recommendations": SCORED, "logs": LOGS}
-    result = evaluate([metric, other], **tables, confidence=confidence)
-    first, second = result.iloc[0], result.iloc[1]
-    half = Z[confidence] * error
-    assert [first["value"], first["ci_low"], first["ci_high"]] == pytest.approx(
-        [estimate, estimate - half, estimate + half], abs=1e-12
-    )
-    assert second["value"] == pytest.approx(error, abs=1e-12)
-    assert second[["ci_low", "ci_high"]].isna().all()
+@pytest.mark.parametrize("confidence", Z)
+def test_the_interval_of_an_estimate(everything: sm.Evaluator, confidence: float) -> None:
+    errors = [
+        metric.replace(")", ", statistic=standard_error)") if metric.endswith(")")
+        else f"{metric}(statistic=standard_error)"
+        for metric in ESTIMATES
+    ]  # fmt: skip
+    result = everything.evaluate([*ESTIMATES, *errors], confidence=confidence)
+    estimates, errors_found = result.iloc[: len(ESTIMATES)], result.iloc[len(ESTIMATES) :]
+    for row, (estimate, error) in zip(estimates.itertuples(), ESTIMATES.values(), strict=True):
+        half = Z[confidence] * error
+        assert [row.value, row.ci_low, row.ci_high] == close(
+            [estimate, estimate - half, estimate + half]
+        )
+    assert errors_found["value"].tolist() == close([error for _, error in ESTIMATES.values()])
+    assert errors_found[["ci_low", "ci_high"]].isna().all(axis=None)
     assert result[["n_users", "std"]].isna().all(axis=None)
 
 
@@ -1422,30 +1393,25 @@ def test_a_metric_without_interactions_beside_one_with(own: Path) -> None:
 
 
 @pytest.mark.parametrize("fuse", [True, False])
-@pytest.mark.parametrize(
-    ("metric", "k", "expected"),
-    [
+def test_metrics_of_ones_own_read_the_new_stages(own: Path, fuse: bool) -> None:
+    expected = {  # over whole lists, and at 1
         # decided: 10 and 11 for user 1, 12 for user 2; 10 and 12 gave 1
-        ("n_decided", None, 3 + 10 * 2),
-        ("n_decided", 1, 1 + 10 * 1),
-        # judged: 10 (2), 11 (0) for user 1; 10 (0), 12 (1) for user 2
-        ("n_judged", None, ((2 + 10 * 2) + (2 + 10 * 1)) / 2),
-        ("n_judged", 1, ((1 + 10 * 2) + (1 + 0)) / 2),
+        "n_decided": (3 + 10 * 2, 1 + 10 * 1),
+        # judged: 10 (2) and 11 (0) for user 1, 10 (0) and 12 (1) for user 2
+        "n_judged": (((2 + 10 * 2) + (2 + 10 * 1)) / 2, ((1 + 10 * 2) + (1 + 10 * 0)) / 2),
         # user 1 knows 10 and 11, user 2 knows 10
-        ("n_seen", None, (2 + 1) / 2),
-        ("n_seen", 1, (1 + 1) / 2),
-        # 10 is known to two users
-        ("best_known", None, (2 + 2) / 2),
-        ("best_known", 1, (2 + 2) / 2),
-    ],
-)
-def test_metrics_of_ones_own_read_the_new_stages(
-    own: Path, metric: str, k: int | None, expected: float, fuse: bool
-) -> None:
+        "n_seen": ((2 + 1) / 2, (1 + 1) / 2),
+        # 10 is known to two users, the others to one
+        "best_known": ((2 + 2) / 2, (2 + 2) / 2),
+        "mrr": (VALUES["mrr"], 1 / 2),
+        "ctr": (VALUES["ctr"], 1),
+    }
     with sm.Evaluator(**EVERYTHING, templates=own) as evaluator:
         evaluator._checking_planner.fuse = fuse
-        result = evaluator.evaluate([metric, "mrr", "ctr", "popularity"], k=k)
-    assert result["value"].tolist()[:2] == [expected, VALUES["mrr"] if k is None else 1 / 2]
+        whole = evaluator.evaluate(list(expected))["value"].tolist()
+        at_one = evaluator.evaluate(list(expected), k=1)["value"].tolist()
+    assert whole == close([first for first, _ in expected.values()])
+    assert at_one == close([second for _, second in expected.values()])
 
 
 @pytest.mark.parametrize(
@@ -1495,6 +1461,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "lists": ("mrr", 2),
     "matched": ("spearman_rho", 4),
     "matched_pairs": ("kendall_tau", 4),
+    "mean_reward": ("ctr", 1),
     "models": ("coverage", 1),
     "positions": ("ndcg", 2),
     "purchases": ("money_precision", 4),
@@ -1511,58 +1478,69 @@ STAGES: dict[str, tuple[str, int]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def two_models() -> Iterator[sm.Evaluator]:
+    models = {"one": SCORED, "two": SCORED}
+    with sm.Evaluator(**{**EVERYTHING, "recommendations": models}) as evaluator:
+        yield evaluator
+
+
 def test_every_stage_has_a_look() -> None:
     assert set(STAGES) == set(CATALOG.stages)
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_look_at_a_stage(stage: str) -> None:
+def test_a_look_at_a_stage(everything: sm.Evaluator, two_models: sm.Evaluator, stage: str) -> None:
     metric, n_rows = STAGES[stage]
-    with sm.Evaluator(**EVERYTHING) as evaluator:
-        frame = evaluator.stage(stage, metric)
+    frame = everything.stage(stage, metric)
     assert len(frame) == n_rows
     assert len(set(frame.columns)) == len(frame.columns) > 0
-    models = {"one": SCORED, "two": SCORED}
-    with sm.Evaluator(**{**EVERYTHING, "recommendations": models}) as evaluator:
-        twice = evaluator.stage(stage, metric)
-    assert len(twice) in (n_rows, 2 * n_rows)
-    assert (len(twice) == 2 * n_rows) == ("model" in twice.columns)
+    twice = two_models.stage(stage, metric)
+    assert len(twice) == (2 * n_rows if "model" in twice.columns else n_rows)
+
+
+def complaint(evaluator: sm.Evaluator, stage: str) -> str:
+    """Say what a look at a stage without a metric lacks, or nothing."""
+    try:
+        evaluator.stage(stage)
+    except sm.UsageError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_look_at_a_stage_without_a_metric(stage: str) -> None:
-    """Some stages need to know for which metric; then the one that the message names will do."""
-    with sm.Evaluator(**EVERYTHING) as evaluator:
-        try:
-            frame = evaluator.stage(stage)
-        except sm.UsageError as error:
-            advice = re.search(r"stage\('(\w+)', (?:metric=)?'([^']+)'\)", str(error))
-            assert advice is not None, error
-            assert advice[1] == stage
-            frame = evaluator.stage(stage, advice[2])
-    assert len(frame) > 0
+def test_a_look_at_a_stage_without_a_metric(everything: sm.Evaluator, stage: str) -> None:
+    """Some stages need to know for which metric; the one that the message names will do."""
+    message = complaint(everything, stage)
+    if message:
+        advice = re.search(rf"stage\('{stage}', (?:metric=)?'([^']+)'\)", message)
+        assert advice is not None, message
+        assert len(everything.stage(stage, advice[1])) > 0
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_look_at_a_further_table(table: str) -> None:
-    with sm.Evaluator(**EVERYTHING) as evaluator:
-        frame = evaluator.stage(table)
+def test_a_look_at_a_further_table(everything: sm.Evaluator, table: str) -> None:
+    frame = everything.stage(table)
     assert len(frame) == TABLES[table].num_rows
     assert "item_id" in frame.columns
 
 
-def test_a_look_at_a_stage_whose_table_was_not_given() -> None:
-    with sm.Evaluator(RANKED, TRUTH) as evaluator:
-        for stage, words in {
-            "seen": r"the table history.*--history FILE",
-            "decisions": r"the table logs.*--logs FILE",
-            "purchases": r"the table items.*price.*--items FILE",
-            "matched": r"the column relevance of the table interactions",
-            "relevant_aspects": r"the table aspects.*--aspects FILE",
-            "baseline_ranked": r"the table baseline.*--baseline FILE",
-        }.items():
-            with pytest.raises(sm.MissingTableError, match=words):
-                evaluator.stage(stage)
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        ("seen", "the table history.*--history FILE"),
+        ("decisions", "the table logs.*--logs FILE"),
+        ("purchases", "the table items.*price.*--items FILE"),
+        ("matched", "the column relevance of the table interactions"),
+        ("relevant_aspects", "the table aspects.*--aspects FILE"),
+        ("baseline_ranked", "the table baseline.*--baseline FILE"),
+    ],
+)
+def test_a_look_at_a_stage_whose_table_was_not_given(
+    smallest: sm.Evaluator, stage: str, words: str
+) -> None:
+    with pytest.raises(sm.MissingTableError, match=words):
+        smallest.stage(stage)
 
 
 # ---------------------------------------------------------------- the command line
@@ -1635,16 +1613,8 @@ class TestCommandLine:
         named = [match[1] for match in map(LEFT_OUT.match, lines) if match]
         assert len(named) == len(lines)
         assert sorted(named) == sorted(NEED_MORE)
+        assert result.stdout.startswith("metric,k,value,n_users,std,ci_low,ci_high\n")
         frame = table_of(result)
-        assert list(frame.columns) == [
-            "metric",
-            "k",
-            "value",
-            "n_users",
-            "std",
-            "ci_low",
-            "ci_high",
-        ]
         assert set(frame["metric"]) == set(CATALOG.metrics) - set(NEED_MORE)
 
     @pytest.mark.parametrize("arguments", [["per-user"], ["sql"], ["sql", "--per-user"]], ids=str)
@@ -1665,16 +1635,23 @@ class TestCommandLine:
         frame = pd.read_csv(path) if end == "csv" else pd.read_parquet(path)
         assert frame["metric"].tolist() == ["mrr"]
 
-    @pytest.mark.parametrize("metric", NEEDS)
-    def test_without_skip_missing(self, metric: str) -> None:
-        table, column = NEEDS[metric]
-        given = [word for name in TABLES if name != table
-                 for word in (f"--{name}", f"{name}.parquet")]  # fmt: skip
-        for specs in ([metric], ["mrr", metric]):
-            error = run("evaluate", *SCORES, *given, *specs, code=2).stderr
-            for words in (f"the metric {metric} ", f"table {table}", column or "",
-                          f"--{table} FILE", "--skip-missing"):  # fmt: skip
-                assert words in error
+    @pytest.mark.parametrize("table", TABLES)
+    def test_without_skip_missing(self, table: str) -> None:
+        given = [option for name in TABLES if name != table
+                 for option in (f"--{name}", f"{name}.parquet")]  # fmt: skip
+        metric, column = next(iter(NEEDS[table].items()))
+        error = run("evaluate", *SCORES, *given, "mrr", metric, code=2).stderr
+        for words in (f"the metric {metric} ", f"table {table}", column or "",
+                      f"--{table} FILE", "--skip-missing"):  # fmt: skip
+            assert words in error
+        error = run("evaluate", *SCORES, *given, "all", code=2).stderr
+        assert f"--{table} FILE" in error
+
+    def test_without_a_column(self) -> None:
+        error = run("evaluate", *RANKS, "mrr", "auc", code=2).stderr
+        for words in ("the metric auc ", "column relevance", "table interactions",
+                      "truth.parquet", "--column interactions.relevance="):  # fmt: skip
+            assert words in error
 
     def test_nothing_is_left(self) -> None:
         for options in ([], ["--skip-missing"]):
@@ -1712,7 +1689,6 @@ class TestCommandLine:
         for arguments in (
             [f"mrr(aggregate={aggregate})"],
             ["mrr", "--set", f"aggregate={aggregate}"],
-            ["mrr", "--set", f"mrr.aggregate={aggregate}"],
         ):
             row = table_of(run("evaluate", *RANKS, *arguments)).iloc[0]
             assert row["value"] == pytest.approx(expected, abs=1e-15)
@@ -1722,10 +1698,9 @@ class TestCommandLine:
         given = [*SCORES, *FURTHER]
         error = run("evaluate", *given, "coverage(aggregate=median)", code=2).stderr
         assert "coverage(aggregate=median)" in error
-        plain = run("evaluate", *given, "coverage", "ips").stdout
-        assert (
-            run("evaluate", *given, "coverage", "ips", "--set", "aggregate=median").stdout == plain
-        )
+        arguments = ["evaluate", *given, "coverage", "ips"]
+        plain = run(*arguments).stdout
+        assert run(*arguments, "--set", "aggregate=median").stdout == plain
 
     def test_the_baseline_is_one_of_the_models(self) -> None:
         models = ["-r", "als=ranked.parquet", "-r", "popular=popular.parquet", *RANKS[2:]]
@@ -1750,18 +1725,13 @@ class TestCommandLine:
     def test_features_from_several_columns(self) -> None:
         items = ["--items", "plane.parquet", "--column", "items.features=f1,f2"]
         row = table_of(run("evaluate", *RANKS, *items, DIVERSITY)).iloc[0]
-        assert row["value"] == pytest.approx(VALUES[DIVERSITY], abs=1e-12)
+        assert row["value"] == close(VALUES[DIVERSITY])
 
     @pytest.mark.parametrize(
         ("metric", "table", "bad", "words"),
         [
             ("popularity", "history", changed(HISTORY, "user_id", 1, None), "NULL user or item"),
-            (
-                "money_precision",
-                "items",
-                changed(ITEMS, "price", 1, -1.0),
-                "column price: 1 prices",
-            ),
+            ("money_precision", "items", changed(ITEMS, "price", 1, -1.0), "column price: 1"),
             ("alpha_ndcg", "aspects", changed(ASPECTS, "aspect", 1, None), "NULL"),
             ("unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10), "repeated"),
             ("ips", "logs", changed(LOGS, "propensity", 1, 0.0), "column propensity"),
