@@ -31,7 +31,7 @@ def numbers(param: Param) -> list[str]:
     for text in ("4.5", "30") if param.name == "max_grade" else ("0.5", "2", "30"):
         with contextlib.suppress(sm.UsageError):
             found.append(value_text(param.parse(text, param.name)))
-    return found[:2]
+    return found[:1] if param.whole else found[:2]
 
 
 def variants(every_combination: bool) -> list[str]:
