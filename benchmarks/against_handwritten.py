@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import platform
-import resource
-import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+from timing import measure
 
 import sqlmetrics as sm
 from sqlmetrics.demo import write_demo
@@ -50,23 +49,6 @@ SELECT count(*) FROM (
     SELECT 1 FROM '{table}' GROUP BY user_id, item_id HAVING count(*) > 1
 )
 """
-
-
-def cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
-def measure(actions: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
-    """Return the median CPU seconds of each action, run in turn after one warm-up."""
-    times: dict[str, list[float]] = {name: [] for name in actions}
-    for run in range(runs + 1):
-        for name, action in actions.items():
-            start = cpu()
-            action()
-            if run:
-                times[name].append(cpu() - start)
-    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def main() -> None:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import argparse
 import platform
-import resource
-import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from timing import measure
 
 import sqlmetrics as sm
 
@@ -87,23 +86,6 @@ SIZES = """
 SELECT sum(n), sum(n * (n - 1) // 2)
 FROM (SELECT count(*) FROM '{lists}' GROUP BY user_id) AS t (n)
 """
-
-
-def cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
-def measure(actions: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
-    """Return the median CPU seconds of each action, run in turn after one warm-up."""
-    times: dict[str, list[float]] = {name: [] for name in actions}
-    for run in range(runs + 1):
-        for name, action in actions.items():
-            start = cpu()
-            action()
-            if run:
-                times[name].append(cpu() - start)
-    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def query(connection: duckdb.DuckDBPyConnection, text: str, lists: str) -> Callable[[], object]:

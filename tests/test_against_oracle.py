@@ -395,12 +395,17 @@ def test_many_users_at_once(number: int) -> None:
     assert_agrees(large_world(number, n_users=150))
 
 
-def test_every_setting_is_drawn() -> None:
+def n_drawn(worlds: list[World]) -> dict[str, int]:
+    """Count the values that the worlds have of each setting."""
     drawn: dict[str, set[Any]] = {}
-    for number in range(N_LARGE):
-        for name, value in large_world(number, n_users=1).settings.items():
+    for world in worlds:
+        for name, value in world.settings.items():
             drawn.setdefault(name, set()).add(value)
-    assert {name: len(values) for name, values in drawn.items()} == {
+    return {name: len(values) for name, values in drawn.items()}
+
+
+def test_every_setting_is_drawn() -> None:
+    assert n_drawn([large_world(number, n_users=1) for number in range(N_LARGE)]) == {
         "audience": 5,
         "no_recommendations": 2,
         "no_relevant": 2,
@@ -440,11 +445,7 @@ def test_many_users_with_all_tables(number: int) -> None:
 
 def test_every_setting_is_drawn_with_all_tables() -> None:
     worlds = [large_further_world(number, n_users=1) for number in range(N_LARGE_FURTHER)]
-    drawn: dict[str, set[Any]] = {}
-    for world in worlds:
-        for name, value in world.settings.items():
-            drawn.setdefault(name, set()).add(value)
-    assert {name: len(values) for name, values in drawn.items()} == {
+    assert n_drawn(worlds) == {
         "audience": 7,
         "no_recommendations": 2,
         "no_relevant": 2,
