@@ -11,26 +11,27 @@ import sys
 from pathlib import Path
 
 from click.testing import CliRunner
+from conventions_page import conventions_page, table
 
 from sqlmetrics.catalog import Catalog
 from sqlmetrics.cli import main as cli
 from sqlmetrics.describe import describe_metric, metric_query
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(
-        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
-    )
+FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
+COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
+EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 
 
 def example(readme: str) -> str:
     """Run the README's own command and show its output."""
     block = re.search(r"<!-- main-job -->\n```sh\n(.*?)```", readme, re.DOTALL)
     assert block is not None
-    command = block[1].replace("\\\n", " ").partition(".venv/bin/sqlmetrics ")[2]
+    return console(block[1].replace("\\\n", " ").partition(".venv/bin/sqlmetrics ")[2])
+
+
+def console(command: str) -> str:
+    """Run a command of ours, and show it with its output."""
     result = CliRunner().invoke(cli, [*shlex.split(command), "--format", "table"])
     assert result.exit_code == 0, result.output
     shown = re.sub(r"\s+", " ", command).strip().replace(" -r", " \\\n    -r")
@@ -94,11 +95,16 @@ def generate() -> dict[Path, str]:
     catalog = Catalog.load()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replaced(readme, "example", example(readme))
+    readme = replaced(readme, "explain", console(COMPARED) + "\n\n" + console(EXPLAINED))
     readme = replaced(readme, "metrics", metrics_table(catalog))
     readme = replaced(readme, "settings", settings_table(catalog))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
-    return {ROOT / "README.md": readme, ROOT / "docs/metrics.md": metrics_page(catalog)}
+    return {
+        ROOT / "README.md": readme,
+        ROOT / "docs/metrics.md": metrics_page(catalog),
+        ROOT / "docs/conventions.md": conventions_page(catalog),
+    }
 
 
 def main() -> int:

@@ -31,6 +31,7 @@ class Param:
     maximum: float | None = None
     above: float | None = None
     whole: bool = False
+    unlimited: bool = False  # takes -inf
 
     def parse(self, value: Any, where: str) -> Value:
         """Return `value` as this setting understands it.
@@ -53,6 +54,8 @@ class Param:
             number = float(value)
         except (TypeError, ValueError):
             number = float("nan")
+        if self.unlimited and number == float("-inf"):
+            return number
         in_range = (
             abs(number) < float("inf")
             and not isinstance(value, bool)
@@ -80,6 +83,8 @@ class Param:
         ]
         kind = "a whole number" if self.whole else "a number"
         number = " ".join([kind, " and ".join(limits)]).strip()
+        if self.unlimited:
+            number += ", -inf" if self.optional else " or -inf"
         return f"{number} or none" if self.optional else number
 
     def default_text(self) -> str:
@@ -182,10 +187,11 @@ class Catalog:
         stages = [_read_stage(path) for path in _files(root / "stages")]
         checks = [_read_check(path) for path in _files(root / "checks")]
         catalog = cls(metrics, stages, checks)
-        totals = root / "summaries" / f"totals{SUFFIX}"
-        _, meta, _ = _read(totals)
-        catalog.stage_params.update(_params(totals, meta))
-        _no_more(totals, meta, "the front matter")
+        for name in ("filled", "totals"):
+            summary = root / "summaries" / f"{name}{SUFFIX}"
+            _, meta, _ = _read(summary)
+            catalog.stage_params.update(_params(summary, meta))
+            _no_more(summary, meta, "the front matter")
         for folder in map(Path, folders):
             if not folder.is_dir():
                 raise TemplateError(f"the folder of templates {folder} does not exist")
@@ -287,6 +293,7 @@ def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
                 maximum=entry.pop("max", None),
                 above=entry.pop("above", None),
                 whole=entry.pop("whole", False),
+                unlimited=entry.pop("unlimited", False),
             )
             default = param.parse(default, "default")
         except UsageError as error:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError
+from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.progress import Progress
 
     from sqlmetrics.evaluator import Evaluator
@@ -99,8 +100,6 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from sqlmetrics.errors import suggestion
-
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             close = suggestion(args[0], self.commands)
             ctx.fail(f"no such command {args[0]!r}{close}")
@@ -138,13 +137,6 @@ _input_options = _options(
     *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in _TABLES],
     click.option("-k", "cutoffs", metavar="K", help="Cutoffs of metrics without one: 5,10 or 1:20"),
     click.option(
-        "--convention",
-        default="standard",
-        metavar="NAME|FILE",
-        show_default=True,
-        help="Whose definitions to use.",
-    ),
-    click.option(
         "--set",
         "settings",
         multiple=True,
@@ -179,6 +171,24 @@ _input_options = _options(
     click.option("--temp-directory", metavar="DIR", help="Where the engine puts what exceeds it."),
 )
 
+_fallback_option = click.option(
+    "--fallback",
+    metavar="NAME|FILE",
+    help="The convention for metrics that the others do not have: standard.",
+)
+
+_convention_options = _options(
+    click.option(
+        "--convention",
+        "conventions",
+        multiple=True,
+        metavar="NAMES|FILE",
+        help="Whose definitions to use (default: standard); several names, separated by commas, "
+        "give a row for each, and all every one there is.",
+    ),
+    _fallback_option,
+)
+
 _output_options = _options(
     click.option(
         "--format",
@@ -200,6 +210,7 @@ _output_options = _options(
 @main.command(epilog=_EXAMPLE)
 @click.argument("metrics", nargs=-1)
 @_input_options
+@_convention_options
 @_output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS (such as ndcg@10), averaged over users.
@@ -212,6 +223,7 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 @main.command("per-user")
 @click.argument("metrics", nargs=-1)
 @_input_options
+@_convention_options
 @_output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS for every user."""
@@ -221,6 +233,7 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 @main.command()
 @click.argument("metrics", nargs=-1)
 @_input_options
+@_convention_options
 @click.option("--per-user", is_flag=True, help="The statement behind per-user.")
 def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
     """Print the statement that computes METRICS; it runs alone in the DuckDB shell."""
@@ -232,6 +245,66 @@ def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
             skip_missing=options["skip_missing"],
         )
     click.echo(text, nl=False)
+
+
+@main.command()
+@click.argument("metrics", nargs=-1)
+@_input_options
+@click.option(
+    "--from", "start", required=True, metavar="NAME|FILE", help="The convention to start from."
+)
+@click.option(
+    "--to",
+    "end",
+    default="standard",
+    metavar="NAME|FILE",
+    show_default=True,
+    help="The convention to end at.",
+)
+@_fallback_option
+@_output_options
+def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> None:
+    """Walk from one convention's number to another's, one setting at a time.
+
+    Each step changes one setting that METRICS read, and stays changed; the column change says how
+    much that moves the value on your tables.
+    """
+    _write(
+        options,
+        lambda evaluator: evaluator.explain(
+            metrics or None,
+            _cutoffs(options),
+            start=start,
+            end=end,
+            skip_missing=options["skip_missing"],
+        ),
+    )
+
+
+@main.command()
+@click.argument("name", required=False)
+@_templates_option
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="As of evaluate.")
+def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) -> None:
+    """List the conventions; of one NAME: all that it chooses; of a metric: who chooses what."""
+    import pandas as pd
+
+    from sqlmetrics.catalog import Catalog
+    from sqlmetrics.choices import choices, describe_convention, listing
+    from sqlmetrics.convention import conventions as known
+    from sqlmetrics.output import render_frame
+
+    catalog = Catalog.load(templates)
+    if name is not None and (name in known() or name.endswith(".toml")):
+        click.echo(describe_convention(catalog, name), nl=False)
+        return
+    metrics = [*catalog.metrics, *catalog.aliases]
+    if name is not None and name.lower() not in metrics:
+        raise UsageError(
+            f"{name!r} is neither a convention nor a metric{suggestion(name, [*known(), *metrics])}"
+        )
+    rows: Any = listing(catalog) if name is None else choices(catalog, name)
+    click.echo(render_frame(pd.DataFrame(rows), kind or _default_format(), None), nl=False)
 
 
 @main.command("list")
@@ -299,6 +372,26 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
 
 
 def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
+    chosen, cutoffs, skip = metrics or None, _cutoffs(options), options["skip_missing"]
+
+    def compute(evaluator: Evaluator) -> pd.DataFrame:
+        method = evaluator.per_user if per_user else evaluator.evaluate
+        return method(chosen, cutoffs, skip_missing=skip)
+
+    def write_parquet(evaluator: Evaluator, path: Path) -> None:
+        evaluator.write_parquet(
+            path, chosen, cutoffs, per_user=per_user, skip_missing=skip, force=options["force"]
+        )
+
+    _write(options, compute, write_parquet)
+
+
+def _write(
+    options: Mapping[str, Any],
+    compute: Callable[[Evaluator], pd.DataFrame],
+    write_parquet: Callable[[Evaluator, Path], None] | None = None,
+) -> None:
+    """Write what `compute` returns where the options say; Parquet straight from the engine."""
     from sqlmetrics.output import format_of, render_frame, whole_file
 
     target = options["output"]
@@ -309,24 +402,20 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
         kind = options["kind"] or _default_format()
     else:
         kind = format_of(path, options["kind"])
-    cutoffs = _cutoffs(options)
-    chosen = metrics or None
     with _evaluator(options) as evaluator:
-        skip = options["skip_missing"]
-        if path is not None and kind == "parquet":
-            evaluator.write_parquet(
-                path, chosen, cutoffs, per_user=per_user, skip_missing=skip, force=options["force"]
-            )
+        if path is not None and kind == "parquet" and write_parquet is not None:
+            write_parquet(evaluator, path)
             return
-        compute = evaluator.per_user if per_user else evaluator.evaluate
         if path is not None:
             with whole_file(path, options["force"]) as temporary:
-                frame = compute(chosen, cutoffs, skip_missing=skip)
-                text = render_frame(frame, kind, options["digits"])
-                temporary.write_text(text, encoding="utf-8")
+                frame = compute(evaluator)
+                if kind == "parquet":
+                    frame.to_parquet(temporary, index=False)
+                else:
+                    text = render_frame(frame, kind, options["digits"])
+                    temporary.write_text(text, encoding="utf-8")
             return
-        frame = compute(chosen, cutoffs, skip_missing=skip)
-        text = render_frame(frame, kind, options["digits"])
+        text = render_frame(compute(evaluator), kind, options["digits"])
     click.echo(text, nl=False)
 
 
@@ -352,7 +441,8 @@ def _evaluator(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     evaluator = Evaluator(
         recommendations=_recommendations(options["recommendations"]),
         **tables,
-        convention=options["convention"],
+        convention=_conventions(options.get("conventions", ())),
+        fallback=options["fallback"],
         settings=_pairs("--set", options["settings"]),
         columns=_pairs("--column", options["columns"]),
         key=[name.strip() for name in options["key"].split(",")],
@@ -365,6 +455,18 @@ def _evaluator(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     )
     with evaluator, contextlib.closing(bar) if bar else contextlib.nullcontext():
         yield evaluator
+
+
+def _conventions(values: Sequence[str]) -> list[str] | str:
+    """Read --convention: names separated by commas, or a file."""
+    names = [
+        name.strip()
+        for value in values
+        for name in ([value] if Path(value).exists() else value.split(","))
+    ]
+    if len(names) == 1:
+        return names[0]
+    return names or "standard"
 
 
 def _path(text: str | None) -> str | None:

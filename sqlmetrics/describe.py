@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlmetrics import passes
-from sqlmetrics.catalog import Catalog, Metric
+from sqlmetrics.calls import cutoff_context
+from sqlmetrics.catalog import Catalog, Metric, Template
+from sqlmetrics.convention import STANDARD, Convention
 from sqlmetrics.graph import DIALECT, parse
-from sqlmetrics.plan import Planner, cutoff_context, tables_read
-from sqlmetrics.settings import Convention, Settings
-from sqlmetrics.spec import MetricCall, value_text
+from sqlmetrics.plan import Planner, tables_read
+from sqlmetrics.settings import Settings
+from sqlmetrics.spec import MetricCall, Value, value_text
 from sqlmetrics.tables import ATTRIBUTES, OPTIONS
 
 
@@ -48,10 +52,36 @@ def describe_metric(catalog: Catalog, name: str) -> str:
 
 def metric_query(catalog: Catalog, metric: Metric) -> str:
     """Render a metric's own query, without its stages, under the standard convention."""
-    planner = Planner(catalog, Settings(catalog, Convention.load("standard"), {}), {})
-    _, values = planner.resolve(MetricCall(metric.name))
+    planner, values = Planner(catalog, {}), standard_values(catalog, metric)
     tree = passes.apply(parse(planner.metric_text(metric, values), str(metric.path)))
     return tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+
+
+def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
+    """Find the value of every setting of a metric under the standard convention."""
+    settings = Settings(catalog, Convention.load(STANDARD), {})
+    return settings.resolve(MetricCall(metric.name))[1]
+
+
+def templates_read(
+    planner: Planner, metric: Metric, values: Mapping[str, Value]
+) -> dict[str, Template | None]:
+    """Find the stages (with their templates) and input tables that a metric reads."""
+    context = {**values, **cutoff_context([None])}
+    found: dict[str, Template | None] = {}
+
+    def visit(text: str, where: str) -> None:
+        for name in tables_read(parse(text, where)):
+            if name in found:
+                continue
+            stage = found[name] = planner.catalog.stages.get(name)
+            if stage is not None:
+                visit(planner.stage_text(stage, context), str(stage.path))
+
+    visit(planner.metric_text(metric, context), str(metric.path))
+    if metric.grain == "user":
+        visit("SELECT 1 FROM audience", "audience")
+    return found
 
 
 def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
@@ -59,23 +89,8 @@ def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
 
     Columns that are optional in a table and needed here stand in brackets: `items (price)`.
     """
-    planner = Planner(catalog, Settings(catalog, Convention.load("standard"), {}), {})
-    _, values = planner.resolve(MetricCall(metric.name))
-    context = {**values, **cutoff_context([None])}
-    found: list[str] = []
-
-    def visit(text: str, where: str) -> None:
-        for name in tables_read(parse(text, where)):
-            if name in found:
-                continue
-            found.append(name)
-            if name in catalog.stages:
-                stage = catalog.stages[name]
-                visit(planner.stage_text(stage, context), str(stage.path))
-
-    visit(planner.metric_text(metric, context), str(metric.path))
-    if metric.grain == "user":
-        visit("SELECT 1 FROM audience", "audience")
+    planner = Planner(catalog, {})
+    found = templates_read(planner, metric, standard_values(catalog, metric))
     needs = [*planner.needs, *(ATTRIBUTES[name] for name in found if name in ATTRIBUTES)]
     texts = []
     for table in OPTIONS:

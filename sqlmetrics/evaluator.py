@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics import checks
+from sqlmetrics.calls import Call, calls_of, requests_of
 from sqlmetrics.catalog import EVERYTHING, Catalog
+from sqlmetrics.convention import EVERY, STANDARD, Convention, load_all
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
 from sqlmetrics.errors import (
     DataError,
@@ -21,10 +23,11 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
+from sqlmetrics.explain import requests_for, walks, with_steps
 from sqlmetrics.graph import Node, Plan
 from sqlmetrics.output import whole_file
-from sqlmetrics.plan import Call, Planner, calls_of
-from sqlmetrics.settings import Convention, Settings
+from sqlmetrics.plan import Planner
+from sqlmetrics.settings import Settings
 from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
 from sqlmetrics.tables import Table, TableReader
@@ -50,7 +53,11 @@ class Evaluator:
         aspects: aspects of items; `item_id`, `aspect`.
         baseline: other lists to compare with, or the name of one of the models.
         logs: logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
-        convention: the name of a convention, or the path of a TOML file.
+        convention: the name of a convention, or the path of a TOML file; or several of them. "all"
+            stands for every convention of the package; those that do not cover a metric are left
+            out of its rows.
+        fallback: the convention that computes metrics which those of `convention` do not cover;
+            without it, such metrics are refused.
         settings: choices that differ from the convention: `{"ties": "item_desc"}`, or for one
             metric `{"map.divisor": "k"}`.
         columns: names of the queries -> names in the tables: `{"user_id": "user_idx"}` for all
@@ -83,7 +90,8 @@ class Evaluator:
         aspects: Any = None,
         baseline: Any = None,
         logs: Any = None,
-        convention: str | Path = "standard",
+        convention: str | Path | Iterable[str | Path] = STANDARD,
+        fallback: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
         columns: Mapping[str, str] | None = None,
         key: str | Sequence[str] = "user_id",
@@ -97,8 +105,12 @@ class Evaluator:
     ) -> None:
         folders = [templates] if isinstance(templates, str | Path) else list(templates)
         self.catalog = Catalog.load(folders)
-        self.convention = Convention.load(convention)
-        self.settings = Settings(self.catalog, self.convention, settings or {})
+        given = settings or {}
+        self._every_convention = convention == EVERY
+        self.conventions = [Settings(self.catalog, c, given) for c in load_all(convention)]
+        self.fallback = (
+            None if fallback is None else Settings(self.catalog, Convention.load(fallback), given)
+        )
         self.user_keys = (key,) if isinstance(key, str) else tuple(key)
         if not self.user_keys or not all(self.user_keys):
             raise UsageError("key names at least one column")
@@ -146,7 +158,6 @@ class Evaluator:
         def planner(checked: bool) -> Planner:
             return Planner(
                 self.catalog,
-                self.settings,
                 self.tables,
                 user_keys=self.user_keys,
                 several_models=several,
@@ -187,13 +198,16 @@ class Evaluator:
                 warning for each.
 
         Returns:
-            One row per model, metric and cutoff: `[model,] metric, k, value, n_users, std, ci_low,
-            ci_high`. `k` is NA for whole lists. `n_users` counts the users for whom the metric is
-            defined. It is missing for metrics that have one value for the whole run, and so are
-            `std` and, except for the estimates from logs, the interval.
+            One row per model, convention, metric and cutoff: `[model,] [convention,] metric, k,
+            value, n_users, std, ci_low, ci_high`. `convention` is there if the evaluator has
+            several, or a fallback: it says whose definition made the number. `k` is NA for whole
+            lists. `n_users` counts the users for whom the metric is defined. It is missing for
+            metrics that have one value for the whole run, and so are `std` and, except for the
+            estimates from logs, the interval.
 
         Raises:
-            UsageError: an unknown metric, parameter or cutoff, or a table that was not given.
+            UsageError: an unknown metric, parameter or cutoff, a metric that a convention does not
+                cover, or a table that was not given.
             DataError: a table breaks a rule that the numbers rest on.
         """
         with self._own_templates_named():
@@ -209,9 +223,10 @@ class Evaluator:
         """Compute the values of every user; the arguments are those of `evaluate`.
 
         Returns:
-            One row per user (and model) and cutoff, ordered by them: `[model,] user_id, k`, then a
-            column per metric. A value is missing where the metric was not asked for at this
-            cutoff, where it is undefined, and where the user is not in its audience.
+            One row per user (and model, and convention) and cutoff, ordered by them:
+            `[model,] [convention,] user_id, k`, then a column per metric. A value is missing where
+            the metric was not asked for at this cutoff, where it is undefined, and where the user
+            is not in its audience.
 
         Raises:
             UsageError, DataError: as `evaluate`.
@@ -257,10 +272,55 @@ class Evaluator:
         self._warn(self._planner)
         return plan.statement() + ";\n"
 
+    def explain(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        start: str | Path | None = None,
+        end: str | Path = STANDARD,
+        skip_missing: bool = False,
+    ) -> pd.DataFrame:
+        """Walk from the number of one convention to that of another, one setting at a time.
+
+        Args:
+            metrics, k, skip_missing: as of `evaluate`.
+            start: the convention to start from; by default that of the evaluator.
+            end: the convention to end at.
+
+        Returns:
+            One row per model, metric, cutoff and step: `[model,] metric, k, step, setting, before,
+            after, value, change, n_users`. Step 0 is the value under `start`; each further step
+            changes one setting that the metric reads from `before` to `after`, and stays changed;
+            the value of the last is that under `end`. How much a setting moves the value depends
+            on those that were changed before it.
+
+        Raises:
+            UsageError, DataError: as `evaluate`.
+        """
+        first = self.conventions[0]
+
+        def side(name: str | Path | None) -> Settings:
+            if name is None:
+                return first
+            return Settings(self.catalog, Convention.load(name), first.given)
+
+        planner = self._checking_planner
+        planner.warnings.clear()
+        pairs = self.parse(metrics, k)
+        steps = walks(planner, pairs, side(start), side(end), self.fallback, skip_missing)
+        requests = [request for walk in steps.values() for request in requests_for(walk)]
+        with self._own_templates_named():
+            plan = planner.summary(requests, with_convention=True)
+            self._check_calls(planner, calls_of(requests))
+            self._warn(planner)
+            return with_steps(self.engine.frame(plan), steps)
+
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
         """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
 
-        Some stages need to know for which metric: `stage("ideal_lists", "ndcg(gain=linear)")`.
+        Some stages need to know for which metric: `stage("ideal_lists", "ndcg(gain=linear)")`. Of
+        several conventions, the first is the one whose stage is shown.
 
         Raises:
             UsageError: there is no such stage, or it needs a metric.
@@ -268,8 +328,13 @@ class Evaluator:
         known = [*self.catalog.stages, *self.tables]
         if name not in known:
             raise UsageError(f"unknown stage {name!r}{suggestion(name, known)}")
-        call = None if metric is None else parse_spec(metric)
-        _, values = self._checking_planner.resolve(call)
+        first, has_rank = self.conventions[0], self._checking_planner.has_rank
+        if metric is None:
+            _, values = first.resolve(None, has_rank)
+        else:
+            pairs = [(parse_spec(metric), None)]
+            (request,) = requests_of(pairs, [first], self.fallback, has_rank)
+            values = dict(request.values)
         try:
             plan = self._checking_planner.stage(name, values)
         except TemplateError as error:
@@ -307,7 +372,7 @@ class Evaluator:
     ) -> list[tuple[MetricCall, int | None]]:
         """Pair the metrics asked for with their cutoffs; the default set if none is named."""
         if metrics is None:
-            calls = [MetricCall(name) for name in self.catalog.default_set()]
+            calls = [MetricCall(name, implied=True) for name in self.catalog.default_set()]
             k = DEFAULT_K if k is None else k
         else:
             if not isinstance(metrics, Iterable):
@@ -325,7 +390,7 @@ class Evaluator:
         if call.params:
             raise UsageError(f"{call}: settings for all metrics are given with --set NAME=VALUE")
         return [
-            replace(call, metric=metric.name)
+            replace(call, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()
             if metric.grain == "user" or not per_user
         ]
@@ -341,16 +406,25 @@ class Evaluator:
     ) -> tuple[list[Call], Plan]:
         """Resolve what is asked for, and plan it."""
         planner.warnings.clear()
-        requests = planner.requests(self.parse(metrics, k, per_user=per_user))
+        pairs = self.parse(metrics, k, per_user=per_user)
+        if self._every_convention:
+            pairs = [(replace(call, implied=True), cutoff) for call, cutoff in pairs]
+        requests = requests_of(pairs, self.conventions, self.fallback, planner.has_rank)
         calls = calls_of(requests)
         if skip_missing:
             calls = self._that_can_be_computed(planner, calls)
             requests = [request for call in calls for request in call.requests]
         if per_user:
-            plan = planner.per_user(requests)
+            plan = planner.per_user(requests, self._with_convention)
         else:
-            plan = planner.summary(requests, _checked_confidence(confidence))
+            checked = _checked_confidence(confidence)
+            plan = planner.summary(requests, checked, self._with_convention)
         return calls, plan
+
+    @property
+    def _with_convention(self) -> bool:
+        """Do results say which convention made a number?"""
+        return len(self.conventions) > 1 or self.fallback is not None
 
     def _that_can_be_computed(self, planner: Planner, calls: Sequence[Call]) -> list[Call]:
         """Leave out, with a warning, what needs a table or column that was not given."""
@@ -387,10 +461,21 @@ class Evaluator:
         """Plan a result and check the tables it reads."""
         planner = self._checking_planner
         calls, plan = self._planned(planner, metrics, k, per_user, confidence, skip_missing)
-        for call in calls:
-            self._check(planner.nodes(call), call.values)
+        self._check_calls(planner, calls)
         self._warn(planner)
         return plan
+
+    def _check_calls(self, planner: Planner, calls: Sequence[Call]) -> None:
+        """Check the tables that calls read, under the settings of each."""
+        several = len({call.convention for call in calls}) > 1
+        for call in calls:
+            try:
+                self._check(planner.nodes(call), call.values)
+            except DataError as error:
+                if not several:
+                    raise
+                who = f"under the convention {call.convention}"
+                raise type(error)(f"{error}\nThis is so {who}.") from error
 
     def _check(self, nodes: Mapping[str, Node], values: Mapping[str, Any]) -> None:
         """Check the tables once for each set of settings that bears on the checks."""

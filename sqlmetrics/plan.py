@@ -12,13 +12,13 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmetrics import fusion, passes
+from sqlmetrics.calls import Call, Request, calls_of, cutoff_context
 from sqlmetrics.catalog import Catalog, Check, Metric, Stage
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError
 from sqlmetrics.graph import Node, Plan, Query, Rendered, new_name, parse
 from sqlmetrics.render import environment, identifier, key_context, render
-from sqlmetrics.settings import Settings
 from sqlmetrics.sources import RANKED
-from sqlmetrics.spec import MetricCall, Value, value_text
+from sqlmetrics.spec import Value, value_text
 from sqlmetrics.tables import ATTRIBUTES, OPTIONS, Table
 
 
@@ -41,50 +41,43 @@ class Column:
     standard_error: str = ""  # the column that holds it
 
 
-@dataclass(frozen=True)
-class Request:
-    """A metric call with its cutoff and the value of every setting."""
+@dataclass
+class _Wide:
+    """Wide tables of values: one per audience, and one for metrics of the whole run.
 
-    call: MetricCall
-    k: int | None
-    metric: Metric
-    values: Mapping[str, Value]
+    `tables`: the node and the columns of each, by the name of the node. `homes`: the table and the
+    column of every request; requests that come to the same share one.
+    """
 
+    tables: dict[str, tuple[Node, list[Column]]]
+    homes: dict[tuple[str, str, int | None], tuple[str, Column]]
 
-@dataclass(frozen=True)
-class Call:
-    """A metric call with all its cutoffs; `values` are what its templates see."""
-
-    name: str
-    metric: Metric
-    requests: Sequence[Request]
-    values: Mapping[str, Any]
+    def home(self, request: Request) -> tuple[str, Column]:
+        """Find the table and the column that hold the value of a request."""
+        return self.homes[_identity_of(request)]
 
 
-def calls_of(requests: Iterable[Request]) -> list[Call]:
-    """Put the requests of one metric call together: its stages are planned for all its cutoffs."""
-    by_name: dict[str, list[Request]] = {}
-    for request in requests:
-        by_name.setdefault(request.call.name, []).append(request)
-    return [
-        Call(
-            name,
-            members[0].metric,
-            members,
-            {**members[0].values, **cutoff_context([member.k for member in members])},
-        )
-        for name, members in by_name.items()
-    ]
+def _identity_of(request: Request) -> tuple[str, str, int | None]:
+    return request.convention, request.call.name, request.k
 
 
-def _columns_of(call: Call, query: Query, taken: set[str]) -> list[Column]:
+def _when_empty(call: Call) -> str | None:
+    """Say what a user (or model) without a row gets; None: the metric is undefined there."""
+    metric = call.metric
+    dropped = metric.audience == "relevant" and call.values["no_hits"] == "drop"
+    if metric.when_empty is None or (metric.grain == "user" and dropped):
+        return None
+    return value_text(metric.when_empty)
+
+
+def _columns_of(call: Call, query: Query, taken: set[str], prefix: str) -> list[Column]:
     """Name the columns that a metric call fills in the wide table of values."""
     metric = call.metric
-    when_empty = None if metric.when_empty is None else value_text(metric.when_empty)
+    when_empty = _when_empty(call)
     aggregate = str(call.values["aggregate"])
     columns = []
     for request in call.requests:
-        name = _column_name(request, taken)
+        name = _column_name(prefix + call.name, request.k, taken)
         error = ""
         if "standard_error" in query.columns:
             error = new_name(f"{name}_standard_error", taken)
@@ -134,7 +127,6 @@ class Planner:
     """Turns metric calls into a plan over the given tables."""
 
     catalog: Catalog
-    settings: Settings
     tables: Mapping[str, Table]
     user_keys: Sequence[str] = ("user_id",)
     several_models: bool = False
@@ -153,47 +145,44 @@ class Planner:
         self._key_context = key_context(self.user_keys, self.several_models, self.model)
         self.keys = (["model"] if self.several_models else []) + list(self.user_keys)
 
-    # ---- requests ------------------------------------------------------------------------------
-
-    def requests(self, pairs: Iterable[tuple[MetricCall, int | None]]) -> list[Request]:
-        """Resolve calls; the same metric, cutoff and settings asked for twice counts once."""
-        found: dict[tuple[str, int | None], Request] = {}
-        for call, k in pairs:
-            canonical, values = self.resolve(call)
-            assert canonical is not None
-            metric = self.catalog.metrics[canonical.metric]
-            found.setdefault((canonical.name, k), Request(canonical, k, metric, values))
-        return list(found.values())
-
-    def resolve(self, call: MetricCall | None) -> tuple[MetricCall | None, dict[str, Value]]:
-        """Resolve the settings of one call, given what the tables have."""
+    @property
+    def has_rank(self) -> bool:
+        """Do the lists have ranks?"""
         lists = self.tables.get("recommendations")
-        return self.settings.resolve(call, lists is not None and "rank" in lists.columns)
+        return lists is not None and "rank" in lists.columns
 
     # ---- plans ---------------------------------------------------------------------------------
 
-    def summary(self, requests: Sequence[Request], confidence: float = 0.95) -> Plan:
+    def summary(
+        self,
+        requests: Sequence[Request],
+        confidence: float = 0.95,
+        with_convention: bool = False,
+    ) -> Plan:
         """Plan the mean (or run value) of every metric and cutoff, one row each."""
-        position = {(r.call.name, r.k): number for number, r in enumerate(requests, start=1)}
         z = NormalDist().inv_cdf((1 + confidence) / 2)
+        wide = self._wide(requests)
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in wide.tables}
+        for position, request in enumerate(requests, start=1):
+            name, column = wide.home(request)
+            label = {"metric": request.call.name, "convention": request.convention}
+            rows[name].append({**vars(column), **label, "position": position})
         sources: dict[str, Node] = {}
         tables = []
-        for node, columns in self._wide(requests).values():
+        for table, (node, columns) in wide.tables.items():
             if columns[0].grain == "user":
                 node = self._summary("totals", {"per_user": node}, columns=columns, z=z)
             name = new_name(node.name, sources)
             sources[name] = node
-            rows = [
-                {**vars(c), "position": position[c.metric, c.k]}
-                for c in columns
-                if c.part == "value"
-            ]
-            tables.append({"name": name, "rows": rows})
-        summary_rows = self._summary("summary_rows", sources, tables=tables)
-        return Plan(self._summary("summary", {"summary_rows": summary_rows}, z=z))
+            tables.append({"name": name, "rows": rows[table]})
+        summary_rows = self._summary(
+            "summary_rows", sources, tables=tables, with_convention=with_convention
+        )
+        reads = {"summary_rows": summary_rows}
+        return Plan(self._summary("summary", reads, z=z, with_convention=with_convention))
 
-    def per_user(self, requests: Sequence[Request]) -> Plan:
-        """Plan the values of every user: one row per user (and model) and cutoff.
+    def per_user(self, requests: Sequence[Request], with_convention: bool = False) -> Plan:
+        """Plan the values of every user: one row per user (and model, and convention) and cutoff.
 
         Raises:
             UsageError: a metric has one value for the whole run, none per user.
@@ -205,30 +194,41 @@ class Planner:
                     "use evaluate for it"
                 )
         wide = self._wide(requests)
+        homes = {_identity_of(request): wide.home(request) for request in requests}
         names = list(dict.fromkeys(request.call.name for request in requests))
-        cutoffs = []
-        for k in dict.fromkeys(request.k for request in requests):
-            columns = []
-            for metric in names:
-                found = [
-                    {"source": source, "name": column.name, "metric": metric}
-                    for source, (_, all_columns) in wide.items()
-                    for column in all_columns
-                    if (column.metric, column.k) == (metric, k)
+        reads: dict[str, Node] = {}
+        branches = []
+        for convention in dict.fromkeys(request.convention for request in requests):
+            own = [request for request in requests if request.convention == convention]
+            audiences = list(dict.fromkeys(wide.home(request)[0] for request in own))
+            tables = {name: wide.tables[name][0] for name in audiences}
+            node = self._summary("everyone", tables, audiences=audiences)
+            everyone = next((name for name, known in reads.items() if known.key == node.key), "")
+            everyone = everyone or new_name("everyone", reads)
+            reads |= {**tables, everyone: node}
+            for k in dict.fromkeys(request.k for request in own):
+                found = {name: homes.get((convention, name, k)) for name in names}
+                columns = [
+                    {"metric": name, "source": home and home[0], "name": home and home[1].name}
+                    for name, home in found.items()
                 ]
-                columns.append(found[0] if found else {"source": None, "metric": metric})
-            cutoffs.append({"k": k, "columns": columns})
-        sources = {name: node for name, (node, _) in wide.items()}
-        everyone = self._summary("everyone", sources, audiences=list(sources))
-        reads = {**sources, "everyone": everyone}
+                branches.append(
+                    {
+                        "convention": convention,
+                        "k": k,
+                        "columns": columns,
+                        "sources": list(dict.fromkeys(home[0] for home in found.values() if home)),
+                        "everyone": everyone,
+                    }
+                )
         return Plan(
             self._summary(
                 "per_user",
                 reads,
-                often=len(cutoffs) > 1,
-                cutoffs=cutoffs,
-                sources=list(sources),
-                n_keys=len(self.keys),
+                often=len(branches) > 1,
+                branches=branches,
+                n_keys=len(self.keys) + with_convention,
+                with_convention=with_convention,
             )
         )
 
@@ -245,35 +245,48 @@ class Planner:
 
     # ---- values of metrics ---------------------------------------------------------------------
 
-    def _wide(self, requests: Sequence[Request]) -> dict[str, tuple[Node, list[Column]]]:
-        """Plan the wide tables of values: one per audience, and one for metrics of the whole run.
-
-        Returns the node and the columns of each, by the name of the node.
-        """
+    def _wide(self, requests: Sequence[Request]) -> _Wide:
+        """Plan the wide tables of values; what several conventions share is there once."""
         sources: dict[str, _Source] = {}
         wanted: dict[tuple[str, str], tuple[Query, list[Column]]] = {}
         defined: dict[str, Node] = {}  # who has a value at all, by the name of the stage
         taken: set[str] = set()
+        known: dict[tuple[str, int | None], tuple[tuple[str, str], Column]] = {}
+        homes = {}
+        several = len({request.convention for request in requests}) > 1
         for call in calls_of(requests):
             metric, query = call.metric, self._metric(call.metric, call.values)
-            columns = _columns_of(call, query, taken)
-            source = self._source(metric, query, call.values, columns, sources)
             everybody = self._everybody(metric, call.values)
-            who = ""
-            if metric.defined_for:
-                node = self.node(metric.defined_for, call.values, for_metric=metric)
-                who = next((name for name, known in defined.items() if known is node), "")
-                who = who or new_name(node.name, {**sources, **defined})
-                defined[who] = node
-            _, known = wanted.setdefault((metric.grain, everybody.key), (everybody, []))
-            known.extend(replace(column, source=source, defined=who) for column in columns)
+            identity = self.identity(call)
+            new = [request for request in call.requests if (identity, request.k) not in known]
+            prefix = f"{call.convention}_" if several else ""
+            columns = _columns_of(replace(call, requests=new), query, taken, prefix)
+            if columns:
+                source = self._source(metric, query, call.values, columns, sources)
+                who = ""
+                if metric.defined_for:
+                    node = self.node(metric.defined_for, call.values, for_metric=metric)
+                    who = next((name for name, same in defined.items() if same is node), "")
+                    who = who or new_name(node.name, {**sources, **defined})
+                    defined[who] = node
+                audience = (metric.grain, everybody.key)
+                _, held = wanted.setdefault(audience, (everybody, []))
+                placed = [replace(column, source=source, defined=who) for column in columns]
+                held.extend(placed)
+                for column in placed:
+                    if column.part == "value":
+                        known[identity, column.k] = (audience, column)
+            for request in call.requests:
+                homes[_identity_of(request)] = known[identity, request.k]
 
-        result: dict[str, tuple[Node, list[Column]]] = {}
+        tables: dict[str, tuple[Node, list[Column]]] = {}
+        names: dict[tuple[str, str], str] = {}
         nodes = {name: source.node() for name, source in sources.items()}
-        for (grain, _), (everybody, columns) in wanted.items():
+        for audience, (everybody, columns) in wanted.items():
+            grain = audience[0]
             used = list(dict.fromkeys(column.source for column in columns))
             who_has = list(dict.fromkeys(column.defined for column in columns if column.defined))
-            name = new_name("per_user" if grain == "user" else "per_model", result)
+            name = new_name("per_user" if grain == "user" else "per_model", tables)
             reads = {"everybody": everybody, **{source: nodes[source] for source in used}}
             filled = self._summary(
                 "filled",
@@ -284,8 +297,25 @@ class Planner:
                 sources=used,
                 defined=who_has,
             )
-            result[name] = (filled, columns)
-        return result
+            tables[name] = (filled, columns)
+            names[audience] = name
+        return _Wide(
+            tables, {key: (names[audience], column) for key, (audience, column) in homes.items()}
+        )
+
+    def identity(self, call: Call) -> str:
+        """Name all that the value of a metric call depends on; equal for what computes the same."""
+        metric, values = call.metric, call.values
+        parts = [
+            self._metric(metric, values).key,
+            self._everybody(metric, values).key,
+            str(_when_empty(call)),
+        ]
+        if metric.defined_for:
+            parts.append(self.node(metric.defined_for, values, for_metric=metric).key)
+        if metric.grain == "user":
+            parts.append(str(values["aggregate"]))
+        return _identity(*parts)
 
     def _everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan who gets a value: the users of the audience, or the models."""
@@ -627,17 +657,10 @@ def tables_read(tree: exp.Expr) -> list[str]:
     )
 
 
-def cutoff_context(cutoffs: Sequence[int | None]) -> dict[str, Any]:
-    """Build what templates know about the cutoffs of one metric call."""
-    finite = [k for k in cutoffs if k is not None]
-    largest = max(finite) if len(finite) == len(cutoffs) else None
-    return {"cutoffs": list(cutoffs), "max_cutoff": largest}
-
-
-def _column_name(request: Request, taken: set[str]) -> str:
+def _column_name(metric: str, k: int | None, taken: set[str]) -> str:
     """Name a column of the wide table: `ndcg_gain_exponential_at_10`, `map_all`."""
-    end = "all" if request.k is None else f"at_{request.k}"
-    base = re.sub(r"[^a-z0-9]+", "_", request.call.name.lower()).strip("_")
+    end = "all" if k is None else f"at_{k}"
+    base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")
     name = new_name(f"{base}_{end}", taken)
     taken.add(name)
     return name

@@ -76,9 +76,9 @@ def _compile(source: str) -> jinja2.Template:
     return environment().from_string(source)
 
 
-def _refuse(message: str) -> None:
-    """Let a template refuse tables that its settings make no sense for."""
-    raise DataError(message)
+def _refuse(message: str, settings: bool = False) -> None:
+    """Let a template refuse tables that its settings make no sense for, or settings alone."""
+    raise (UsageError if settings else DataError)(message)
 
 
 def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> str:

@@ -1,71 +1,14 @@
-"""Conventions and settings: which value every choice has for one metric call, and who made it."""
+"""Settings: which value every choice has for one metric call, and who made it."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from sqlmetrics.catalog import Catalog, Metric, Param
+from sqlmetrics.convention import Convention
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.spec import MetricCall, Value
-
-_FOLDER = Path(__file__).resolve().parent / "conventions"
-
-
-@dataclass(frozen=True)
-class Convention:
-    """A full set of choices: values for all metrics, and for single metrics where they differ."""
-
-    name: str
-    title: str = ""
-    cite: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @classmethod
-    def load(cls, name: str | Path) -> Convention:
-        """Read a convention that comes with the package, by name, or a user's own, by path.
-
-        Raises:
-            UsageError: there is no such convention, or the file is not what it should be.
-        """
-        known = conventions()
-        path = known.get(str(name), Path(name))
-        if str(name) not in known and path.suffix != ".toml":
-            raise UsageError(
-                f"unknown convention {str(name)!r}{suggestion(str(name), known)}; there are "
-                + ", ".join(known)
-                + ", or the path of a .toml file of your own"
-            )
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"the convention {path} cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"the convention {path} is not valid TOML: {error}") from error
-        unknown = set(data) - {"title", "cite", "settings", "metrics"}
-        tables = [data.get("settings", {}), data.get("metrics", {})]
-        if unknown or not all(isinstance(entry, dict) for entry in tables):
-            raise UsageError(
-                f"the convention {path} has {', '.join(sorted(unknown)) or 'a wrong form'}; it "
-                "holds title, cite, a table [settings] and tables [metrics.NAME]"
-            )
-        return cls(
-            name=path.stem,
-            title=str(data.get("title", "")),
-            cite=str(data.get("cite", "")),
-            settings=tables[0],
-            metrics=tables[1],
-        )
-
-
-def conventions() -> dict[str, Path]:
-    """Return the conventions that come with the package: name -> file, `standard` first."""
-    paths = {path.stem: path for path in sorted(_FOLDER.glob("*.toml"))}
-    return {"standard": paths.pop("standard"), **paths}
+from sqlmetrics.spec import MetricCall, Value, parse_spec
 
 
 class Settings:
@@ -80,7 +23,34 @@ class Settings:
         flat = dict(convention.settings)
         for metric, values in convention.metrics.items():
             flat.update({f"{metric}.{name}": value for name, value in values.items()})
-        self.of_convention = self._canonical(flat, f"convention {convention.name}")
+        where = f"convention {convention.name}"
+        self.of_convention = self._canonical(flat, where)
+        self.covered = self._covered(where)
+        for name in (name for entry in convention.differs for name in entry.metrics):
+            try:
+                catalog.metric(name)
+            except UsageError as error:
+                raise UsageError(f"{where}: {error}") from None
+
+    def _covered(self, where: str) -> frozenset[str] | None:
+        """Find which metrics of ours the system of the convention has; None: it does not say."""
+        if self.convention.covers is None:
+            return None
+        found = set()
+        for theirs, spec in self.convention.covers.items():
+            try:
+                call, _ = self.resolve(parse_spec(spec))
+            except UsageError as error:
+                raise UsageError(f"{where}: {theirs}: {error}") from None
+            assert call is not None
+            if call.cutoff is not None:
+                raise UsageError(f"{where}: {theirs}: write {call.name}, without a cutoff")
+            found.add(call.metric)
+        return frozenset(found)
+
+    def covers(self, metric: str) -> bool:
+        """Does the system of the convention have this metric?"""
+        return self.covered is None or metric in self.covered
 
     def _canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Check names and values, and spell `AP.divisor` as `map.divisor`."""

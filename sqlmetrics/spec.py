@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
@@ -29,12 +29,14 @@ class MetricCall:
     """A metric as the user asked for it: its name, its parameters, and its cutoff if one is given.
 
     `cutoff` is None where the spec has none; whether that means the whole list or the cutoffs of
-    `k=` is decided by `expand_cutoffs`.
+    `k=` is decided by `expand_cutoffs`. `implied`: not named, but one of `all` or of the default
+    set.
     """
 
     metric: str
     params: tuple[tuple[str, Value], ...] = ()
     cutoff: int | None = None
+    implied: bool = field(default=False, compare=False, repr=False)
 
     @property
     def name(self) -> str:

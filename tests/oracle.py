@@ -28,6 +28,7 @@ STANDARD: dict[str, Any] = {
     "audience": "relevant",
     "no_recommendations": "zero",
     "no_relevant": "zero",
+    "no_hits": "zero",
     "order": "auto",
     "ties": "item_asc",
     "score_type": "double",
@@ -72,13 +73,19 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "kendall_tau": {"variant": "b"},
     "spearman_rho": {},
     "surprisal": {"scale": "bits", "divisor": "length"},
-    "popularity": {},
-    "unexpectedness": {"divisor": "length"},
+    "popularity": {"counted": "users", "scale": "share"},
+    "unexpectedness": {"divisor": "length", "no_baseline": "one"},
     "alpha_ndcg": {"alpha": 0.5},
-    "intra_list_diversity": {"over": "features", "sample_users": None, "runs": 10, "seed": 1},
+    "intra_list_diversity": {
+        "over": "features",
+        "single": "undefined",
+        "sample_users": None,
+        "runs": 10,
+        "seed": 1,
+    },
     "money_precision": {},
     "money_recall": {},
-    "coverage": {"counted": "known"},
+    "coverage": {"counted": "known", "scale": "share"},
     "auc": {},
     "ctr": {"statistic": "estimate"},
     "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
@@ -90,6 +97,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
 }  # fmt: skip
+
+# What `no_hits` is about.
+OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
 
 # One value for all users together.
 RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
@@ -169,15 +179,26 @@ def top(items: list[Item], k: int | None, largest_k: int | None, rule: str) -> l
         items = first_copies(items)
     elif rule == "cut_then_dedup":
         items = first_copies(items[:largest_k])
-    elif rule != "keep":
+    elif rule not in ("keep", "count_once", "join"):
         raise ValueError(rule)
     return items[:k]
+
+
+def hit_places(
+    items: list[Item], relevant: Iterable[Item], settings: Mapping[str, Any]
+) -> list[bool]:
+    """Say of every place of a list whether it is a hit; a later copy need not be one."""
+    wanted = set(relevant)
+    once = settings["duplicate_recommendations"] == "count_once"
+    return [
+        item in wanted and not (once and item in items[:place]) for place, item in enumerate(items)
+    ]
 
 
 # ---------------------------------------------------------------- the truth
 
 
-def relevant_rows(
+def graded_rows(
     rows: Sequence[tuple[Item, float | None]], settings: Mapping[str, Any]
 ) -> list[tuple[Item, float]]:
     """Return the relevant rows (item, grade) of one user; without a relevance column, every row."""
@@ -187,13 +208,40 @@ def relevant_rows(
         if grade is None:
             graded.append((item, 1.0))
         elif (grade > 0) if threshold is None else (grade >= threshold):
-            graded.append((item, grade))
+            graded.append((item, max(grade, 0.0)))  # worth nothing below 0
+    return graded
 
+
+def grades_of_the_best_list(
+    rows: Sequence[tuple[Item, float | None]], settings: Mapping[str, Any]
+) -> list[float]:
+    """Return the grades of the relevant items of one user, copies among them if they count."""
+    relevant = relevant_rows(rows, settings)
+    if settings["duplicate_interactions"] != "bag_size":
+        return [grade for _, grade in relevant]
+    copies = [item for item, _ in graded_rows(rows, settings)]
+    return [grade for item, grade in relevant for _ in range(copies.count(item))]
+
+
+def copies_in_the_list(
+    items: list[Item], relevant: Sequence[tuple[Item, float]], settings: Mapping[str, Any]
+) -> int:
+    """Return by how many a join with the whole list raises the number of relevant items."""
+    if settings["duplicate_recommendations"] != "join":
+        return 0
+    return sum(max(items.count(item) - 1, 0) for item, _ in relevant)
+
+
+def relevant_rows(
+    rows: Sequence[tuple[Item, float | None]], settings: Mapping[str, Any]
+) -> list[tuple[Item, float]]:
+    """Return the relevant rows (item, grade) of one user that can be hit."""
+    graded = graded_rows(rows, settings)
     rule = settings["duplicate_interactions"]
     if rule == "error":
         if len({item for item, _ in rows}) < len(rows):
             raise ValueError("duplicate interactions")
-    elif rule == "set":
+    elif rule in ("set", "bag_size"):
         best: dict[Item, float] = {}
         for item, grade in graded:
             best[item] = max(grade, best.get(item, grade))
@@ -215,13 +263,15 @@ def highest_grades(rows: Sequence[tuple[Item, float | None]]) -> dict[Item, floa
 # ---------------------------------------------------------------- one user, one metric
 
 
-def gain_of(grade: float, gain: str) -> float:
+def gain_of(grade: float, gain: str, settings: Mapping[str, Any]) -> float:
     if gain == "binary":
         return 1.0
     if gain == "linear":
         return grade
     if gain == "exponential":
         return 2.0**grade - 1
+    if gain == "exponential_from":
+        return 2.0 ** (grade - settings["relevant_from"] + 1) - 1
     raise ValueError(gain)
 
 
@@ -241,22 +291,28 @@ def value_for_user(
     metric: str,
     items: list[Item],
     relevant: list[tuple[Item, float]],
+    best: list[float],
+    n_relevant: int,
     k: int | None,
     params: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> float:
-    """Return the metric of one list, already cut to k, against one user's relevant rows."""
+    """Return the metric of one list, already cut to k, against one user's relevant rows.
+
+    `best` are the grades of the best possible list, `n_relevant` is how many relevant items count.
+    """
     # One hit per pair (recommended row, relevant row) with the same item, best position first:
     # a copy of a recommendation (`keep`) hits at its own position, a copy of a relevant row
     # (`bag`) hits at the position of its item.
     grades_of: dict[Item, list[float]] = {}
     for item, grade in relevant:
         grades_of.setdefault(item, []).append(grade)
+    places = hit_places(items, grades_of, settings)
     hits = [
         (position, grade)
-        for position, item in enumerate(items, start=1)
-        for grade in grades_of.get(item, [])
+        for position, (item, hit) in enumerate(zip(items, places, strict=True), start=1)
+        for grade in (grades_of[item] if hit else [])
     ]
-    n_relevant = len(relevant)
     length = len(items)
     if n_relevant == 0 or length == 0:
         return 0.0
@@ -313,14 +369,18 @@ def value_for_user(
         return hits_until(n_relevant) / n_relevant  # items are cut to k already
 
     dcg = sum(
-        gain_of(grade, params["gain"]) * discounted(position, params["discount"])
+        gain_of(grade, params["gain"], settings) * discounted(position, params["discount"])
         for position, grade in hits
     )
     if metric == "dcg":
         return dcg / {"one": 1, "k": positions}[params["divisor"]]
 
     if metric == "ndcg":
-        ideal_gains = sorted((gain_of(g, params["gain"]) for _, g in relevant), reverse=True)
+        if params["gain"] == "binary":
+            gains = [1.0] * n_relevant
+        else:
+            gains = [gain_of(grade, params["gain"], settings) for grade in best]
+        ideal_gains = sorted(gains, reverse=True)
         if params["ideal"] == "all_k":
             ideal_gains = [1.0] * positions  # worth 1 each, also where gains are graded
         elif params["ideal"] != "all_relevant":
@@ -338,9 +398,8 @@ def value_for_user(
 # ---------------------------------------------------------------- order against relevance
 
 
-def roc_auc(items: list[Item], relevant: Mapping[Item, float]) -> float:
-    """Walk down the list and count the misses above every hit."""
-    flags = [item in relevant for item in items]
+def roc_auc(flags: list[bool]) -> float:
+    """Walk down the hits and misses of a list and count the misses above every hit."""
     hits = flags.count(True)
     misses = flags.count(False)
     misses_above = sum(flags[:place].count(False) for place, hit in enumerate(flags) if hit)
@@ -352,12 +411,16 @@ def roc_auc(items: list[Item], relevant: Mapping[Item, float]) -> float:
 
 
 def stop_probabilities(
-    items: list[Item], relevant: Mapping[Item, float], highest: float, stop: str
+    items: list[Item],
+    flags: list[bool],
+    relevant: Mapping[Item, float],
+    highest: float,
+    stop: str,
 ) -> list[float]:
     """Return how likely a reader stops at each place of the list; a miss stops nobody."""
     found = []
-    for item in items:
-        if item not in relevant:
+    for item, hit in zip(items, flags, strict=True):
+        if not hit:
             found.append(0.0)
         elif relevant[item] > highest:
             raise ValueError("a relevance above max_grade")
@@ -503,6 +566,7 @@ def from_logs(
 
 def alpha_ndcg(
     items: list[Item],
+    flags: list[bool],
     relevant: Mapping[Item, float],
     aspects: Mapping[Item, set[Any]],
     alpha: float,
@@ -525,8 +589,8 @@ def alpha_ndcg(
         return None
     gains = []
     above: list[Item] = []
-    for rank, item in enumerate(items, start=1):
-        if item in relevant:
+    for rank, (item, hit) in enumerate(zip(items, flags, strict=True), start=1):
+        if hit:
             gains.append((rank, gain(item, above)))
             above.append(item)
 
@@ -693,6 +757,7 @@ class World:
     judged: dict[User, dict[Item, float | None]]
     relevant: dict[User, dict[Item, float]]
     users_of: dict[Item, set[User]]  # of the history
+    rows_of: dict[Item, int]  # likewise
     n_history_users: int
     attributes: Attributes
     aspects: Sequence[tuple[Any, ...]]
@@ -772,18 +837,20 @@ def value_of_user(
     items = world.lists.get(user, [])
     relevant = world.relevant.get(user, {})
     price = world.attributes.price
+    flags = hit_places(items, relevant, settings)
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
         aspects = world.aspects_of(user)
         with_attribute(relevant, aspects, settings)
-        return alpha_ndcg(items, relevant, aspects, params["alpha"], k)
+        return alpha_ndcg(items, flags, relevant, aspects, params["alpha"], k)
 
     if metric == "money_recall":
         priced = with_attribute(relevant, price, settings)
         if sum_of(price, priced) == 0:
             return None
-        return sum_of(price, [item for item in items if item in priced]) / sum_of(price, priced)
+        hits = [item for item, hit in zip(items, flags, strict=True) if hit and item in priced]
+        return sum_of(price, hits) / sum_of(price, priced)
 
     if metric in ("kendall_tau", "spearman_rho"):
         pairs = [(predicted, grade) for _, predicted, grade in world.matched(user, settings)]
@@ -795,7 +862,10 @@ def value_of_user(
         drawn = params["sample_users"]
         all_of_them(len(world.lists), drawn and drawn * params["runs"])
         vectors = world.attributes.vectors(params["over"])
-        return mean_distance([vectors[item] for item in with_attribute(items, vectors, settings)])
+        known = with_attribute(items, vectors, settings)
+        if len(known) == 1 and params["single"] == "zero":
+            return 0.0
+        return mean_distance([vectors[item] for item in known])
 
     if not items:
         return None if metric == "popularity" else 0.0
@@ -804,22 +874,28 @@ def value_of_user(
         priced = with_attribute(items, price, settings)
         if sum_of(price, priced) == 0:
             return None
-        return sum_of(price, [i for i in priced if i in relevant]) / sum_of(price, priced)
+        hits = [item for item, hit in zip(items, flags, strict=True) if hit and item in price]
+        return sum_of(price, hits) / sum_of(price, priced)
 
     if metric == "roc_auc":
-        return roc_auc(items, relevant)
+        return roc_auc(flags)
 
     if metric in ("err", "pfound"):
         highest = params["max_grade"]
         if highest is None:
             grades = [grade for of_user in world.relevant.values() for grade in of_user.values()]
             highest = max(grades, default=0)
-        stops = stop_probabilities(items, relevant, highest, params["stop"])
+        stops = stop_probabilities(items, flags, relevant, highest, params["stop"])
         return err(stops) if metric == "err" else pfound(stops, params["break_probability"])
 
     n_users = world.n_history_users
     if metric == "popularity":
-        return statistics.fmean(len(world.users_of.get(item, set())) / n_users for item in items)
+        counts = world.rows_of
+        if params["counted"] == "users":
+            counts = {item: len(users) for item, users in world.users_of.items()}
+        n_all = {"users": n_users, "rows": sum(world.rows_of.values())}[params["counted"]]
+        mean = statistics.fmean(counts.get(item, 0) for item in items)
+        return mean / {"share": n_all, "count": 1}[params["scale"]]
 
     divisor = {"length": len(items), "k": len(items) if k is None else k}[params["divisor"]]
     if metric == "surprisal":
@@ -831,9 +907,26 @@ def value_of_user(
         return math.fsum(bits) / divisor
 
     if metric == "unexpectedness":
+        if user not in world.baseline:
+            return {"one": 1.0, "zero": 0.0}[params["no_baseline"]]
         return 1 - len(set(items) & set(world.baseline.get(user, []))) / divisor
 
     raise ValueError(metric)
+
+
+def has_hit(
+    metric: str,
+    items: list[Item],
+    relevant: Mapping[Item, float],
+    n_relevant: int,
+    aspects: Mapping[Item, set[Any]],
+) -> bool:
+    """Say whether a list, cut to k, has a hit of the kind that the metric counts."""
+    if metric == "r_precision":
+        items = items[:n_relevant]
+    if metric == "alpha_ndcg":
+        items = [item for item in items if aspects.get(item)]
+    return any(item in relevant for item in items)
 
 
 def evaluate(
@@ -863,20 +956,26 @@ def evaluate(
     lists = lists_of(recommendations, settings, k, largest_k)
 
     if metric == "coverage":
+        counted = {item for of_user in lists.values() for item in of_user}
+        if (params["counted"], params["scale"]) == ("all", "count"):
+            return len(counted), {}
         source = {"history": history, "items": items}[settings["catalogue"]]
         assert source is not None
         catalogue = {row[1 if settings["catalogue"] == "history" else 0] for row in source}
-        counted = {item for of_user in lists.values() for item in of_user}
         if params["counted"] == "known":
             counted = counted & catalogue
-        return len(counted) / len(catalogue), {}
+        return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
 
     truth = {u: relevant_rows(rows, settings) for u, rows in by_user(interactions).items()}
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
     of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
+    best = {u: grades_of_the_best_list(r, settings) for u, r in by_user(interactions).items()}
+    whole = lists_of(recommendations, settings, None, None)
     users_of: dict[Item, set[User]] = {}
+    rows_of: dict[Item, int] = {}
     for user, item in history or []:
         users_of.setdefault(item, set()).add(user)
+        rows_of[item] = rows_of.get(item, 0) + 1
     world = World(
         lists=lists,
         scores=scores_of(recommendations, settings),
@@ -884,6 +983,7 @@ def evaluate(
         judged={user: highest_grades(rows) for user, rows in by_user(interactions).items()},
         relevant={user: dict(rows) for user, rows in truth.items()},
         users_of=users_of,
+        rows_of=rows_of,
         n_history_users=len({user for user, _ in history or []}),
         attributes=attributes_of(items or []),
         aspects=aspects or [],
@@ -902,9 +1002,16 @@ def evaluate(
     )
     values: dict[User, float] = {}
     for user in users:
+        of_user, grades = lists.get(user, []), best.get(user, [])
+        size = len(grades)
+        size += copies_in_the_list(whole.get(user, []), truth.get(user, []), settings)
+        if metric in OF_HITS and settings["no_hits"] == "drop":
+            relevant = world.relevant.get(user, {})
+            if not has_hit(metric, of_user, relevant, size, world.aspects_of(user)):
+                continue
         if metric in ACCURACY:
             found: float | None = value_for_user(
-                metric, lists.get(user, []), truth.get(user, []), k, params
+                metric, of_user, truth.get(user, []), grades, size, k, params, settings
             )
         else:
             found = value_of_user(metric, user, world, k, params, settings)

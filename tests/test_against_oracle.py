@@ -6,6 +6,7 @@ lists and interactions, for the accuracy metrics; the other makes every table, f
 """
 
 import itertools
+import math
 import random
 import statistics
 from dataclasses import dataclass, field
@@ -93,17 +94,19 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "doubly_robust": {"max_weight": [None, 3], "statistic": STATISTICS},
     "surprisal": {"scale": ["bits", "normalized"], "divisor": ["length", "k"]},
-    "popularity": {},
-    "unexpectedness": {"divisor": ["length", "k"]},
+    "popularity": {"counted": ["users", "rows"], "scale": ["share", "count"]},
+    "unexpectedness": {"divisor": ["length", "k"], "no_baseline": ["one", "zero"]},
     "alpha_ndcg": {"alpha": [0.5, 0, 1, 0.3]},
-    "intra_list_diversity": {"over": ["features", "category"]},
+    "intra_list_diversity": {"over": ["features", "category"], "single": ["undefined", "zero"]},
     "inter_list_diversity": {},
     "money_precision": {},
     "money_recall": {},
-    "coverage": {"counted": ["known", "all"]},
+    "coverage": {"counted": ["known", "all"], "scale": ["share", "count"]},
 }
 NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc"}
 NEEDS_SCORE = {"doubly_robust"}
+# Where copies of a recommended item have no meaning; and the oracle knows one score per item.
+NEEDS_UNIQUE = {"kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust"}
 
 
 def calls_of(metric: str) -> list[Call]:
@@ -117,7 +120,24 @@ def calls_of(metric: str) -> list[Call]:
     return found
 
 
-CALLS = [call for metric in CHOICES for call in calls_of(metric)]
+def needs_threshold(call: Call) -> bool:
+    return bool(call[1].get("gain") == "exponential_from")
+
+
+def has_graded_ideal(call: Call) -> bool:
+    """Say whether the best list has gains of its own, which no copies in the list can add to."""
+    metric, params = call
+    graded = params.get("gain", "binary") != "binary" and params.get("ideal") != "all_k"
+    return metric == "ndcg" and graded
+
+
+CALLS: list[Call] = [
+    *(call for metric in CHOICES for call in calls_of(metric)),
+    ("dcg", {"gain": "exponential_from"}),
+    ("ndcg", {"gain": "exponential_from"}),
+    ("ndcg", {"gain": "exponential_from", "ideal": "all_k"}),
+    ("ndcg", {"gain": "exponential_from", "ideal": "min_relevant_length"}),
+]
 FURTHER_CALLS: list[Call] = [
     *(call for metric in FURTHER_CHOICES for call in calls_of(metric)),
     # what only conventions choose
@@ -132,8 +152,8 @@ FURTHER_CALLS: list[Call] = [
 
 N_LARGE = 18
 N_LARGE_FURTHER = 12  # every call is made in two of them
-FIRST_FURTHER_SEED = 183  # likewise
-FIRST_SEED = 90  # such that the large worlds draw every value of every setting
+FIRST_FURTHER_SEED = 18  # likewise
+FIRST_SEED = 0  # such that the large worlds draw every value of every setting
 
 TEXT_IDS = ["a", "A", "aa", "b", "B", "Zz", "z", "10", "9", "é"]
 INTEGER_IDS = [1, 2, 3, 9, 10, 11, 20, 100, 101, -4]
@@ -166,13 +186,20 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
         "audience": draw.choice(["relevant", "recommended", "both", "either", "judged"]),
         "no_recommendations": draw.choice(["zero", "zero", "drop"]),
         "no_relevant": draw.choice(["zero", "zero", "drop"]),
+        "no_hits": draw.choice(["zero", "zero", "drop"]),
         "ties": draw.choice(["item_asc", "item_desc", "item_desc_text", "row"]),
         "score_type": draw.choice(["double", "float"]),
-        "relevant_from": draw.choice([None, None, 0, 0.5, 1, 2]),
-        "duplicate_recommendations": draw.choice(
-            ["error", "keep", "dedup_then_cut", "cut_then_dedup"]
+        "relevant_from": draw.choice(
+            [0, 0.5, 1, 2]
+            if any(map(needs_threshold, calls))
+            else [None, None, -math.inf, 0, 0.5, 1, 2]
         ),
-        "duplicate_interactions": draw.choice(["error", "set", "bag"]),
+        "duplicate_recommendations": draw.choice(
+            ["error", "keep", "count_once", "dedup_then_cut", "cut_then_dedup"]
+            if any(map(has_graded_ideal, calls))
+            else ["error", "keep", "count_once", "join", "join", "cut_then_dedup"]
+        ),
+        "duplicate_interactions": draw.choice(["error", "set", "bag", "bag_size"]),
     }
     by = draw.choice(["score", "score", "rank", "row"])
     world.settings["order"] = "row" if by == "row" else draw.choice(["auto", by])
@@ -211,7 +238,7 @@ def make_further_world(
 ) -> World:
     """Make all tables; with `everything` such that all calls can be made, else some are left out.
 
-    Rules of the accuracy metrics that have no meaning for the others (copies that are kept, or
+    Rules of the accuracy metrics that have no meaning for most others (copies that are kept, or
     counted as often as they are there) are not drawn.
     """
     world = World()
@@ -226,23 +253,32 @@ def make_further_world(
         ),
         "no_recommendations": draw.choice(["zero", "zero", "drop"]),
         "no_relevant": draw.choice(["zero", "zero", "drop"]),
+        "no_hits": draw.choice(["zero", "zero", "drop"]),
         "order": draw.choice(order),
         "ties": draw.choice(["item_asc", "item_desc", "item_desc_text", "row"]),
         "score_type": draw.choice(["double", "float"]),
-        "duplicate_recommendations": draw.choice(["error", "dedup_then_cut", "cut_then_dedup"]),
-        "duplicate_interactions": draw.choice(["error", "set"]),
+        "duplicate_recommendations": draw.choice(
+            ["error", "dedup_then_cut", "cut_then_dedup", *([] if everything else ["count_once"])]
+        ),
+        "duplicate_interactions": draw.choice(
+            ["error", "set", *([] if everything else ["bag_size"])]
+        ),
         "missing_attributes": draw.choice(["error", "ignore", "ignore"]),
         "catalogue": draw.choice(["history", "items"]),
     }
     graded = everything or draw.choice([True, True, False])
     world.settings["relevant_from"] = draw.choice(
-        [None, None, 0, 0.5, 1, 2] if graded else [None, 1]
+        [None, None, -math.inf, 0, 0.5, 1, 2] if graded else [None, -math.inf, 1]
     )
     world.calls = [
         (metric, params)
         for metric, params in calls
         if (graded or metric not in NEEDS_RELEVANCE)
         and (by in ("score", "both") or metric not in NEEDS_SCORE)
+        and (
+            world.settings["duplicate_recommendations"] != "count_once"
+            or metric not in NEEDS_UNIQUE
+        )
     ]
     items = draw.choice([TEXT_IDS, INTEGER_IDS])
     users = draw.choice([[f"u{n}" for n in range(n_users)], list(range(n_users))])
@@ -387,7 +423,12 @@ def test_small_worlds(draw: random.Random) -> None:
 
 def large_world(number: int, n_users: int) -> World:
     """Return one of the N_LARGE worlds; together they make every call, with every setting."""
-    return make_world(random.Random(FIRST_SEED + number), n_users, CALLS[number::N_LARGE])
+    calls = CALLS[number::N_LARGE]
+    if number == 0:  # where copies in the list may count as relevant items
+        calls = [call for call in calls if not has_graded_ideal(call)]
+    elif number == 1:
+        calls = calls + [call for call in CALLS[0::N_LARGE] if has_graded_ideal(call)]
+    return make_world(random.Random(FIRST_SEED + number), n_users, calls)
 
 
 @pytest.mark.parametrize("number", range(N_LARGE))
@@ -409,12 +450,13 @@ def test_every_setting_is_drawn() -> None:
         "audience": 5,
         "no_recommendations": 2,
         "no_relevant": 2,
+        "no_hits": 2,
         "order": 4,
         "ties": 4,
         "score_type": 2,
-        "relevant_from": 5,
-        "duplicate_recommendations": 4,
-        "duplicate_interactions": 3,
+        "relevant_from": 6,
+        "duplicate_recommendations": 6,
+        "duplicate_interactions": 4,
     }
 
 
@@ -449,12 +491,13 @@ def test_every_setting_is_drawn_with_all_tables() -> None:
         "audience": 7,
         "no_recommendations": 2,
         "no_relevant": 2,
+        "no_hits": 2,
         "order": 4,
         "ties": 4,
         "score_type": 2,
-        "relevant_from": 5,
-        "duplicate_recommendations": 3,
-        "duplicate_interactions": 2,
+        "relevant_from": 6,
+        "duplicate_recommendations": 4,
+        "duplicate_interactions": 3,
         "missing_attributes": 2,
         "catalogue": 2,
     }

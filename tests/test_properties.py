@@ -47,6 +47,8 @@ def variants(every_combination: bool) -> list[str]:
         else:
             combinations = [(), *((pair,) for pairs in choices for pair in pairs)]
         for combination in combinations:
+            if ("gain", "exponential_from") in combination:
+                combination = (*combination, ("relevant_from", "1"))  # which it needs
             inside = ", ".join(f"{name}={value}" for name, value in combination)
             specs.append(f"{metric.name}({inside})" if inside else metric.name)
     return specs
@@ -192,7 +194,7 @@ def test_settings_of_stages_in_one_call_equal_calls_of_their_own(
 
 
 def canonical(evaluator: sm.Evaluator, spec: str) -> str:
-    call, _ = evaluator._planner.resolve(evaluator.parse(spec)[0][0])
+    call, _ = evaluator.conventions[0].resolve(evaluator.parse(spec)[0][0])
     assert call is not None
     return call.name
 

@@ -270,7 +270,7 @@ def _baseline() -> list[Rule]:
     rules = [
         Rule("item twice", "unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10),
              "item_id", "1 items are repeated", {"user_id": 1, "item_id": 10, "n_copies": 2},
-             "duplicate_recommendations=keep | dedup_then_cut | cut_then_dedup"),
+             "duplicate_recommendations=keep | count_once | join"),
         Rule("rank twice", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 1), "rank",
              "1 ranks are given to more than one item", {"user_id": 1, "rank": 1, "n_items": 2},
              "give each its own rank"),
@@ -1495,6 +1495,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "interaction_profile": ("mrr", 2),
     "item_lists": ("inter_list_diversity", 3),  # both lists are of one length
     "item_popularity": ("popularity", 4),
+    "item_rows": ("popularity(counted=rows)", 4),
     "item_prices": ("money_precision", 4),
     "item_vectors": ("intra_list_diversity", 4),  # a vector of two components is one block
     "judged": ("kendall_tau", 4),

@@ -14,12 +14,14 @@ import sqlglot
 from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics import demo
+from sqlmetrics.calls import requests_of
 from sqlmetrics.catalog import Catalog, Metric, Param, Stage, Template
+from sqlmetrics.convention import Convention
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.graph import Plan, Rendered
 from sqlmetrics.plan import Planner
 from sqlmetrics.render import environment, key_context, render, template_root
-from sqlmetrics.settings import Convention, Settings
+from sqlmetrics.settings import Settings
 from sqlmetrics.spec import parse_spec
 from sqlmetrics.tables import ATTRIBUTES, Source, SourceColumn, Table
 
@@ -27,6 +29,7 @@ ROOT = template_root()
 FILES = sorted(ROOT.rglob("*.sql.j2"))
 MACROS = sorted(ROOT.rglob("*.sql"))
 CATALOG = Catalog.load()
+STANDARD = Settings(CATALOG, Convention.load("standard"), {})
 METRICS = list(CATALOG.metrics.values())
 STAGES = list(CATALOG.stages.values())
 METRIC_PARAMS = {name: param for metric in METRICS for name, param in metric.params.items()}
@@ -47,7 +50,7 @@ OF_COLUMNS = {"aggregate"}
 
 MODEL_NAMES = set(key_context(["user_id"], False, "als"))  # what several models change
 NUMBERS: dict[str, list[float | None]] = {
-    "relevant_from": [None, -1, 0.5, 1, 3],
+    "relevant_from": [None, float("-inf"), -1, 2.5],
     "beta": [0.5, 1, 2],
     "alpha": [0, 0.5],
     "break_probability": [0, 0.15],
@@ -116,10 +119,7 @@ def planner(
         keys = {**({"user_id": "BIGINT"} if of_users else {}), "item_id": "BIGINT"}
         parts = models if name == "recommendations" else (None,)
         tables[name] = table(name, {**keys, **columns}, parts)
-    settings = Settings(CATALOG, Convention.load("standard"), {})
-    return Planner(
-        CATALOG, settings, tables, several_models=several_models, checked=checked, fuse=fuse
-    )
+    return Planner(CATALOG, tables, several_models=several_models, checked=checked, fuse=fuse)
 
 
 def values_of(param: Param) -> list[Any]:
@@ -167,8 +167,8 @@ def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str,
                         text_of(template, plans, values)
 
 
-# values that some templates refuse with refuse_setting
-REPEATED = {"duplicate_recommendations": "keep", "duplicate_interactions": "bag"}
+# a call of refuse_setting: the name of the setting, and the values that mean nothing there
+REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+, \[(?P<values>[^]]*)\]')
 
 
 def refusal(
@@ -178,13 +178,13 @@ def refusal(
     if poor and "need" in names_in(template.body):
         return MissingTableError, "needs the column"
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
-        return DataError, "relevant_from is 3"
-    repeated = {
-        name: re.search(rf'"{name}", {name}, \["{value}"\]', template.body)
-        for name, value in REPEATED.items()
-    }
-    if any(found and choice[name] == REPEATED[name] for name, found in repeated.items()):
-        return UsageError, "has no meaning for"
+        return DataError, "relevant_from is 2.5"
+    for found in REFUSED.finditer(template.body):
+        if f'"{choice[found["name"]]}"' in found["values"].split(", "):
+            return UsageError, "has no meaning for"
+    if choice.get("gain") == "exponential_from":
+        if choice["relevant_from"] is None or choice["relevant_from"] < 0:
+            return UsageError, "needs a number from 0 up"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "nobody is drawn"
     return None
@@ -208,14 +208,19 @@ def plans() -> Iterator[tuple[str, Plan]]:
     for several_models, fuse in itertools.product([False, True], repeat=2):
         plans = planner(several_models, fuse=fuse)
         where = f"several_models={several_models} fuse={fuse}"
-        requests = plans.requests((parse_spec(call), k) for call in calls for k in (5, None))
+        pairs = [(parse_spec(call), k) for call in calls for k in (5, None)]
+        requests = requests_of(pairs, [STANDARD], None, plans.has_rank)
         of_users = [request for request in requests if request.metric.grain == "user"]
         of_runs = [request for request in requests if request.metric.grain == "run"]
         yield f"summary {where}", plans.summary(requests)
         yield f"summary of runs {where}", plans.summary(of_runs)
         yield f"per user {where}", plans.per_user(of_users)
         yield f"one per user {where}", plans.per_user(of_users[:1])
-        _, values = plans.resolve(None)
+        two = [STANDARD, Settings(CATALOG, Convention.load("recommenders"), {})]
+        both = requests_of([(parse_spec("map"), 5)], two, None, plans.has_rank)
+        yield f"two conventions {where}", plans.summary(both, with_convention=True)
+        yield f"two conventions per user {where}", plans.per_user(both, with_convention=True)
+        _, values = STANDARD.resolve(None)
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
     ways: dict[str, dict[str, Any]] = {
@@ -228,7 +233,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
         lists = replace(lists, columns={**lists.columns, "rank": "BIGINT"})
         plans = planner()
         plans.tables = {**plans.tables, "recommendations": lists}
-        _, values = plans.resolve(None)
+        _, values = STANDARD.resolve(None)
         yield f"in order of {order}", plans.stage("recommendations", {**values, "order": order})
     attributes = {
         "lists": [("category", "VARCHAR[]", ()), ("features", "FLOAT[]", ())],
@@ -242,7 +247,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
         items = Table("items", (replace(source, columns=(*source.columns, *more)),), kinds)
         plans = planner()
         plans.tables = {**plans.tables, "items": items}
-        _, values = plans.resolve(None)
+        _, values = STANDARD.resolve(None)
         for name in ("items", *ATTRIBUTES):
             yield f"{name} from {way}", plans.stage(name, values)
 

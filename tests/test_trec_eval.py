@@ -8,8 +8,9 @@ The binding gives a value only for users on both sides. For a user with judgment
 list, trec_eval scores 0 when asked to count them (`-c`), which is what the convention does; that
 is asserted directly. Users without judgments are in neither.
 
-trec_eval has no recip_rank, Rprec, set_P, set_recall and set_F at k: they are compared with its
-value for the list cut at k. Cut there means: the first k in the order that trec_eval itself uses.
+trec_eval has no recip_rank, Rprec, set_P and set_recall at k: they are compared with its value for
+the list cut at k. Cut there means: the first k in the order that trec_eval itself uses. What
+divides by k here and by the length of the list there is compared for whole lists alone.
 """
 
 import random
@@ -29,6 +30,9 @@ from helpers import (
 )
 
 import sqlmetrics as sm
+from sqlmetrics.catalog import Catalog
+from sqlmetrics.settings import Convention
+from sqlmetrics.spec import parse_spec
 
 CUTOFFS = [1, 5, 10, 20, 100]
 Values = dict[tuple[str, int | None], dict[str, float]]  # (spec, k) -> {user: value}
@@ -40,6 +44,7 @@ CUT_BY_TREC_EVAL = {
     "ndcg": "ndcg_cut",
     "map": "map_cut",
     "hit_rate": "success",
+    "precision(divisor=min_k_relevant)": "relative_P",
 }
 OF_THE_LIST_GIVEN = {
     "mrr": "recip_rank",
@@ -48,7 +53,10 @@ OF_THE_LIST_GIVEN = {
     "ndcg": "ndcg",
     "precision(divisor=length)": "set_P",
     "recall": "set_recall",
+    "precision": "set_P",
+    "f_beta": "set_F",
 }
+OF_WHOLE_LISTS_ALONE = {"map", "ndcg", "precision", "f_beta"}  # the first two have a cut of its own
 SPECS = sorted({*CUT_BY_TREC_EVAL, *OF_THE_LIST_GIVEN})
 
 
@@ -155,7 +163,7 @@ def trec_eval(world: World) -> Values:
     for k in CUTOFFS:
         cut = evaluator.evaluate({user: first(k, scores) for user, scores in lists.items()})
         for spec, measure in OF_THE_LIST_GIVEN.items():
-            if spec != "ndcg" and spec != "map":  # these are compared with its own cut
+            if spec not in OF_WHOLE_LISTS_ALONE:
                 found[spec, k] = {user: values[measure] for user, values in cut.items()}
         for spec, measure in CUT_BY_TREC_EVAL.items():
             own_cut = {user: values[f"{measure}_{k}"] for user, values in whole.items()}
@@ -170,7 +178,8 @@ def assert_agree(world: World, ours: Values) -> None:
     assert judged - listed, "no user without a list"
     assert listed - judged, "no user without judgments"
     theirs = trec_eval(world)
-    assert len(theirs) == len(OF_THE_LIST_GIVEN) + len(SPECS) * len(CUTOFFS)
+    at_cutoffs = set(CUT_BY_TREC_EVAL) | set(OF_THE_LIST_GIVEN) - OF_WHOLE_LISTS_ALONE
+    assert len(theirs) == len(OF_THE_LIST_GIVEN) + len(at_cutoffs) * len(CUTOFFS)
     for (spec, k), expected in theirs.items():
         assert set(expected) == judged & listed
         # trec_eval -c: users with judgments and without a list are counted as 0
@@ -194,6 +203,20 @@ def test_worlds_are_hard_enough() -> None:
     assert sum(max(grades.values()) < 1 for grades in world.qrels().values()) > 5
     ids = {item for scores in lists.values() for item in scores}
     assert len({item.lower() for item in ids}) < len(ids)
+
+
+def test_everything_that_the_convention_covers_is_compared() -> None:
+    covers = Convention.load("trec_eval").covers
+    assert covers is not None
+    assert set(covers) == {*CUT_BY_TREC_EVAL.values(), *OF_THE_LIST_GIVEN.values()}
+    assert {of_list.partition("(")[0] for of_list in SPECS} == {
+        metric_of(spec) for spec in covers.values()
+    }
+
+
+def metric_of(spec: str) -> str:
+    metric, _ = Catalog.load().metric(parse_spec(spec).metric)
+    return metric.name
 
 
 def test_oracle_agrees_with_trec_eval(world: World) -> None:

@@ -7,21 +7,35 @@
 sum(CAST(round(({{ term }}) * 1e15) AS HUGEINT)) / 1e15
 {%- endmacro -%}
 
-{#- What a relevant item is worth, in units of `gain_unit`: so the terms of a sum are at most
-    about 1, whatever the grades are (stars, play counts), and fit the units of `total`.
-    `relevance` names the column with the item's grade, `best` the one with the user's highest. -#}
-{%- macro item_gain(gain, relevance, best) -%}
-{%- if gain == "binary" -%} 1
-{%- elif gain == "linear" -%} {{ relevance }} / {{ best }}
-{%- else -%} pow(2, {{ relevance }} - {{ best }}) - pow(2, -{{ best }})
+{#- The grade that exponential_from gives a gain of 0: one below the threshold. -#}
+{%- macro worthless_grade(relevant_from) -%}
+{%- if relevant_from is none or relevant_from < 0 -%}
+{{ refuse(
+    "gain=exponential_from needs a number from 0 up for relevant_from, not "
+    ~ relevant_from | string | lower ~ ": --set relevant_from=NUMBER", settings=True
+) }}
+{%- else -%} {{ relevant_from - 1 }}
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The unit of `item_gain`: gains are 1, the relevance, or 2^relevance - 1. -#}
-{%- macro gain_unit(gain, best) -%}
+{#- What a relevant item is worth, in units of `gain_unit`: so the terms of a sum are at most
+    about 1, whatever the grades are (stars, play counts), and fit the units of `total`.
+    `relevance` names the column with the item's grade, `best` the one with the user's highest. -#}
+{%- macro item_gain(gain, relevance, best, relevant_from) -%}
+{%- if gain == "binary" -%} 1
+{%- elif gain == "linear" -%} {{ relevance }} / {{ best }}
+{%- elif gain == "exponential" -%} pow(2, {{ relevance }} - {{ best }}) - pow(2, -{{ best }})
+{%- else -%} pow(2, {{ relevance }} - {{ best }}) - pow(2, {{ worthless_grade(relevant_from) }} - {{ best }})
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The unit of `item_gain`: gains are 1, the relevance, 2^relevance - 1, or
+    2^(relevance - relevant_from + 1) - 1. -#}
+{%- macro gain_unit(gain, best, relevant_from) -%}
 {%- if gain == "binary" -%} 1
 {%- elif gain == "linear" -%} {{ best }}
-{%- else -%} pow(2, {{ best }})
+{%- elif gain == "exponential" -%} pow(2, {{ best }})
+{%- else -%} pow(2, {{ best }} - ({{ worthless_grade(relevant_from) }}))
 {%- endif -%}
 {%- endmacro -%}
 
@@ -38,9 +52,9 @@ CASE
 {%- endmacro -%}
 
 {#- A relevant item at its rank: gain times discount, in units of `gain_unit`. -#}
-{%- macro discounted_gain(gain, discount, relevance, best, rank) -%}
+{%- macro discounted_gain(gain, discount, relevance, best, rank, relevant_from) -%}
 {%- if gain == "binary" -%} {{ rank_discount(discount, rank) }}
-{%- else -%} ({{ item_gain(gain, relevance, best) }}) * ({{ rank_discount(discount, rank) }})
+{%- else -%} ({{ item_gain(gain, relevance, best, relevant_from) }}) * ({{ rank_discount(discount, rank) }})
 {%- endif -%}
 {%- endmacro -%}
 
@@ -82,9 +96,13 @@ least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Does a grade make an item relevant? Without a threshold, any above 0. -#}
+{#- Does a grade make an item relevant? Without a threshold, any above 0; from minus infinity up,
+    any at all. -#}
 {%- macro counts_as_relevant(relevance, relevant_from) -%}
-{{ relevance }} {{ "> 0" if relevant_from is none else ">= " ~ relevant_from }}
+{%- if relevant_from is none -%} {{ relevance }} > 0
+{%- elif relevant_from | string == "-inf" -%} TRUE
+{%- else -%} {{ relevance }} >= {{ relevant_from }}
+{%- endif -%}
 {%- endmacro -%}
 
 {#- What orders a list, best first. `order` says which column that is. -#}

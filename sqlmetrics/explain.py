@@ -1,0 +1,149 @@
+"""The way from one convention's number to another's: one setting at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.calls import Call, Request, calls_of, requests_of
+from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError
+from sqlmetrics.plan import Planner
+from sqlmetrics.settings import Settings
+from sqlmetrics.spec import MetricCall, value_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Step:
+    """One setting that changes, and what is asked for from then on.
+
+    The first step changes nothing: its `after` is the convention that the way starts from.
+    """
+
+    setting: str | None
+    before: str | None
+    after: str
+    call: Call
+
+
+def walks(
+    planner: Planner,
+    pairs: Iterable[tuple[MetricCall, int | None]],
+    start: Settings,
+    end: Settings,
+    fallback: Settings | None = None,
+    skip_missing: bool = False,
+) -> dict[str, list[Step]]:
+    """Find the steps for every spec, by the way it was written.
+
+    Raises:
+        UsageError: a metric that one of the conventions does not cover.
+        MissingTableError: a table or column was not given; with `skip_missing`, the planner warns
+            of it, and it is raised only if nothing is left.
+    """
+    by_spec: dict[str, list[tuple[MetricCall, int | None]]] = {}
+    for call, k in pairs:
+        metric, _ = start.catalog.metric(call.metric)
+        if call.implied and not all(side.covers(metric.name) for side in (start, end)):
+            continue
+        by_spec.setdefault(call.name, []).append((call, k))
+    if not by_spec:
+        names = f"{start.convention.name} and {end.convention.name}"
+        raise UsageError(f"{names} have none of the metrics asked for in common; name some")
+    found: dict[str, list[Step]] = {}
+    missing: list[MissingTableError] = []
+    for spec, asked in by_spec.items():
+        label = replace(asked[0][0], cutoff=None)
+        sides = []
+        for settings in (start, end):
+            requests = requests_of(asked, [settings], fallback, planner.has_rank)
+            (side,) = calls_of(replace(request, call=label) for request in requests)
+            sides.append(side)
+        try:
+            found[spec] = steps_between(planner, *sides)
+        except MissingTableError as error:
+            missing.append(error)
+    if missing and not (skip_missing and found):
+        raise missing[0]
+    planner.warnings.update((f"left out: {error}", None) for error in missing)
+    return found
+
+
+def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
+    """Change the settings of one call into those of another, one at a time.
+
+    They change in the order of the catalogue: who is averaged over, what is relevant and in which
+    order, then what belongs to the metric. A setting that would have no meaning yet waits for the
+    others. Settings that the metric does not read are no steps.
+
+    Raises:
+        SqlmetricsError: the settings that are left have no meaning in any order.
+    """
+    planner.identity(end)  # both ends have what they need
+    steps = [Step(None, None, start.convention, start)]
+    values, reached = dict(start.values), planner.identity(start)
+    waiting = [name for name in values if values[name] != end.values[name]]
+    while waiting:
+        problem: SqlmetricsError | None = None
+        for name in waiting:
+            changed = {**values, name: end.values[name]}
+            call = replace(start, values=changed)
+            try:
+                identity = planner.identity(call)
+            except MissingTableError:
+                raise
+            except SqlmetricsError as error:
+                problem = error
+                continue
+            waiting.remove(name)
+            if identity != reached:
+                before, after = value_text(values[name]), value_text(changed[name])
+                steps.append(Step(name, before, after, call))
+            values, reached = changed, identity
+            break
+        else:
+            assert problem is not None
+            raise problem
+    return steps
+
+
+def requests_for(steps: Sequence[Step]) -> list[Request]:
+    """Ask for the value after every step; its number stands in place of the convention."""
+    return [
+        replace(
+            request,
+            values={name: step.call.values[name] for name in request.values},
+            convention=str(number),
+        )
+        for number, step in enumerate(steps)
+        for request in step.call.requests
+    ]
+
+
+def with_steps(values: pd.DataFrame, steps: Mapping[str, Sequence[Step]]) -> pd.DataFrame:
+    """Put the steps beside the values that they lead to.
+
+    `values` is a summary whose column `convention` holds the number of the step; `steps` are those
+    of each metric.
+    """
+    import pandas as pd
+
+    frame = values.assign(step=values["convention"].astype("int64"))
+    several = "model" in frame.columns
+    lists = (["model"] if several else []) + ["metric", "k"]
+    numbered = {name: number for number, name in enumerate(steps)}
+    frame = (
+        frame.assign(position=frame["metric"].map(numbered))
+        .sort_values((["model"] if several else []) + ["position", "k", "step"], kind="stable")
+        .reset_index(drop=True)
+    )
+    told: list[dict[str, Any]] = []
+    for metric, number in zip(frame["metric"], frame["step"], strict=True):
+        step = steps[metric][number]
+        told.append({"setting": step.setting, "before": step.before, "after": step.after})
+    frame = pd.concat([frame, pd.DataFrame(told, dtype="object")], axis=1)
+    frame["change"] = frame.groupby(lists, dropna=False)["value"].diff()
+    return frame[[*lists, "step", "setting", "before", "after", "value", "change", "n_users"]]
