@@ -132,18 +132,13 @@ def with_steps(values: pd.DataFrame, steps: Mapping[str, Sequence[Step]]) -> pd.
     import pandas as pd
 
     frame = values.assign(step=values["convention"].astype("int64"))
-    several = "model" in frame.columns
-    lists = (["model"] if several else []) + ["metric", "k"]
-    numbered = {name: number for number, name in enumerate(steps)}
-    frame = (
-        frame.assign(position=frame["metric"].map(numbered))
-        .sort_values((["model"] if several else []) + ["position", "k", "step"], kind="stable")
-        .reset_index(drop=True)
-    )
+    lists = [name for name in ("model", "metric", "k") if name in frame.columns]
+    walks = frame.groupby(lists, sort=False, dropna=False)
+    frame = frame.assign(walk=walks.ngroup()).sort_values(["walk", "step"], ignore_index=True)
     told: list[dict[str, Any]] = []
     for metric, number in zip(frame["metric"], frame["step"], strict=True):
         step = steps[metric][number]
         told.append({"setting": step.setting, "before": step.before, "after": step.after})
     frame = pd.concat([frame, pd.DataFrame(told, dtype="object")], axis=1)
-    frame["change"] = frame.groupby(lists, dropna=False)["value"].diff()
+    frame["change"] = frame.groupby("walk")["value"].diff()
     return frame[[*lists, "step", "setting", "before", "after", "value", "change", "n_users"]]

@@ -359,7 +359,10 @@ def test_explain_takes_settings_and_specs_as_they_are_for_both_ends() -> None:
 def test_explain_several_metrics_keeps_their_order() -> None:
     with evaluator(convention="jurity") as jurity:
         frame = jurity.explain(["recall", "map"], k=[3, 1])
-        assert frame["metric"].drop_duplicates().tolist() == ["recall", "map"]
+        asked = list(zip(frame["metric"], frame["k"], strict=True))
+        assert list(dict.fromkeys(asked)) == [
+            ("recall", 3), ("recall", 1), ("map", 3), ("map", 1)
+        ]  # fmt: skip
         assert jurity.explain()["metric"].drop_duplicates().tolist() == [
             name for name in CATALOG.default_set() if name in ("map", "ndcg", "precision", "recall")
         ]

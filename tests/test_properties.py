@@ -48,6 +48,8 @@ def variants(every_combination: bool) -> list[str]:
             combinations = [(), *((pair,) for pairs in choices for pair in pairs)]
         for combination in combinations:
             if ("gain", "exponential_from") in combination:
+                if every_combination and ("discount", "log2") not in combination:
+                    continue  # it is one more gain, and a discount is one whatever the gain
                 combination = (*combination, ("relevant_from", "1"))  # which it needs
             inside = ", ".join(f"{name}={value}" for name, value in combination)
             specs.append(f"{metric.name}({inside})" if inside else metric.name)

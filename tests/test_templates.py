@@ -182,9 +182,9 @@ def refusal(
     for found in REFUSED.finditer(template.body):
         if f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
-    if choice.get("gain") == "exponential_from":
-        if choice["relevant_from"] is None or choice["relevant_from"] < 0:
-            return UsageError, "needs a number from 0 up"
+    threshold = choice.get("relevant_from", 0)
+    if choice.get("gain") == "exponential_from" and (threshold is None or threshold < 0):
+        return UsageError, "needs a number from 0 up"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "nobody is drawn"
     return None

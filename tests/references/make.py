@@ -1,0 +1,274 @@
+"""Ask other libraries for their numbers: each in an environment of its own, on the same tables.
+
+    python tests/references/make.py [NAME ...] [--envs DIR] [--data DIR] [--out DIR]
+
+Without names: all systems. For each, an environment is made from requirements/NAME.txt where DIR of
+--envs has none yet, its adapter (systems/run_*.py) is run in it on every data set, and NAME.json is
+written. The tables are those of data.py or, with --data, those of a folder (see `outside`); the
+environments need the network, the pinned interpreters and minutes, so the tests only read the
+stored files. compare.py says how our numbers compare with what was written with --data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import data
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class System:
+    """How a system is asked."""
+
+    adapter: str
+    python: str  # the interpreter that its environment is made with
+    package: str  # whose version is that of the system
+    data: tuple[str, ...] = ("plain",)
+    settles_ties: bool = True  # its order of equal scores is always the same
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {data: metrics}
+    alone: tuple[str, ...] = ()  # installed without what they ask for
+
+
+# which of several items with equal scores at the cut counts is left open, and nothing else
+_COVERAGE = {"ties": ("Coverage",)}
+_NDCG = "ndcg_at_k"
+_NDCG_OF_RECOMMENDERS = (_NDCG, f'{_NDCG}(score_type="raw")', f'{_NDCG}(score_type="exp")')
+
+# the versions that are written beside the numbers
+_MADE_WITH = ("python", "numpy", "pandas", "polars", "pyspark", "scikit-learn", "scipy", "torch")
+
+SYSTEMS = {
+    "rectools": System(
+        "rectools",
+        "3.11",
+        "rectools",
+        ("plain", "partial", "relisted", "repeats"),
+        # a difference that the convention names
+        left_out={"repeats": ("MAP", "MAP(divide_by_k=True)")},
+    ),
+    "lenskit": System("lenskit", "3.11", "lenskit", ("plain", "common", "relisted")),
+    "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),
+    "recommenders": System(
+        "recommenders",
+        "3.11",
+        "recommenders",
+        ("plain", "ties", "repeats"),
+        # likewise
+        left_out={"repeats": (*_NDCG_OF_RECOMMENDERS, "auc")},
+    ),
+    "rs_metrics": System(
+        "rs_metrics", "3.11", "rs-metrics", ("plain", "common", "partial", "repeats")
+    ),
+    "replay": System(
+        "replay", "3.11", "replay-rec", ("plain", "ties", "repeats"), left_out=_COVERAGE
+    ),
+    "replay-0.9": System(
+        "replay_on_spark",
+        "3.8",
+        "replay-rec",
+        ("plain", "ties", "repeats"),
+        left_out=_COVERAGE,
+        alone=("replay-rec==0.9.0",),
+    ),
+    "replay-0.12": System(
+        "replay_on_spark",
+        "3.8",
+        "replay-rec",
+        ("plain", "ties", "repeats"),
+        left_out=_COVERAGE,
+        alone=("replay-rec==0.12.0",),
+    ),
+    "ranx": System("ranx", "3.11", "ranx", settles_ties=False),
+    "trec_eval": System("trec_eval", "3.11", "pytrec-eval-terrier", ("plain", "ties")),
+    "rs_metrics-0.2": System(
+        "rs_metrics", "3.8", "rs-metrics", ("plain", "common", "partial", "repeats")
+    ),
+    "recbole": System("recbole", "3.11", "recbole", ("full",), settles_ties=False),
+}
+
+
+def interpreter(version: str) -> str:
+    """Find the Python that an environment is made with: kept by pyenv, or on the path."""
+    kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    found = str(kept[-1]) if kept else shutil.which(f"python{version}")
+    if found is None:
+        raise SystemExit(f"there is no Python {version}")
+    return found
+
+
+def environment(name: str, envs: Path) -> Path:
+    """Return the Python of a system's environment, which is made where it is missing."""
+    python = envs / name / "bin" / "python"
+    if not python.exists():
+        print(f"{name}: making {envs / name}", flush=True)
+        subprocess.run([interpreter(SYSTEMS[name].python), "-m", "venv", envs / name], check=True)
+        pins = HERE / "requirements" / f"{name}.txt"
+        install = [python, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, "-r", pins], check=True)
+        if alone := SYSTEMS[name].alone:
+            subprocess.run([*install, "--no-deps", *alone], check=True)
+    return python
+
+
+def installed_in(python: Path) -> dict[str, str]:
+    """Return {package: version} of an environment, and the version of its Python."""
+    code = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
+    version = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
+    command = [python, "-m", "pip", "list", "--format", "json"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True)
+    packages = json.loads(listed.stdout)
+    found = {row["name"].lower().replace("_", "-"): row["version"] for row in packages}
+    return {"python": version.stdout.strip(), **found}
+
+
+def write_tables(tables: data.Tables, folder: Path, cutoffs: list[int]) -> None:
+    """Write the tables as an adapter reads them."""
+    for name, rows in tables.items():
+        if rows:
+            with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+    first = tables["recommendations"][0]
+    request = {
+        "cutoffs": cutoffs,
+        "models": list(dict.fromkeys(row["model"] for row in tables["recommendations"])),
+        "integers": [name for name in ("user_id", "item_id") if isinstance(first[name], int)],
+    }
+    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+
+
+def outside(folder: Path) -> data.Tables:
+    """Read tables of a folder: recommendations.parquet (or .csv), interactions, history, and so on.
+
+    The columns are those of data.py: recommendations have model, user_id, item_id, score and rank;
+    all columns of items but item_id are its features.
+    """
+    import duckdb
+
+    found: data.Tables = {}
+    for name in ("recommendations", "interactions", "history", "items", "baseline", "logs"):
+        for path in sorted(folder.glob(f"{name}.*")):
+            with duckdb.connect() as connection:
+                frame = connection.sql(f"FROM '{path}'").df()
+            found[name] = frame.to_dict("records")
+    return found
+
+
+def has_ties(tables: data.Tables) -> bool:
+    """Does any list have equal scores?"""
+    lists = tables["recommendations"]
+    return len({(row["model"], row["user_id"], row["score"]) for row in lists}) < len(lists)
+
+
+def untied(tables: data.Tables) -> data.Tables:
+    """Replace scores by 1 / rank, for systems that leave the order of equal scores open."""
+    lists = [{**row, "score": 1 / row["rank"]} for row in tables["recommendations"]]
+    return {**tables, "recommendations": lists}
+
+
+def surroundings(name: str, python: Path) -> dict[str, str]:
+    """Return the environment variables that an adapter needs."""
+    if SYSTEMS[name].adapter != "replay_on_spark":
+        return {}
+    stand_ins = HERE / "systems" / "stand_ins"
+    return {"PYSPARK_PYTHON": str(python.absolute()), "PYTHONPATH": str(stand_ins)}
+
+
+def ask(name: str, python: Path, tables: data.Tables, cutoffs: list[int]) -> dict[str, Any]:
+    """Run the adapter of a system on tables."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write_tables(tables, folder, cutoffs)
+        adapter = HERE / "systems" / f"run_{SYSTEMS[name].adapter}.py"
+        command = [python, adapter, folder, folder / "said.json"]
+        subprocess.run(command, check=True, env=os.environ | surroundings(name, python))
+        said: dict[str, Any] = json.loads((folder / "said.json").read_text(encoding="utf-8"))
+    return said
+
+
+def data_sets(system: System, folder: Path | None) -> Iterator[tuple[str, data.Tables]]:
+    """Yield the names and the tables of the data that a system is asked about."""
+    if folder is None:
+        yield from ((name, data.tables(name)) for name in system.data)
+    else:
+        tables = outside(folder)
+        yield folder.name, tables if system.settles_ties else untied(tables)
+
+
+def make(name: str, envs: Path, folder: Path | None, cutoffs: list[int]) -> dict[str, Any]:
+    """Return what a system says about all its data."""
+    system = SYSTEMS[name]
+    python = environment(name, envs)
+    installed = installed_in(python)
+    result: dict[str, Any] = {
+        "system": system.package,
+        "release": installed[system.package],
+        "made_with": {name: installed[name] for name in _MADE_WITH if name in installed},
+        "data": {},
+        "cells": [],
+        "without_value": [],
+    }
+    for data_name, tables in data_sets(system, folder):
+        said = ask(name, python, tables, cutoffs)
+        kind = "ties" if has_ties(tables) else data_name
+        left_out = system.left_out.get(kind, ())
+        result["data"][data_name] = data.fingerprint(tables) if folder is None else str(folder)
+        for part in ("cells", "without_value"):
+            result[part] += [
+                {"data": data_name, **cell} for cell in said[part] if cell["name"] not in left_out
+            ]
+    return result
+
+
+def one_cell_per_line(result: dict[str, Any]) -> str:
+    """Write JSON that shows in a diff which numbers changed."""
+    parts = []
+    for name, value in result.items():
+        if isinstance(value, list):
+            lines = ",\n".join("  " + json.dumps(entry) for entry in value)
+            parts.append(f' "{name}": [\n{lines}\n ]' if lines else f' "{name}": []')
+        else:
+            parts.append(f' "{name}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def main() -> None:
+    """Ask the systems that were named."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SYSTEMS))
+    parser.add_argument("--envs", type=Path, help="where the environments are kept")
+    parser.add_argument("--data", type=Path, help="a folder of tables, instead of the made ones")
+    parser.add_argument("--out", type=Path, default=HERE, help="where NAME.json is written")
+    parser.add_argument("--cutoffs", default=",".join(map(str, data.CUTOFFS)))
+    given = parser.parse_args()
+    if unknown := set(given.names) - set(SYSTEMS):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if given.data is not None and given.out == HERE:
+        parser.error("--data needs --out: what is stored is about the made tables")
+    cutoffs = [int(k) for k in given.cutoffs.split(",")]
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in given.names or SYSTEMS:
+            result = make(name, given.envs or Path(scratch), given.data, cutoffs)
+            given.out.mkdir(parents=True, exist_ok=True)
+            path = given.out / f"{name}.json"
+            path.write_text(one_cell_per_line(result), encoding="utf-8")
+            counts = f"{len(result['cells'])} cells, {len(result['without_value'])} without a value"
+            print(f"{name}: {counts}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Recommenders, evaluation in Python; AUC takes ratings of 0 and 1."""
+
+import pandas as pd
+from recommenders.evaluation import python_evaluation as evaluation
+
+from given import columns, main
+
+PAIR = {"userID": "user_id", "itemID": "item_id"}
+AT_K = {
+    "precision_at_k": (evaluation.precision_at_k, {}),
+    "recall_at_k": (evaluation.recall_at_k, {}),
+    "r_precision_at_k": (evaluation.r_precision_at_k, {}),
+    "map_at_k": (evaluation.map_at_k, {}),
+    "map": (evaluation.map, {}),
+    "ndcg_at_k": (evaluation.ndcg_at_k, {}),
+    'ndcg_at_k(score_type="raw")': (evaluation.ndcg_at_k, {"score_type": "raw"}),
+    'ndcg_at_k(score_type="exp")': (evaluation.ndcg_at_k, {"score_type": "exp"}),
+}
+
+
+def measure(given, model):
+    lists = pd.DataFrame(columns(given.lists(model), **PAIR, prediction="score"))
+    truth = pd.DataFrame(columns(given.rows("interactions"), **PAIR, rating="relevance"))
+    history = pd.DataFrame(columns(given.rows("history"), **PAIR))
+    for name, (function, options) in AT_K.items():
+        for k in given.cutoffs:
+            yield name, k, lambda f=function, o=options, k=k: f(truth, lists, k=k, **o)
+    liked = truth.assign(rating=(truth["rating"] > 0).astype(float))
+    yield "auc", None, lambda: evaluation.auc(liked, lists)
+    yield (
+        "catalog_coverage",
+        None,
+        lambda: evaluation.catalog_coverage(history.drop_duplicates(), lists[["userID", "itemID"]]),
+    )
+
+
+main(measure)

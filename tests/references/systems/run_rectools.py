@@ -1,0 +1,51 @@
+"""RecTools: lists with ranks."""
+
+import pandas as pd
+from rectools import metrics
+
+from given import columns, main
+
+ACCURACY = {
+    "HitRate": (metrics.HitRate, {}),
+    "Precision": (metrics.Precision, {}),
+    "Precision(r_precision=True)": (metrics.Precision, {"r_precision": True}),
+    "Recall": (metrics.Recall, {}),
+    "F1Beta": (metrics.F1Beta, {}),
+    "MAP": (metrics.MAP, {}),
+    "MAP(divide_by_k=True)": (metrics.MAP, {"divide_by_k": True}),
+    "MRR": (metrics.MRR, {}),
+    "NDCG": (metrics.NDCG, {}),
+    "NDCG(divide_by_achievable=True)": (metrics.NDCG, {"divide_by_achievable": True}),
+}
+OF_HISTORY = {
+    "MeanInvUserFreq": (metrics.MeanInvUserFreq, {}),
+    "AvgRecPopularity": (metrics.AvgRecPopularity, {}),
+    "AvgRecPopularity(normalize=True)": (metrics.AvgRecPopularity, {"normalize": True}),
+}
+OF_CATALOGUE = {
+    "CatalogCoverage": (metrics.CatalogCoverage, {}),
+    "CatalogCoverage(normalize=True)": (metrics.CatalogCoverage, {"normalize": True}),
+}
+
+
+def measure(given, model):
+    pair = {"user_id": "user_id", "item_id": "item_id"}
+    lists = pd.DataFrame(columns(given.lists(model), **pair, rank="rank"))
+    interactions = pd.DataFrame(columns(given.rows("interactions"), **pair))
+    history = pd.DataFrame(columns(given.rows("history"), **pair))
+    catalogue = [row["item_id"] for row in given.rows("items")]
+    for table, group in (
+        (interactions, ACCURACY),
+        (history, OF_HISTORY),
+        (catalogue, OF_CATALOGUE),
+    ):
+        for name, (metric, options) in group.items():
+            for k in given.cutoffs:
+                yield (
+                    name,
+                    k,
+                    lambda m=metric, o=options, k=k, t=table: m(k=k, **o).calc(lists, t),
+                )
+
+
+main(measure)
