@@ -16,7 +16,13 @@ from sqlmetrics.spec import value_text
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples/five_users"
 K = 3
 METRICS = ["hit_rate", "precision", "recall", "f1", "map", "mrr", "ndcg", "roc_auc", "r_precision"]
-WALKS = ["lenskit", "jurity", "tutorial"]
+WALKS = [
+    ("map", "jurity"),
+    ("map", "tutorial"),
+    ("map", "lenskit"),
+    ("ndcg", "lenskit"),
+    ("map", "rectools"),
+]
 
 INTRODUCTION = """# Conventions
 
@@ -54,7 +60,11 @@ start="jurity", end="standard")`.
 
 FIVE_USERS = """## Five users, and a number for each
 
-The tables lie in `examples/five_users`. {users} At k = 3,
+The tables lie in `examples/five_users`.
+
+{users}
+
+At k = 3,
 
 - `u1` has hits at 1 and 3, and two more relevant items: one below k, one that is not in the list.
 - `u2` has a list shorter than k.
@@ -69,14 +79,16 @@ AVERAGE_PRECISION = """### Average precision, user by user
 
 The sum over the hits of (hits so far / rank) is the same for all: 1/1 + 2/3 = 5/3 for `u1` and
 `u6`, 1/2 for `u2`. What differs is the divisor (k = 3; relevant items: 4, 1 and 5; their smaller;
-the length of the list; the hits) and who is there to be averaged over:
+the length of the list; the hits) and who is there to be averaged over. Only `elliot` sums
+otherwise: the precision at every rank from 1 to k, hit or not.
 """
 
 WALK = """### From one number to the other
 
 `sqlmetrics explain map@3 --from NAME` changes one setting at a time and keeps it changed. The
 order is that of the settings in the list of the README, so how much one of them moves the value
-depends on those before it; the changes always add up to the difference.
+depends on those before it; the changes always add up to the difference. To refuse repeated rows is
+no step: where one end refuses them and the other says what they mean, they mean that all the way.
 """
 
 
@@ -115,7 +127,7 @@ def five_users() -> list[str]:
             for user in sorted({*lists["user_id"], *truth["user_id"]})
         ],
     )
-    parts = [FIVE_USERS.format(users=f"\n\n{users}\n")]
+    parts = [FIVE_USERS.format(users=users)]
     with sm.Evaluator(**tables, convention="all") as evaluator:
         values = evaluator.evaluate(METRICS, k=K)
         by_user = evaluator.per_user("map", k=K)
@@ -130,10 +142,10 @@ def five_users() -> list[str]:
         averages = averages.assign(mean=means).dropna(how="all")
         parts.append(of_frame(averages.reset_index()) + "\n")
         parts.append(WALK)
-        for start in WALKS:
-            steps = evaluator.explain("map", k=K, start=start)
+        for metric, start in WALKS:
+            steps = evaluator.explain(metric, k=K, start=start)
             kept = ["step", "setting", "before", "after", "value", "change", "n_users"]
-            parts.append(f"From `{start}` to `standard`:\n\n{of_frame(steps[kept])}\n")
+            parts.append(f"`{metric}`, from `{start}` to `standard`:\n\n{of_frame(steps[kept])}\n")
     return parts
 
 

@@ -42,8 +42,8 @@ def requests_of(
 ) -> list[Request]:
     """Resolve calls under each convention; what is asked for twice counts once.
 
-    A metric that the system of a convention lacks is taken from `fallback`; without one it is
-    refused, or left out if it was not asked for by name.
+    A metric that the system of a convention lacks is taken from `fallback`, if that has it; else it
+    is refused, or left out if metric and convention were not both asked for by name.
 
     Raises:
         UsageError: an unknown metric or setting, or a metric that a convention does not cover.
@@ -55,12 +55,12 @@ def requests_of(
             metric, _ = settings.catalog.metric(call.metric)
             chosen = settings
             if not settings.covers(metric.name):
-                if fallback is not None:
+                if fallback is not None and fallback.covers(metric.name):
                     chosen = fallback
-                elif call.implied:
+                elif call.implied or settings.convention.implied:
                     continue
                 else:
-                    raise _not_covered(settings, metric)
+                    raise _not_covered(settings, metric, fallback)
             canonical, values = chosen.resolve(call, has_rank)
             assert canonical is not None
             name = chosen.convention.name
@@ -71,14 +71,15 @@ def requests_of(
     return list(found.values())
 
 
-def _not_covered(settings: Settings, metric: Metric) -> UsageError:
+def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:
     convention = settings.convention
+    neither = "" if fallback is None else f", and {fallback.convention.name} does not either"
     why = "".join(
         f" (there: {difference.there}; here: {difference.here})"
         for difference in convention.differences(metric.name)
     )
     return UsageError(
-        f"the convention {convention.name} does not cover {metric.name}{why}; it has "
+        f"the convention {convention.name} does not cover {metric.name}{why}{neither}; it has "
         + ", ".join(sorted(settings.covered or ()))
         + "; --fallback standard computes such metrics by the standard definitions (in Python: "
         "fallback='standard')"

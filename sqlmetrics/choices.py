@@ -121,8 +121,9 @@ def describe_convention(catalog: Catalog, name: str) -> str:
     """
     settings = Settings(catalog, Convention.load(name), {})
     convention = settings.convention
-    lines = [f"{convention.name}: {convention.title}", ""]
-    lines += [f"release: {convention.release}", f"source:  {convention.cite}"]
+    lines = [f"{convention.name}: {convention.title}".removesuffix(": "), ""]
+    facts = [("release", convention.release), ("source", convention.cite)]
+    lines += [f"{label + ':':<9}{text}" for label, text in facts if text]
     if convention.covers is not None:
         width = max(map(len, convention.covers), default=0)
         lines += ["", "its metrics, and the specs that compute them:"]

@@ -296,6 +296,8 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
 
     catalog = Catalog.load(templates)
     if name is not None and (name in known() or name.endswith(".toml")):
+        if kind is not None:
+            raise UsageError("--format is for tables; what a convention chooses is a text")
         click.echo(describe_convention(catalog, name), nl=False)
         return
     metrics = [*catalog.metrics, *catalog.aliases]
@@ -462,7 +464,7 @@ def _conventions(values: Sequence[str]) -> list[str] | str:
     names = [
         name.strip()
         for value in values
-        for name in ([value] if Path(value).exists() else value.split(","))
+        for name in ([value] if Path(value).is_file() else value.split(","))
     ]
     if len(names) == 1:
         return names[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class Convention:
     """A full set of choices: values for all metrics, and for single metrics where they differ.
 
     `covers` names the system's metrics and the specs that compute them; None: every metric.
+    `implied`: not asked for by name, but one of all.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Convention:
     settings: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     differs: tuple[Difference, ...] = ()
+    implied: bool = field(default=False, compare=False)
 
     @classmethod
     def load(cls, name: str | Path) -> Convention:
@@ -58,13 +60,7 @@ class Convention:
             UsageError: there is no such convention, or the file is not what it should be.
         """
         known = conventions()
-        path = known.get(str(name), Path(name))
-        if str(name) not in known and path.suffix != ".toml":
-            raise UsageError(
-                f"unknown convention {str(name)!r}{suggestion(str(name), known)}; there are "
-                + ", ".join(known)
-                + ", or the path of a .toml file of your own"
-            )
+        path = _path_of(name, known)
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -101,12 +97,18 @@ def load_all(names: str | Path | Iterable[str | Path]) -> list[Convention]:
     Raises:
         UsageError: there is no such convention, or two files have one name.
     """
+    if not isinstance(names, str | Path | Iterable):
+        raise UsageError(f"conventions are names or paths of .toml files, not {names!r}")
     given = [names] if isinstance(names, str | Path) else list(names)
     if not given:
         raise UsageError("no convention named; leave it out for the standard")
-    names_of_all = [n for name in given for n in (conventions() if name == EVERY else [name])]
+    named = [Convention.load(name) for name in given if str(name) != EVERY]
+    if len(named) < len(given):
+        of_all = [replace(Convention.load(name), implied=True) for name in conventions()]
+        explicit = {convention.name for convention in named}
+        named = [c for c in of_all if c.name not in explicit] + named
     found: dict[str, Convention] = {}
-    for convention in map(Convention.load, names_of_all):
+    for convention in named:
         if found.get(convention.name, convention) != convention:
             raise UsageError(
                 f"two conventions have the name {convention.name}: the column convention could "
@@ -114,6 +116,32 @@ def load_all(names: str | Path | Iterable[str | Path]) -> list[Convention]:
             )
         found[convention.name] = convention
     return list(found.values())
+
+
+def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
+    """Find the file of a convention."""
+    if not isinstance(name, str | Path):
+        raise UsageError(f"a convention is a name or the path of a .toml file, not {name!r}")
+    text = str(name)
+    if text in known:
+        return known[text]
+    there_are = ", ".join(known) + ", or the path of a .toml file of your own"
+    if text in ("", ".", EVERY):
+        found = "an empty name" if text != EVERY else "all stands for several"
+        raise UsageError(f"{found} where one convention is wanted; there are {there_are}")
+    path = Path(name)
+    if path.suffix != ".toml":
+        if path.exists():
+            raise UsageError(f"{path} is no convention: the name of such a file ends in .toml")
+        raise UsageError(
+            f"unknown convention {text!r}; there are {there_are}{suggestion(text, known)}"
+        )
+    if path.stem in known:
+        raise UsageError(
+            f"the convention {path} has the name of one that comes with the package, and so would "
+            "its results; rename the file"
+        )
+    return path
 
 
 def _check_form(data: Mapping[str, Any], path: Path) -> None:
@@ -128,6 +156,11 @@ def _check_form(data: Mapping[str, Any], path: Path) -> None:
         if not isinstance(data.get(name, {}), dict):
             problems.append(f"{name} that is no table")
     covers, metrics = data.get("covers", {}), data.get("metrics", {})
+    if data.get("covers", {"": ""}) == {}:
+        problems.append("a table [covers] without a metric (leave it out to cover every metric)")
+    if isinstance(data.get("settings"), dict):
+        nested = [name for name, value in data["settings"].items() if isinstance(value, dict)]
+        problems += [f"a table in [settings] (write [metrics.{name}])" for name in nested]
     if isinstance(covers, dict) and not all(isinstance(spec, str) for spec in covers.values()):
         problems.append("an entry of [covers] that is no metric as text")
     if isinstance(metrics, dict) and not all(isinstance(table, dict) for table in metrics.values()):

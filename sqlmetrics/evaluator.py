@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics import checks
 from sqlmetrics.calls import Call, calls_of, requests_of
 from sqlmetrics.catalog import EVERYTHING, Catalog
-from sqlmetrics.convention import EVERY, STANDARD, Convention, load_all
+from sqlmetrics.convention import STANDARD, Convention, load_all
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
 from sqlmetrics.errors import (
     DataError,
@@ -106,7 +106,6 @@ class Evaluator:
         folders = [templates] if isinstance(templates, str | Path) else list(templates)
         self.catalog = Catalog.load(folders)
         given = settings or {}
-        self._every_convention = convention == EVERY
         self.conventions = [Settings(self.catalog, c, given) for c in load_all(convention)]
         self.fallback = (
             None if fallback is None else Settings(self.catalog, Convention.load(fallback), given)
@@ -285,7 +284,8 @@ class Evaluator:
 
         Args:
             metrics, k, skip_missing: as of `evaluate`.
-            start: the convention to start from; by default that of the evaluator.
+            start: the convention to start from; by default that of the evaluator, the first of
+                several.
             end: the convention to end at.
 
         Returns:
@@ -293,26 +293,26 @@ class Evaluator:
             after, value, change, n_users`. Step 0 is the value under `start`; each further step
             changes one setting that the metric reads from `before` to `after`, and stays changed;
             the value of the last is that under `end`. How much a setting moves the value depends
-            on those that were changed before it.
+            on those that were changed before it. To refuse rows is no step: where one end says
+            `error` and the other what such rows mean, they mean that all the way.
 
         Raises:
             UsageError, DataError: as `evaluate`.
         """
         first = self.conventions[0]
 
-        def side(name: str | Path | None) -> Settings:
-            if name is None:
-                return first
+        def side(name: str | Path) -> Settings:
             return Settings(self.catalog, Convention.load(name), first.given)
 
         planner = self._checking_planner
         planner.warnings.clear()
         pairs = self.parse(metrics, k)
-        steps = walks(planner, pairs, side(start), side(end), self.fallback, skip_missing)
+        from_there = first if start is None else side(start)
+        steps = walks(planner, pairs, from_there, side(end), self.fallback, skip_missing)
         requests = [request for walk in steps.values() for request in requests_for(walk)]
         with self._own_templates_named():
             plan = planner.summary(requests, with_convention=True)
-            self._check_calls(planner, calls_of(requests))
+            self._check_calls(planner, calls_of(requests), "after step")
             self._warn(planner)
             return with_steps(self.engine.frame(plan), steps)
 
@@ -407,8 +407,6 @@ class Evaluator:
         """Resolve what is asked for, and plan it."""
         planner.warnings.clear()
         pairs = self.parse(metrics, k, per_user=per_user)
-        if self._every_convention:
-            pairs = [(replace(call, implied=True), cutoff) for call, cutoff in pairs]
         requests = requests_of(pairs, self.conventions, self.fallback, planner.has_rank)
         calls = calls_of(requests)
         if skip_missing:
@@ -461,12 +459,15 @@ class Evaluator:
         """Plan a result and check the tables it reads."""
         planner = self._checking_planner
         calls, plan = self._planned(planner, metrics, k, per_user, confidence, skip_missing)
-        self._check_calls(planner, calls)
+        self._check_calls(planner, calls, "under the convention")
         self._warn(planner)
         return plan
 
-    def _check_calls(self, planner: Planner, calls: Sequence[Call]) -> None:
-        """Check the tables that calls read, under the settings of each."""
+    def _check_calls(self, planner: Planner, calls: Sequence[Call], where: str) -> None:
+        """Check the tables that calls read, under the settings of each.
+
+        `where`: what stands before the name of a convention, where there are several.
+        """
         several = len({call.convention for call in calls}) > 1
         for call in calls:
             try:
@@ -474,8 +475,7 @@ class Evaluator:
             except DataError as error:
                 if not several:
                     raise
-                who = f"under the convention {call.convention}"
-                raise type(error)(f"{error}\nThis is so {who}.") from error
+                raise type(error)(f"{error}\nThis is so {where} {call.convention}.") from error
 
     def _check(self, nodes: Mapping[str, Node], values: Mapping[str, Any]) -> None:
         """Check the tables once for each set of settings that bears on the checks."""

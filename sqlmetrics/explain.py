@@ -37,33 +37,42 @@ def walks(
     fallback: Settings | None = None,
     skip_missing: bool = False,
 ) -> dict[str, list[Step]]:
-    """Find the steps for every spec, by the way it was written.
+    """Find the steps for every metric call, by its name.
 
     Raises:
         UsageError: a metric that one of the conventions does not cover.
         MissingTableError: a table or column was not given; with `skip_missing`, the planner warns
             of it, and it is raised only if nothing is left.
     """
-    by_spec: dict[str, list[tuple[MetricCall, int | None]]] = {}
+    ends: dict[str, tuple[list[Request], list[Request]]] = {}
     for call, k in pairs:
         metric, _ = start.catalog.metric(call.metric)
-        if call.implied and not all(side.covers(metric.name) for side in (start, end)):
+        sides = [
+            [side for side in (settings, fallback) if side and side.covers(metric.name)]
+            for settings in (start, end)
+        ]
+        if call.implied and not all(sides):
             continue
-        by_spec.setdefault(call.name, []).append((call, k))
-    if not by_spec:
+        there, here = (
+            requests_of([(call, k)], [settings], fallback, planner.has_rank)[0]
+            for settings in (start, end)
+        )
+        # a parameter that is what both ends have anyway needs no mention, as in other results
+        params = tuple(sorted({*there.call.params, *here.call.params}))
+        label = MetricCall(metric.name, params)
+        asked = ends.setdefault(label.name, ([], []))
+        for requests, request in zip(asked, (there, here), strict=True):
+            if all(request.k != known.k for known in requests):
+                requests.append(replace(request, call=label))
+    if not ends:
         names = f"{start.convention.name} and {end.convention.name}"
         raise UsageError(f"{names} have none of the metrics asked for in common; name some")
     found: dict[str, list[Step]] = {}
     missing: list[MissingTableError] = []
-    for spec, asked in by_spec.items():
-        label = replace(asked[0][0], cutoff=None)
-        sides = []
-        for settings in (start, end):
-            requests = requests_of(asked, [settings], fallback, planner.has_rank)
-            (side,) = calls_of(replace(request, call=label) for request in requests)
-            sides.append(side)
+    for name, asked in ends.items():
+        (first,), (last,) = map(calls_of, asked)
         try:
-            found[spec] = steps_between(planner, *sides)
+            found[name] = steps_between(planner, first, last)
         except MissingTableError as error:
             missing.append(error)
     if missing and not (skip_missing and found):
@@ -77,11 +86,13 @@ def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
 
     They change in the order of the catalogue: who is averaged over, what is relevant and in which
     order, then what belongs to the metric. A setting that would have no meaning yet waits for the
-    others. Settings that the metric does not read are no steps.
+    others. Settings that the metric does not read are no steps, nor is it one to refuse rows that
+    the other end gives a meaning.
 
     Raises:
         SqlmetricsError: the settings that are left have no meaning in any order.
     """
+    start, end = _without_refusals(start, end), _without_refusals(end, start)
     planner.identity(end)  # both ends have what they need
     steps = [Step(None, None, start.convention, start)]
     values, reached = dict(start.values), planner.identity(start)
@@ -108,6 +119,15 @@ def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
             assert problem is not None
             raise problem
     return steps
+
+
+def _without_refusals(call: Call, other: Call) -> Call:
+    """Give a meaning to rows that a call would refuse and the other does not."""
+    values = {
+        name: other.values[name] if value == "error" else value
+        for name, value in call.values.items()
+    }
+    return replace(call, values=values)
 
 
 def requests_for(steps: Sequence[Step]) -> list[Request]:

@@ -385,8 +385,11 @@ class Planner:
 
     def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan the query of a metric."""
-        text = self.metric_text(metric, values)
-        node = self._bind(metric.name, text, str(metric.path), values, metric)
+        memo = (f"metric {metric.name}", _in_one(values))
+        if memo not in self._memo:
+            text = self.metric_text(metric, values)
+            self._memo[memo] = self._bind(metric.name, text, str(metric.path), values, metric)
+        node = self._memo[memo]
         expected = [*(["model"] if metric.grain == "run" else self.keys), "k", "value"]
         with_error = [*expected, "standard_error"] if metric.grain == "run" else expected
         if node.columns not in (expected, with_error):
@@ -442,7 +445,7 @@ class Planner:
             MissingTableError: the table was not given.
             TemplateError: there is no stage or table of this name.
         """
-        memo = (name, tuple(sorted((k, str(v)) for k, v in values.items())))
+        memo = (name, _in_one(values))
         if memo not in self._memo:
             if name in self.catalog.stages:
                 stage = self.catalog.stages[name]
@@ -638,6 +641,11 @@ def _node(
     tables = [table for table in tree.find_all(exp.Table) if table.name in by_key]
     read = {table.name: by_key[table.name] for table in tables}
     return Query(key, name, read, stage, is_input, tree=tree, tables=tables)
+
+
+def _in_one(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Put settings into a form that can be looked up."""
+    return tuple(sorted((name, str(value)) for name, value in values.items()))
 
 
 def _identity(*parts: str) -> str:

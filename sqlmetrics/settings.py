@@ -27,10 +27,7 @@ class Settings:
         self.of_convention = self._canonical(flat, where)
         self.covered = self._covered(where)
         for name in (name for entry in convention.differs for name in entry.metrics):
-            try:
-                catalog.metric(name)
-            except UsageError as error:
-                raise UsageError(f"{where}: {error}") from None
+            self._metric(name, where)
 
     def _covered(self, where: str) -> frozenset[str] | None:
         """Find which metrics of ours the system of the convention has; None: it does not say."""
@@ -52,6 +49,13 @@ class Settings:
         """Does the system of the convention have this metric?"""
         return self.covered is None or metric in self.covered
 
+    def _metric(self, name: str, where: str) -> Metric:
+        """Find a metric; the message of the error says who names it."""
+        try:
+            return self.catalog.metric(name)[0]
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+
     def _canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Check names and values, and spell `AP.divisor` as `map.divisor`."""
         self._check_names(values, where)
@@ -59,7 +63,7 @@ class Settings:
         for full_name, value in values.items():
             metric_name, dot, name = full_name.rpartition(".")
             if dot:
-                full_name = f"{self.catalog.metric(metric_name)[0].name}.{name}"
+                full_name = f"{self._metric(metric_name, where).name}.{name}"
             if found.get(full_name, value) != value:
                 raise UsageError(f"{where}: {full_name} is set twice, in different spellings")
             found[full_name] = value
@@ -70,7 +74,7 @@ class Settings:
             metric_name, dot, name = full_name.rpartition(".")
             known = self.catalog.known_settings()
             if dot:
-                metric, _ = self.catalog.metric(metric_name)
+                metric = self._metric(metric_name, where)
                 known = set(metric.params) | set(self.catalog.stage_params)
             if name not in known:
                 owner = f" of {metric_name}" if dot else ""

@@ -101,6 +101,10 @@ def test_no_setting_of_a_convention_is_idle(name: str) -> None:
         ("[[differs]]\nthere = 'x'\n", r"a \[\[differs\]\] without"),
         ("[[differs]]\nthere = 'x'\nhere = 'y'\nmetrics = 'map'\n", r"a \[\[differs\]\] without"),
         ("[differs]\nthere = 'x'\nhere = 'y'\n", r"a \[\[differs\]\] without"),
+        ("[covers]\n", r"\[covers\] without a metric"),
+        ("[settings]\nmap.divisor = 'k'\n", r"a table in \[settings\] \(write \[metrics.map\]"),
+        ("[metrics.mapp]\ndivisor = 'k'\n", "unknown metric 'mapp'"),
+        ("[metrics.map]\ndivisr = 'k'\n", "unknown setting 'divisr' of map"),
         ("[[differs]]\nthere = 'x'\nhere = 'y'\nmetrics = ['mapp']\n", "unknown metric 'mapp'"),
         ("[covers]\nMAP = 'mapp'\n", "MAP: unknown metric 'mapp'"),
         ("[covers]\nMAP = 'map(divisor=x)'\n", "MAP: .*divisor cannot be 'x'"),
@@ -128,10 +132,38 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_two_files_of_one_name(tmp_path: Path) -> None:
+    paths = [tmp_path / "one" / "ours.toml", tmp_path / "two" / "ours.toml"]
+    for path, audience in zip(paths, ("both", "either"), strict=True):
+        path.parent.mkdir()
+        path.write_text(f'[settings]\naudience = "{audience}"\n')
+    with pytest.raises(sm.UsageError, match="two conventions have the name ours"):
+        evaluator(convention=paths)
+
+
+def test_a_file_with_the_name_of_one_that_there_is(tmp_path: Path) -> None:
     path = tmp_path / "jurity.toml"
     path.write_text('[settings]\naudience = "both"\n')
-    with pytest.raises(sm.UsageError, match="two conventions have the name jurity"):
-        evaluator(convention=["jurity", path])
+    with pytest.raises(sm.UsageError, match="rename the file"):
+        evaluator(convention=path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"convention": None}, "conventions are names or paths .*, not None"),
+        ({"convention": [3]}, "a name or the path of a .toml file, not 3"),
+        ({"convention": []}, "no convention named"),
+        ({"convention": ""}, "an empty name"),
+        ({"convention": "jurrity"}, "unknown convention 'jurrity'.*did you mean 'jurity'"),
+        ({"fallback": ["standard"]}, r"a name or the path of a .toml file, not \['standard'\]"),
+        ({"fallback": "all"}, "all stands for several"),
+        ({"convention": Path(__file__)}, r"ends in .toml"),
+    ],
+    ids=str,
+)
+def test_what_is_no_convention(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(sm.UsageError, match=message):
+        evaluator(**options)
 
 
 # ---------------------------------------------------------------- several at once
@@ -241,6 +273,18 @@ def test_fallback_computes_it_by_that_convention() -> None:
     assert users["map"].notna().tolist() == [True] * 4 + [False] * 5
 
 
+@pytest.mark.filterwarnings("ignore:left out")
+def test_fallback_answers_only_for_what_it_covers() -> None:
+    with evaluator(convention="jurity", fallback="replay") as jurity:
+        frame = jurity.evaluate(["mrr@3"])
+        assert frame["convention"].tolist() == ["replay"]
+        with pytest.raises(sm.UsageError, match="cover f_beta, and replay does not either"):
+            jurity.evaluate(["f1@3"])
+        covered = jurity.evaluate("all@3", skip_missing=True)
+    assert "f_beta" not in covered["metric"].tolist()
+    assert "hit_rate" in covered["metric"].tolist()
+
+
 def test_fallback_is_there_once_for_several() -> None:
     with evaluator(convention=["jurity", "standard"], fallback="standard") as two:
         frame = two.evaluate(["hit_rate@3", "map@3"])
@@ -261,6 +305,11 @@ def test_all_conventions_leave_out_what_they_lack() -> None:
     with evaluator(convention="all") as everyone:
         frame = everyone.evaluate("r_precision@3")
         assert frame["convention"].tolist() == ["standard", "ranx", "recommenders", "trec_eval"]
+    with evaluator(convention=["ranx", "all"]) as everyone:
+        frame = everyone.evaluate("r_precision@3")
+        assert frame["convention"].tolist() == ["standard", "recommenders", "trec_eval", "ranx"]
+    with pytest.raises(sm.UsageError, match="jurity does not cover r_precision"):
+        evaluator(convention=["jurity", "all"]).evaluate("r_precision@3")
     two = evaluator(convention=["jurity", "tutorial"])
     with two, pytest.raises(sm.UsageError, match="jurity does not cover r_precision"):
         two.evaluate("r_precision@3")
@@ -308,15 +357,30 @@ def test_explain_lenskit_to_standard() -> None:
     steps = {
         "audience": ("recommended", "relevant"),
         "order": ("row", "score"),
-        "duplicate_recommendations": ("keep", "error"),
         "relevant_from": ("-inf", "none"),
         "divisor": ("min_relevant_length", "min_k_relevant"),
     }
     assert frame["setting"].tolist() == [None, *steps]
     changed = zip(frame["before"][1:], frame["after"][1:], strict=True)
     assert list(changed) == list(steps.values())
-    assert frame["value"].tolist() == exactly([number("(5/9 + 1/2 + 5/9) / 5")] * 6)
-    assert frame["change"].tolist()[1:] == exactly([0] * 5)
+    assert frame["value"].tolist() == exactly([number("(5/9 + 1/2 + 5/9) / 5")] * 5)
+    assert frame["change"].tolist()[1:] == exactly([0] * 4)
+
+
+def test_explain_repeated_rows() -> None:
+    """To refuse rows is no step: from LensKit's keep to standard, they are kept all the way."""
+    lists = pd.DataFrame({"user_id": "u", "item_id": ["a", "a", "b"], "score": [3.0, 2.0, 1.0]})
+    truth = pd.DataFrame({"user_id": "u", "item_id": ["a", "c", "d"]})
+    tables = {"recommendations": lists, "interactions": truth}
+    frame = walk("lenskit", spec="recall@2", **tables)
+    # without a column relevance there are no thresholds
+    assert frame["setting"].tolist() == [None, "audience", "order", "divisor"]
+    assert frame["value"].tolist() == exactly([1, 1, 1, 2 / 3])
+    frame = walk("rs_metrics", "replay", "precision@2", **tables)
+    by_setting = dict(zip(frame["setting"], frame["change"], strict=True))
+    assert by_setting["duplicate_recommendations"] == exactly(1 / 2 - 1)
+    with pytest.raises(sm.DataError, match="repeat"):
+        walk("jurity", **tables)
 
 
 def test_explain_lenskit_to_standard_at_one_and_with_a_worse_list() -> None:
@@ -348,12 +412,38 @@ def test_the_ends_are_the_two_numbers_and_the_steps_add_up(name: str) -> None:
 
 
 def test_explain_takes_settings_and_specs_as_they_are_for_both_ends() -> None:
-    """What the user sets is the same at both ends, so it is no step."""
+    """What the user sets is the same at both ends, so it is no step; names are canonical."""
     frame = walk("jurity", settings={"audience": "both"})
     assert frame["setting"].tolist() == [None]
-    frame = walk("tutorial", spec="map(divisor=k)@3")
+    frame = walk("tutorial", spec="AP(divisor=k)@3")
     assert frame["metric"].unique().tolist() == ["map(divisor=k)"]
     assert "divisor" not in frame["setting"].tolist()
+    assert walk("tutorial", spec="f1@3")["metric"].unique().tolist() == ["f_beta"]
+    with evaluator() as standard:
+        twice = standard.explain(["map@3", "ap@3"], start="tutorial")
+        once = standard.explain("map@3", start="tutorial")
+    pd.testing.assert_frame_equal(twice, once)
+
+
+def test_explain_whole_lists_and_metrics_of_the_run() -> None:
+    log = pd.DataFrame({"user_id": ["u1", "u2", "u2"], "item_id": ["a", "a", "new"]})
+    frame = walk("replay-0.9", spec="coverage", history=log)
+    assert frame["k"].isna().all()
+    # five different items are recommended; of a and new, one
+    by_setting = dict(zip(frame["setting"], frame["value"], strict=True))
+    assert by_setting[None] == exactly(5 / 2)
+    assert by_setting["counted"] == exactly(1 / 2)
+    assert frame["n_users"].isna().all()
+
+
+@pytest.mark.filterwarnings("ignore:left out")
+def test_explain_falls_back() -> None:
+    with evaluator(fallback="standard") as found:
+        frame = found.explain("mrr@3", start="jurity", end="elliot")
+        everything = found.explain("all@3", start="jurity", end="tutorial", skip_missing=True)
+    assert frame["after"][0] == "standard"
+    assert frame["setting"].tolist()[1] == "audience"
+    assert "hit_rate" in set(everything["metric"])
 
 
 def test_explain_several_metrics_keeps_their_order() -> None:
