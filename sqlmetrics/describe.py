@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from sqlmetrics import passes
@@ -71,7 +72,7 @@ def templates_read(
     found: dict[str, Template | None] = {}
 
     def visit(text: str, where: str) -> None:
-        for name in tables_read(parse(text, where)):
+        for name in _tables_in(text, where):
             if name in found:
                 continue
             stage = found[name] = planner.catalog.stages.get(name)
@@ -82,6 +83,12 @@ def templates_read(
     if metric.grain == "user":
         visit("SELECT 1 FROM audience", "audience")
     return found
+
+
+@functools.lru_cache(maxsize=2048)
+def _tables_in(text: str, where: str) -> list[str]:
+    """List the tables of a query; whoever compares conventions asks for the same ones again."""
+    return tables_read(parse(text, where))
 
 
 def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:

@@ -257,7 +257,7 @@ class Planner:
         for call in calls_of(requests):
             metric, query = call.metric, self._metric(call.metric, call.values)
             everybody = self._everybody(metric, call.values)
-            identity = self.identity(call)
+            identity = self._identity(call, query, everybody)
             new = [request for request in call.requests if (identity, request.k) not in known]
             prefix = f"{call.convention}_" if several else ""
             columns = _columns_of(replace(call, requests=new), query, taken, prefix)
@@ -306,11 +306,11 @@ class Planner:
     def identity(self, call: Call) -> str:
         """Name all that the value of a metric call depends on; equal for what computes the same."""
         metric, values = call.metric, call.values
-        parts = [
-            self._metric(metric, values).key,
-            self._everybody(metric, values).key,
-            str(_when_empty(call)),
-        ]
+        return self._identity(call, self._metric(metric, values), self._everybody(metric, values))
+
+    def _identity(self, call: Call, query: Query, everybody: Query) -> str:
+        metric, values = call.metric, call.values
+        parts = [query.key, everybody.key, str(_when_empty(call))]
         if metric.defined_for:
             parts.append(self.node(metric.defined_for, values, for_metric=metric).key)
         if metric.grain == "user":
@@ -385,11 +385,8 @@ class Planner:
 
     def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan the query of a metric."""
-        memo = (f"metric {metric.name}", _in_one(values))
-        if memo not in self._memo:
-            text = self.metric_text(metric, values)
-            self._memo[memo] = self._bind(metric.name, text, str(metric.path), values, metric)
-        node = self._memo[memo]
+        text = self.metric_text(metric, values)
+        node = self._bind(metric.name, text, str(metric.path), values, metric)
         expected = [*(["model"] if metric.grain == "run" else self.keys), "k", "value"]
         with_error = [*expected, "standard_error"] if metric.grain == "run" else expected
         if node.columns not in (expected, with_error):
@@ -445,7 +442,7 @@ class Planner:
             MissingTableError: the table was not given.
             TemplateError: there is no stage or table of this name.
         """
-        memo = (name, _in_one(values))
+        memo = (name, tuple(sorted((k, str(v)) for k, v in values.items())))
         if memo not in self._memo:
             if name in self.catalog.stages:
                 stage = self.catalog.stages[name]
@@ -641,11 +638,6 @@ def _node(
     tables = [table for table in tree.find_all(exp.Table) if table.name in by_key]
     read = {table.name: by_key[table.name] for table in tables}
     return Query(key, name, read, stage, is_input, tree=tree, tables=tables)
-
-
-def _in_one(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Put settings into a form that can be looked up."""
-    return tuple(sorted((name, str(value)) for name, value in values.items()))
 
 
 def _identity(*parts: str) -> str:
