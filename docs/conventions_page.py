@@ -47,6 +47,16 @@ convention of your own is a file of the same form, given by its path; one withou
 covers every metric. Settings of the user (`--set`, or in the spec of a metric) win over the
 convention, and a column `rank` always gives the order.
 
+```toml
+title = "Our team"
+
+[settings]                  # for all metrics
+audience = "recommended"
+
+[metrics.map]               # for one
+divisor = "k"
+```
+
 | command | what it prints |
 | --- | --- |
 | `sqlmetrics conventions` | the list below |

@@ -84,6 +84,32 @@ class CoverageWatch:
             terminalreporter.write_line(self.problem, red=True)
 
 
+# the longest tests: a worker that starts one of them last would end long after the other
+LONGEST = (
+    "test_every_template_is_lint_clean",
+    "test_rendered_queries_are_lint_clean",
+    "test_fused_equals_alone_for_every_combination_of_settings",
+    "test_small_worlds_with_all_tables",
+    "test_generated_parts_are_current",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="also the tests that take long and say little that others do not; .ci/run does",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=left_out)
+    items.sort(key=lambda item: item.name not in LONGEST)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(CoverageWatch(config), "coverage-watch")

@@ -132,6 +132,7 @@ def one_for_each_settings() -> list[Any]:
     return list(found.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", one_for_each_settings())
 def test_everything_inside_the_spec_gives_the_same(case: dict[str, Any]) -> None:
     arguments = tables(case)

@@ -53,6 +53,17 @@ def test_metric_of_the_readme_works(tmp_path: Path) -> None:
     assert result["value"].tolist() == pytest.approx([2 / 10, 1 / 10, 2 / 5])
 
 
+def test_convention_of_the_page_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "ours.toml").write_text(text, encoding="utf-8")
+    lists, truth = {"u": ["a", "b"], "other": ["a"]}, {"u": ["b"]}
+    with sm.Evaluator(lists, truth, convention=tmp_path / "ours.toml") as evaluator:
+        result = evaluator.evaluate(["map@2", "ndcg@2"])
+    assert result["n_users"].tolist() == [2, 2]
+    assert result["value"][0] == pytest.approx(1 / 2 / 2 / 2)
+
+
 def test_every_command_is_in_the_readme() -> None:
     documented = README + (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     for name in cli.commands:

@@ -321,6 +321,7 @@ def queries_of_plans() -> Iterator[tuple[str, str]]:
                 yield f"{node.name}: {label}", node.sql(names, pretty=True)
 
 
+@pytest.mark.thorough
 def test_rendered_queries_are_lint_clean() -> None:
     """What files alone cannot show: how macros and branches meet in the query of every choice."""
     config = FluffConfig.from_path(
