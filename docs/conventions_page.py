@@ -179,10 +179,7 @@ def in_full(settings: Settings) -> str:
     convention = settings.convention
     lines = [f"### {convention.name}", "", f"{convention.title}. Release: {convention.release}."]
     lines += [f"Source: {convention.cite}.", ""]
-    chosen = [
-        f"`{name} = {value if isinstance(value, str) else value_text(value)}`"
-        for name, value in settings.of_convention.items()
-    ]
+    chosen = [f"`{name} = {value_text(value)}`" for name, value in settings.of_convention.items()]
     lines += ["Settings: " + ", ".join(chosen) + ".", ""]
     if convention.differs:
         lines += ["Not reproduced:", ""]

@@ -131,8 +131,7 @@ def describe_convention(catalog: Catalog, name: str) -> str:
     if settings.of_convention:
         lines += ["", "settings that differ from standard:"]
         lines += [
-            f"  {name} = {value if isinstance(value, str) else value_text(value)}"
-            for name, value in settings.of_convention.items()
+            f"  {name} = {value_text(value)}" for name, value in settings.of_convention.items()
         ]
     if convention.differs:
         lines += ["", "not reproduced:"]

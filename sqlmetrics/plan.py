@@ -257,7 +257,7 @@ class Planner:
         for call in calls_of(requests):
             metric, query = call.metric, self._metric(call.metric, call.values)
             everybody = self._everybody(metric, call.values)
-            identity = self._identity(call, query, everybody)
+            identity = self._identity_with(call, query, everybody)
             new = [request for request in call.requests if (identity, request.k) not in known]
             prefix = f"{call.convention}_" if several else ""
             columns = _columns_of(replace(call, requests=new), query, taken, prefix)
@@ -306,9 +306,11 @@ class Planner:
     def identity(self, call: Call) -> str:
         """Name all that the value of a metric call depends on; equal for what computes the same."""
         metric, values = call.metric, call.values
-        return self._identity(call, self._metric(metric, values), self._everybody(metric, values))
+        return self._identity_with(
+            call, self._metric(metric, values), self._everybody(metric, values)
+        )
 
-    def _identity(self, call: Call, query: Query, everybody: Query) -> str:
+    def _identity_with(self, call: Call, query: Query, everybody: Query) -> str:
         metric, values = call.metric, call.values
         parts = [query.key, everybody.key, str(_when_empty(call))]
         if metric.defined_for:

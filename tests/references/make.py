@@ -75,22 +75,17 @@ SYSTEMS = {
     "replay": System(
         "replay", "3.11", "replay-rec", ("plain", "ties", "repeats"), left_out=_COVERAGE
     ),
-    "replay-0.9": System(
-        "replay_on_spark",
-        "3.8",
-        "replay-rec",
-        ("plain", "ties", "repeats"),
-        left_out=_COVERAGE,
-        alone=("replay-rec==0.9.0",),
-    ),
-    "replay-0.12": System(
-        "replay_on_spark",
-        "3.8",
-        "replay-rec",
-        ("plain", "ties", "repeats"),
-        left_out=_COVERAGE,
-        alone=("replay-rec==0.12.0",),
-    ),
+    **{
+        f"replay-{release}": System(
+            "replay_on_spark",
+            "3.8",
+            "replay-rec",
+            ("plain", "ties", "repeats"),
+            left_out=_COVERAGE,
+            alone=(f"replay-rec=={release}.0",),
+        )
+        for release in ("0.9", "0.12")
+    },
     "ranx": System("ranx", "3.11", "ranx", settles_ties=False),
     "trec_eval": System("trec_eval", "3.11", "pytrec-eval-terrier", ("plain", "ties")),
     "rs_metrics-0.2": System(
