@@ -109,13 +109,15 @@ class Stage(Template):
 
     `keep`: small enough to be kept between calls. `cutoff`: the column that cutoffs apply to.
     `unique`: columns that no two rows share (`user` stands for the user's key columns).
-    `constant`: columns that are the same in all rows of one user and model.
+    `constant`: columns that are the same in all rows of one user and model. `judged_only`: of the
+    lists, it reads only items that are judged, so that it can be computed for a slice of them.
     """
 
     keep: bool = False
     cutoff: str | None = None
     unique: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    judged_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,18 @@ class Check(Template):
     found: str = ""
     remedy: str = ""
     order: int = 0
+
+
+@dataclass(frozen=True)
+class Slice(Template):
+    """A query for what users or judged items are sliced by: `label`, and `position` to sort it.
+
+    `of`: "users" (a row per user), "items" (per item) or "interactions" (per user and item).
+    `missing`: what stands for those without a row.
+    """
+
+    of: str = "users"
+    missing: str = "(none)"
 
 
 @dataclass(frozen=True)
@@ -162,10 +176,17 @@ class Metric(Template):
 class Catalog:
     """All templates of a run, by name."""
 
-    def __init__(self, metrics: Iterable[Metric], stages: Iterable[Stage], checks: Iterable[Check]):
+    def __init__(
+        self,
+        metrics: Iterable[Metric],
+        stages: Iterable[Stage],
+        checks: Iterable[Check],
+        slices: Iterable[Slice] = (),
+    ):
         self.metrics: dict[str, Metric] = {}
         self.stages = {stage.name: stage for stage in stages}
         self.checks = {check.name: check for check in sorted(checks, key=lambda c: c.order)}
+        self.slices = {one.name: one for one in slices}
         self.aliases: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for metric in metrics:
             self._add(metric)
@@ -177,7 +198,8 @@ class Catalog:
     def load(cls, folders: Iterable[str | Path] = ()) -> Catalog:
         """Read the built-in templates and those of the user's folders.
 
-        A file `NAME.sql.j2` of a user's folder is a metric, in a sub-folder `stages` a stage.
+        A file `NAME.sql.j2` of a user's folder is a metric, in a sub-folder `stages` a stage, in
+        `slices` a slice.
 
         Raises:
             TemplateError: a folder or its front matter cannot be read, or a name is taken.
@@ -186,7 +208,8 @@ class Catalog:
         metrics = [_read_metric(path, path.parent.name) for path in _files(root / "metrics")]
         stages = [_read_stage(path) for path in _files(root / "stages")]
         checks = [_read_check(path) for path in _files(root / "checks")]
-        catalog = cls(metrics, stages, checks)
+        slices = [_read_slice(path) for path in _files(root / "slices")]
+        catalog = cls(metrics, stages, checks, slices)
         for name in ("filled", "totals"):
             summary = root / "summaries" / f"{name}{SUFFIX}"
             _, meta, _ = _read(summary)
@@ -202,6 +225,11 @@ class Catalog:
                         raise TemplateError(f"{path}: there is already a stage {stage.name}")
                     catalog.stages[stage.name] = stage
                     catalog.stage_params.update(stage.params)
+                elif path.parent.name == "slices":
+                    one = _read_slice(path)
+                    if one.name in catalog.slices:
+                        raise TemplateError(f"{path}: there is already a slice {one.name}")
+                    catalog.slices[one.name] = one
                 else:
                     catalog._add(_read_metric(path, "custom"))
         return catalog
@@ -358,9 +386,27 @@ def _read_stage(path: Path) -> Stage:
         cutoff=meta.pop("cutoff", None),
         unique=tuple(meta.pop("unique", ())),
         constant=tuple(meta.pop("constant", ())),
+        judged_only=meta.pop("judged_only", False),
     )
     _no_more(path, meta, "the front matter")
     return stage
+
+
+def _read_slice(path: Path) -> Slice:
+    name, meta, body = _read(path)
+    one = Slice(
+        name=name,
+        path=path,
+        body=body,
+        params=_params(path, meta),
+        title=meta.pop("title", name),
+        of=meta.pop("of", "users"),
+        missing=meta.pop("missing", Slice.missing),
+    )
+    if one.of not in ("users", "items", "interactions"):
+        raise TemplateError(f"{path}: of is 'users', 'items' or 'interactions', not {one.of!r}")
+    _no_more(path, meta, "the front matter")
+    return one
 
 
 def _read_check(path: Path) -> Check:

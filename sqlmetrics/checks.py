@@ -14,6 +14,7 @@ from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, UnreadableError, example_rows
 from sqlmetrics.graph import Node
 from sqlmetrics.plan import Planner
+from sqlmetrics.slices import Attribute, Slicing
 from sqlmetrics.spec import Value
 from sqlmetrics.tables import ATTRIBUTES, OPTIONS, Table, type_family
 
@@ -86,6 +87,27 @@ def check_rows(
             rows = [{n: v for n, v in row.items() if n != "n_found"} for row in examples]
             raise _broken(planner, check, values, counts, rows)
         done.add(plan.root.key)
+
+
+def check_even(
+    engine: DuckDBEngine, slicing: Slicing, attribute: Attribute, done: set[str]
+) -> None:
+    """Check that a user has one value of a column that users are sliced by.
+
+    Raises:
+        DataError: names the column and users with several values.
+    """
+    plan = slicing.uneven(attribute)
+    rows = [] if plan.root.key in done else engine.records(plan)
+    if rows:
+        found = rows[0]["n_found"]
+        examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
+        raise DataError(
+            f"{attribute.table}, column {attribute.name}: {found:,} users have several values, for "
+            f"example\n{example_rows(examples)}\nWhat to do: slice by a column that is the same in "
+            "all rows of a user, or export one row per user as the table users."
+        )
+    done.add(plan.root.key)
 
 
 def _check_totals(

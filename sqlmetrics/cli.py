@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
+from sqlmetrics.errors import (
+    GateError,
+    SqlmetricsError,
+    SqlmetricsWarning,
+    UsageError,
+    suggestion,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +45,21 @@ _EXAMPLE = """
 Example:
   sqlmetrics evaluate -r recs.parquet -i test.parquet ndcg@10 recall map -k 5,10
 """
+
+
+_COMPARISON = """
+\b
+Example:
+  sqlmetrics compare -r als=als.parquet -r popular=popular.parquet -i test.parquet \\
+      --baseline popular ndcg@10 recall@10 --fail-if "ndcg@10 ci_low < -1%"
+"""
+
+# which options are arguments of the methods of the evaluator
+_PER_USER = ("by", "by_item", "skip_missing")
+_OF_INTERVAL = ("ci", "confidence")
+_RESAMPLED = ("resamples", "seed")
+_EVALUATED = (*_PER_USER, "combinations", *_OF_INTERVAL, *_RESAMPLED, "run_ci")
+_COMPARED = (*_PER_USER, "combinations", *_OF_INTERVAL, *_RESAMPLED, "test", "correction")
 
 
 class _Command(click.Command):
@@ -189,6 +211,82 @@ _convention_options = _options(
     _fallback_option,
 )
 
+_slice_options = _options(
+    click.option(
+        "--by",
+        multiple=True,
+        metavar="NAMES",
+        help="A row for every slice: columns of users (or of recommendations or interactions, the "
+        "same in all rows of a user), items.COLUMN, activity, activity_group, popularity, month.",
+    ),
+    click.option(
+        "--by-item",
+        multiple=True,
+        metavar="NAMES",
+        help="Slices of the relevant items: columns of items, or popularity, month.",
+    ),
+)
+
+_combinations_option = click.option(
+    "--combinations", is_flag=True, help="Also the slices by fewer of these columns, and by none."
+)
+
+_interval_options = _options(
+    click.option(
+        "--ci",
+        type=click.Choice(["normal", "bootstrap", "none"]),
+        default="normal",
+        show_default=True,
+        help="The interval ci_low to ci_high.",
+    ),
+    click.option(
+        "--confidence",
+        type=float,
+        default=0.95,
+        show_default=True,
+        metavar="P",
+        help="Of the interval.",
+    ),
+)
+
+_resampling_options = _options(
+    click.option(
+        "--resamples",
+        type=int,
+        default=1000,
+        show_default=True,
+        metavar="N",
+        help="How often users are drawn, for bootstrap and randomization.",
+    ),
+    click.option(
+        "--seed", type=int, default=1, show_default=True, help="The same seed, the same draws."
+    ),
+)
+
+_run_ci_option = click.option(
+    "--run-ci",
+    is_flag=True,
+    help="With --ci bootstrap: also for metrics of the whole run (coverage, …), each computed anew "
+    "for every resample.",
+)
+
+_test_options = _options(
+    click.option(
+        "--test",
+        type=click.Choice(["t", "wilcoxon", "randomization", "bootstrap"]),
+        default="t",
+        show_default=True,
+        help="The test of paired differences.",
+    ),
+    click.option(
+        "--correction",
+        type=click.Choice(["holm", "bh", "none"]),
+        default="holm",
+        show_default=True,
+        help="Of the p-values, for their number.",
+    ),
+)
+
 _output_options = _options(
     click.option(
         "--format",
@@ -211,6 +309,11 @@ _output_options = _options(
 @click.argument("metrics", nargs=-1)
 @_input_options
 @_convention_options
+@_slice_options
+@_combinations_option
+@_interval_options
+@_resampling_options
+@_run_ci_option
 @_output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS (such as ndcg@10), averaged over users.
@@ -224,26 +327,102 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 @click.argument("metrics", nargs=-1)
 @_input_options
 @_convention_options
+@_slice_options
 @_output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS for every user."""
     _result(metrics, options, per_user=True)
 
 
+@main.command(epilog=_COMPARISON)
+@click.argument("metrics", nargs=-1)
+@_input_options
+@_convention_options
+@_slice_options
+@_combinations_option
+@_test_options
+@_interval_options
+@_resampling_options
+@click.option(
+    "--fail-if",
+    "gates",
+    multiple=True,
+    metavar="EXPRESSION",
+    help="End with exit code 3 if a row is so: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%].",
+)
+@_output_options
+def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) -> None:
+    """Compare every model with one of them, --baseline NAME: paired differences, user by user.
+
+    A gate is about the column difference unless it names another (ci_low, ci_high, value,
+    p_adjusted, …); with %, relative to the baseline's value.
+    """
+    from sqlmetrics.gate import failures
+
+    chosen, cutoffs, asked = metrics or None, _cutoffs(options), _asked(options, *_COMPARED)
+    failed: list[str] = []
+
+    def compute(evaluator: Evaluator) -> pd.DataFrame:
+        read = evaluator.gates(gates, chosen, cutoffs, ci=options["ci"])
+        frame = evaluator.compare(chosen, cutoffs, **asked)
+        failed.extend(failures(frame, read))
+        return frame
+
+    _write(options, compute)
+    if failed:
+        raise GateError("\n  ".join(["the comparison fails", *failed]))
+
+
 @main.command()
 @click.argument("metrics", nargs=-1)
 @_input_options
 @_convention_options
+@_slice_options
+@_combinations_option
+@click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="P",
+    help="An adjusted p-value below it makes a model significantly worse than the best.",
+)
+@_test_options
+@_resampling_options
+@_output_options
+def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
+    """Rank models: a row for each, the best of every metric and what is not worse marked."""
+    from sqlmetrics.output import render_leaderboard
+
+    asked = _asked(options, "alpha", *(name for name in _COMPARED if name not in _OF_INTERVAL))
+    correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
+    test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
+    how = (
+        f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
+        f"p >= {options['alpha']:g}"
+    )
+    _write(
+        options,
+        lambda evaluator: evaluator.leaderboard(metrics or None, _cutoffs(options), **asked),
+        render=lambda frame, kind, digits: render_leaderboard(frame, kind, digits, how),
+    )
+
+
+@main.command()
+@click.argument("metrics", nargs=-1)
+@_input_options
+@_convention_options
+@_slice_options
+@_combinations_option
+@_interval_options
+@_resampling_options
+@_run_ci_option
 @click.option("--per-user", is_flag=True, help="The statement behind per-user.")
 def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
     """Print the statement that computes METRICS; it runs alone in the DuckDB shell."""
+    asked = _asked(options, *(_PER_USER if per_user else _EVALUATED))
     with _evaluator(options) as evaluator:
-        text = evaluator.sql(
-            metrics or None,
-            _cutoffs(options),
-            per_user=per_user,
-            skip_missing=options["skip_missing"],
-        )
+        text = evaluator.sql(metrics or None, _cutoffs(options), per_user=per_user, **asked)
     click.echo(text, nl=False)
 
 
@@ -374,28 +553,41 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
 
 
 def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
-    chosen, cutoffs, skip = metrics or None, _cutoffs(options), options["skip_missing"]
+    chosen, cutoffs = metrics or None, _cutoffs(options)
+    asked = _asked(options, *(_PER_USER if per_user else _EVALUATED))
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
         method = evaluator.per_user if per_user else evaluator.evaluate
-        return method(chosen, cutoffs, skip_missing=skip)
+        return method(chosen, cutoffs, **asked)
 
     def write_parquet(evaluator: Evaluator, path: Path) -> None:
         evaluator.write_parquet(
-            path, chosen, cutoffs, per_user=per_user, skip_missing=skip, force=options["force"]
+            path, chosen, cutoffs, per_user=per_user, force=options["force"], **asked
         )
 
     _write(options, compute, write_parquet)
+
+
+def _asked(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Pick the options that are arguments of a method of the evaluator."""
+    asked = {name: options[name] for name in names}
+    for name in ("by", "by_item"):
+        # commas separate names, but for those inside of parentheses
+        parts = [part for text in asked[name] for part in re.split(r",(?![^(]*\))", text)]
+        asked[name] = parts or None
+    return asked
 
 
 def _write(
     options: Mapping[str, Any],
     compute: Callable[[Evaluator], pd.DataFrame],
     write_parquet: Callable[[Evaluator, Path], None] | None = None,
+    render: Callable[[pd.DataFrame, str, int | None], str] | None = None,
 ) -> None:
     """Write what `compute` returns where the options say; Parquet straight from the engine."""
     from sqlmetrics.output import format_of, render_frame, whole_file
 
+    render = render or render_frame
     target = options["output"]
     if target == "":
         raise UsageError("-o: an empty file name")
@@ -414,10 +606,10 @@ def _write(
                 if kind == "parquet":
                     frame.to_parquet(temporary, index=False)
                 else:
-                    text = render_frame(frame, kind, options["digits"])
+                    text = render(frame, kind, options["digits"])
                     temporary.write_text(text, encoding="utf-8")
             return
-        text = render_frame(compute(evaluator), kind, options["digits"])
+        text = render(compute(evaluator), kind, options["digits"])
     click.echo(text, nl=False)
 
 

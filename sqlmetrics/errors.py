@@ -39,6 +39,12 @@ class EngineError(SqlmetricsError):
     """The engine failed while it ran a statement: memory, disk, a damaged file."""
 
 
+class GateError(SqlmetricsError):
+    """A comparison ran and a gate fails it (`--fail-if`)."""
+
+    exit_code = 3
+
+
 class SqlmetricsWarning(UserWarning):
     """Something that a result rests on and that its reader should know."""
 

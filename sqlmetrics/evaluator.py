@@ -6,12 +6,12 @@ import contextlib
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics import checks
-from sqlmetrics.calls import Call, calls_of, requests_of
+from sqlmetrics.calls import Call, Request, calls_of, requests_of
 from sqlmetrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.convention import STANDARD, Convention, load_all
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
@@ -25,9 +25,12 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.explain import requests_for, walks, with_steps
 from sqlmetrics.graph import Node, Plan
+from sqlmetrics.intervals import Interval
 from sqlmetrics.output import whole_file
 from sqlmetrics.plan import Planner
+from sqlmetrics.results import Results
 from sqlmetrics.settings import Settings
+from sqlmetrics.slices import Slicing, attributes_of
 from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
 from sqlmetrics.tables import Table, TableReader
@@ -36,7 +39,38 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+    from sqlmetrics.gate import Gate
+
 DEFAULT_K = 10
+DEFAULT_TEST = "t"
+_SEVERAL = (
+    "to compare models takes several: -r NAME=FILE for each (in Python: a dict "
+    "{'als': source, 'popular': source}), or a column model"
+)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked for beside metrics and cutoffs."""
+
+    by: str | Iterable[str] | None = None
+    by_item: str | Iterable[str] | None = None
+    combinations: bool = False
+    interval: Interval = field(default_factory=Interval)
+    skip_missing: bool = False
+
+    @classmethod
+    def of(cls, per_user: bool, /, **options: Any) -> _Asked:
+        """Read the arguments of `evaluate`, or of `per_user`."""
+        method = Evaluator.per_user if per_user else Evaluator.evaluate
+        known = list(inspect.signature(method).parameters)[3:]
+        for name in options:
+            if name not in known:
+                raise TypeError(f"{method.__name__} has no argument {name!r}; it has {known}")
+        of_interval = {"ci": "kind", "confidence": "confidence", "resamples": "resamples",
+                       "seed": "seed", "run_ci": "of_runs"}  # fmt: skip
+        interval = {of_interval[name]: options.pop(name) for name in of_interval if name in options}
+        return cls(**options, interval=Interval(**interval))
 
 
 class Evaluator:
@@ -183,7 +217,14 @@ class Evaluator:
         metrics: str | Iterable[str] | None = None,
         k: int | Iterable[int] | None = None,
         *,
+        by: str | Iterable[str] | None = None,
+        by_item: str | Iterable[str] | None = None,
+        combinations: bool = False,
+        ci: str = "normal",
         confidence: float = 0.95,
+        resamples: int = 1000,
+        seed: int = 1,
+        run_ci: bool = False,
         skip_missing: bool = False,
     ) -> pd.DataFrame:
         """Compute the mean of every metric over its audience.
@@ -192,47 +233,231 @@ class Evaluator:
             metrics: specs such as `"ndcg@10"` or `"map(divisor=k)"`, or `"all"`; without any, the
                 default set.
             k: cutoffs for the specs that have none; without, those judge whole lists.
-            confidence: of the normal intervals `ci_low` to `ci_high`.
+            by: what to slice by: columns of `users`, or of `recommendations` or `interactions`
+                where they are the same in all rows of a user (`"country"`,
+                `"recommendations.variant"`); columns of items (`"items.category"`); or a slice of
+                the package: `"activity"`, `"activity_group(groups=5)"`, `"popularity"`, `"month"`.
+            by_item: the same, for columns of `items` without `items.` before their name. Of every
+                user, the relevant items in the slice count; lists and ranks stay as they are.
+            combinations: also the slices by fewer of these columns, down to none; `(all)` stands
+                for all values of a column.
+            ci: the interval: "normal" (value ± z standard errors), "bootstrap" (percentiles of the
+                means of resampled users) or "none".
+            confidence: of the interval.
+            resamples, seed: how often users are drawn; the same seed draws the same users, for
+                every metric and model.
+            run_ci: with "bootstrap", also for metrics that have one value for the whole run: each
+                is computed anew for every resample (a random half of the users), and the interval
+                is value ± z times the standard deviation of these values.
             skip_missing: leave out metrics that need a table or column that was not given, with a
                 warning for each.
 
         Returns:
-            One row per model, convention, metric and cutoff: `[model,] [convention,] metric, k,
-            value, n_users, std, ci_low, ci_high`. `convention` is there if the evaluator has
-            several, or a fallback: it says whose definition made the number. `k` is NA for whole
+            One row per model, convention, slice, metric and cutoff: `[model,] [convention,]
+            [columns of slices,] metric, k, value, n_users, std, ci_low, ci_high`. `convention` is
+            there if the evaluator has several, or a fallback: it says whose definition made the
+            number. Slices are text, `(none)` those without a value. `k` is NA for whole
             lists. `n_users` counts the users for whom the metric is defined. It is missing for
             metrics that have one value for the whole run, and so are `std` and, except for the
-            estimates from logs, the interval.
+            estimates from logs and with `run_ci`, the interval.
 
         Raises:
-            UsageError: an unknown metric, parameter or cutoff, a metric that a convention does not
-                cover, or a table that was not given.
+            UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
+                does not cover or that has no value for a slice, or a table that was not given.
             DataError: a table breaks a rule that the numbers rest on.
         """
+        interval = Interval(ci, confidence, resamples, seed, run_ci)
+        asked = _Asked(by, by_item, combinations, interval, skip_missing)
         with self._own_templates_named():
-            return self.engine.frame(self._plan(metrics, k, False, confidence, skip_missing))
+            results = self._results(self._checking_planner, metrics, k, asked)
+            return self.engine.frame(self._checked_plan(results, results.summary()))
 
     def per_user(
         self,
         metrics: str | Iterable[str] | None = None,
         k: int | Iterable[int] | None = None,
         *,
+        by: str | Iterable[str] | None = None,
+        by_item: str | Iterable[str] | None = None,
         skip_missing: bool = False,
     ) -> pd.DataFrame:
         """Compute the values of every user; the arguments are those of `evaluate`.
 
         Returns:
-            One row per user (and model, and convention) and cutoff, ordered by them:
-            `[model,] [convention,] user_id, k`, then a column per metric. A value is missing where
-            the metric was not asked for at this cutoff, where it is undefined, and where the user
-            is not in its audience.
+            One row per user (and model, and convention, and slice) and cutoff, ordered by them:
+            `[model,] [convention,] user_id, [columns of slices,] k`, then a column per metric. A
+            value is missing where the metric was not asked for at this cutoff, where it is
+            undefined, and where the user is not in its audience.
 
         Raises:
             UsageError, DataError: as `evaluate`.
         """
+        asked = _Asked(by, by_item, skip_missing=skip_missing)
         with self._own_templates_named():
-            plan = self._plan(metrics, k, True, skip_missing=skip_missing)
-            return self.engine.frame(plan)
+            results = self._results(self._checking_planner, metrics, k, asked, per_user=True)
+            return self.engine.frame(self._checked_plan(results, results.per_user()))
+
+    def compare(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        baseline: str | None = None,
+        test: str = DEFAULT_TEST,
+        correction: str = "holm",
+        by: str | Iterable[str] | None = None,
+        by_item: str | Iterable[str] | None = None,
+        combinations: bool = False,
+        ci: str = "normal",
+        confidence: float = 0.95,
+        resamples: int = 1000,
+        seed: int = 1,
+        skip_missing: bool = False,
+    ) -> pd.DataFrame:
+        """Compare every model with one of them, user by user. Needs scipy (the extra `stats`).
+
+        Args:
+            baseline: the model that the others are compared with; by default that of the evaluator.
+            test: "t" (paired t-test), "wilcoxon" (signed ranks, differences of 0 dropped),
+                "randomization" (signs of the differences at random) or "bootstrap" (resampled
+                differences, moved to a mean of 0).
+            correction: of the p-values, over all rows of the result: "holm", "bh"
+                (Benjamini-Hochberg) or "none".
+            ci: the interval of the difference: "normal" (Student's t, which belongs to the
+                t-test), "bootstrap" or "none".
+            metrics, k, by, by_item, combinations, confidence, resamples, seed, skip_missing: as of
+                `evaluate`; metrics are those that have a value per user.
+
+        Returns:
+            One row per convention, slice, metric, cutoff and model: `[convention,] [columns of
+            slices,] metric, k, model, baseline, value, baseline_value, difference, ci_low,
+            ci_high, relative, wins, ties, losses, test, p_value, p_adjusted, effect_size,
+            n_users`. All of them are about the same users on both sides: those for whom both
+            models have a value. `difference` is model - baseline, `relative` its share of
+            `baseline_value`; `wins` are users for whom the model is better (for a metric that is
+            best when it is low, lower). `effect_size` is the mean of the differences divided by
+            their standard deviation, for "wilcoxon" the rank-biserial correlation.
+
+        Raises:
+            UsageError, DataError: as `evaluate`; or `baseline` is not one of several models, or
+                scipy is not installed.
+        """
+        from sqlmetrics import statistics
+
+        statistics.checked(test=test, correction=correction)
+        statistics.check_scipy(test=test, interval=ci)
+        asked = _Asked(by, by_item, combinations, Interval(ci, confidence, resamples, seed),
+                       skip_missing)  # fmt: skip
+        with self._own_templates_named():
+            results = self._results(self._checking_planner, metrics, k, asked, per_user=True)
+            chosen = self._baseline(baseline, results.requests)
+            plan = self._checked_plan(results, results.comparison(chosen, test))
+            rows = self.engine.frame(plan)
+        leading = [name for name in rows.columns if name != "model"]
+        place = leading.index("k") + 1
+        rows = rows[[*leading[:place], "model", *leading[place:]]]
+        return statistics.finished(
+            rows, test=test, interval=ci, confidence=confidence, correction=correction
+        )
+
+    def gates(
+        self,
+        expressions: str | Iterable[str],
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        ci: str = "normal",
+    ) -> list[Gate]:
+        """Read what fails a comparison, such as `"ndcg@10 ci_low < -1%"`, before it runs.
+
+        The other arguments are those of `compare`. `sqlmetrics.gate.failures` applies the gates to
+        its result.
+
+        Raises:
+            UsageError: an expression cannot be read, or is about nothing that is compared.
+        """
+        from sqlmetrics.gate import check_known, parse_gate
+
+        has_rank = self._checking_planner.has_rank
+
+        def canonical(call: MetricCall) -> str:
+            resolved, _ = self.conventions[0].resolve(replace(call, cutoff=None), has_rank)
+            return str(resolved)
+
+        texts = [expressions] if isinstance(expressions, str) else list(expressions)
+        gates = [parse_gate(text, canonical) for text in texts]
+        if gates:
+            pairs = self.parse(metrics, k, per_user=True)
+            requests = requests_of(pairs, self.conventions, self.fallback, has_rank)
+            known = [(request.call.name, request.k) for request in requests]
+            check_known(gates, known, self.models, interval=ci)
+        return gates
+
+    def leaderboard(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        alpha: float = 0.05,
+        test: str = DEFAULT_TEST,
+        correction: str = "holm",
+        by: str | Iterable[str] | None = None,
+        by_item: str | Iterable[str] | None = None,
+        combinations: bool = False,
+        resamples: int = 1000,
+        seed: int = 1,
+        skip_missing: bool = False,
+    ) -> pd.DataFrame:
+        """Rank models: the best of each metric, and which are not significantly worse.
+
+        Every other model is compared with the best of each metric, as `compare` does; the other
+        arguments are those of `compare`. Needs scipy (the extra `stats`).
+
+        Args:
+            alpha: an adjusted p-value below it makes a model significantly worse.
+
+        Returns:
+            One row per model (and convention, and slice), the best of the first metric on top:
+            `model, [convention,] [columns of slices,] n_users`, then for each metric and cutoff
+            its value, in a column such as `ndcg@10`, and a column `ndcg@10 mark`: "best", "not
+            worse" or an empty text. Metrics that are best neither high nor low have no marks, and
+            of those with one value for the whole run only the best is marked.
+
+        Raises:
+            UsageError, DataError: as `compare`.
+        """
+        import pandas as pd
+
+        from sqlmetrics import statistics
+        from sqlmetrics.leaderboard import best_models, leaderboard
+
+        statistics.checked(test=test, correction=correction)
+        statistics.check_scipy(test=test)
+        slicing: dict[str, Any] = {"by": by, "by_item": by_item, "combinations": combinations}
+        values = self.evaluate(metrics, k, ci="none", skip_missing=skip_missing, **slicing)
+        if "model" not in values.columns:
+            raise UsageError(_SEVERAL)
+        better = {name: metric.higher_is_better for name, metric in self.catalog.metrics.items()}
+        run = {name for name, metric in self.catalog.metrics.items() if metric.grain == "run"}
+        compared = []
+        for model, pairs in best_models(values, better).items():
+            specs = [
+                metric if cutoff is None or pd.isna(cutoff) else f"{metric}@{cutoff}"
+                for metric, cutoff in pairs
+                if parse_spec(metric).metric not in run
+            ]
+            if specs:
+                frame = self.compare(
+                    specs, baseline=model, test=test, correction="none", ci="none",
+                    resamples=resamples, seed=seed, **slicing,
+                )  # fmt: skip
+                compared.append(frame)
+        comparisons = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
+        if compared:
+            comparisons["p_adjusted"] = statistics.adjusted(
+                comparisons["p_value"].to_numpy(), correction
+            )
+        return leaderboard(values, comparisons, better, alpha)
 
     def write_parquet(
         self,
@@ -241,17 +466,19 @@ class Evaluator:
         k: int | Iterable[int] | None = None,
         *,
         per_user: bool = False,
-        confidence: float = 0.95,
-        skip_missing: bool = False,
         force: bool = False,
+        **options: Any,
     ) -> None:
         """Write what `evaluate` or `per_user` returns straight from the engine to a file.
 
-        The file is written whole or not at all; an existing one only with `force`.
+        The file is written whole or not at all; an existing one only with `force`. `options` are
+        the other arguments of `evaluate`, or of `per_user`.
         """
         with whole_file(Path(path), force) as temporary, self._own_templates_named():
-            plan = self._plan(metrics, k, per_user, confidence, skip_missing)
-            self.engine.write_parquet(plan, temporary)
+            asked = _Asked.of(per_user, **options)
+            results = self._results(self._checking_planner, metrics, k, asked, per_user)
+            plan = results.per_user() if per_user else results.summary()
+            self.engine.write_parquet(self._checked_plan(results, plan), temporary)
 
     def sql(
         self,
@@ -259,15 +486,16 @@ class Evaluator:
         k: int | Iterable[int] | None = None,
         *,
         per_user: bool = False,
-        confidence: float = 0.95,
-        skip_missing: bool = False,
+        **options: Any,
     ) -> str:
         """Return the statement behind `evaluate` (or `per_user`), which runs alone in DuckDB.
 
         It does not check its tables. Frames appear in it under the name of their table, prefixed
-        with `sqlmetrics_`.
+        with `sqlmetrics_`. `options` are the other arguments of `evaluate`, or of `per_user`.
         """
-        _, plan = self._planned(self._planner, metrics, k, per_user, confidence, skip_missing)
+        asked = _Asked.of(per_user, **options)
+        results = self._results(self._planner, metrics, k, asked, per_user)
+        plan = results.per_user() if per_user else results.summary()
         self._warn(self._planner)
         return plan.statement() + ";\n"
 
@@ -311,7 +539,7 @@ class Evaluator:
         steps = walks(planner, pairs, from_there, side(end), self.fallback, skip_missing)
         requests = [request for walk in steps.values() for request in requests_for(walk)]
         with self._own_templates_named():
-            plan = planner.summary(requests, with_convention=True)
+            plan = Results(planner, requests, with_convention=True).summary()
             self._check_calls(planner, calls_of(requests), "after step")
             self._warn(planner)
             return with_steps(self.engine.frame(plan), steps)
@@ -395,29 +623,60 @@ class Evaluator:
             if metric.grain == "user" or not per_user
         ]
 
-    def _planned(
+    def _results(
         self,
         planner: Planner,
         metrics: str | Iterable[str] | None,
         k: int | Iterable[int] | None,
-        per_user: bool,
-        confidence: float,
-        skip_missing: bool,
-    ) -> tuple[list[Call], Plan]:
-        """Resolve what is asked for, and plan it."""
+        asked: _Asked,
+        per_user: bool = False,
+    ) -> Results:
+        """Resolve what is asked for, and plan its values."""
         planner.warnings.clear()
         pairs = self.parse(metrics, k, per_user=per_user)
         requests = requests_of(pairs, self.conventions, self.fallback, planner.has_rank)
-        calls = calls_of(requests)
-        if skip_missing:
-            calls = self._that_can_be_computed(planner, calls)
+        if asked.skip_missing:
+            calls = self._that_can_be_computed(planner, calls_of(requests))
             requests = [request for call in calls for request in call.requests]
-        if per_user:
-            plan = planner.per_user(requests, self._with_convention)
-        else:
-            checked = _checked_confidence(confidence)
-            plan = planner.summary(requests, checked, self._with_convention)
-        return calls, plan
+        attributes = attributes_of(
+            asked.by, asked.by_item, self.catalog, self.tables, self.user_keys
+        )
+        slicing = None
+        if attributes or asked.combinations:
+            _, values = self.conventions[0].resolve(None, planner.has_rank)
+            slicing = Slicing(planner, attributes, asked.combinations, values)
+        return Results(planner, requests, self._with_convention, slicing, asked.interval)
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models whose lists are judged; empty where models are not named."""
+        lists = self.tables.get("recommendations")
+        if lists is None or not self._planner.several_models:
+            return []
+        named = [source.model for source in lists.sources if source.model is not None]
+        if named:
+            return named
+        _, values = self.conventions[0].resolve(None, self._planner.has_rank)
+        plan = self._checking_planner.stage("models", values)
+        return sorted(str(row["model"]) for row in self.engine.records(plan))
+
+    def _baseline(self, baseline: str | None, requests: Sequence[Request]) -> str:
+        """Find the model to compare with."""
+        chosen = self._checking_planner.baseline_model if baseline is None else baseline
+        if not self._checking_planner.several_models:
+            raise UsageError(_SEVERAL)
+        self._check_calls(self._checking_planner, calls_of(requests), "under the convention")
+        models = self.models
+        if len(models) < 2:
+            raise UsageError(f"{_SEVERAL}; there is only {models[0]}")
+        if chosen is None or chosen not in models:
+            what = "no baseline named" if chosen is None else f"there is no model {chosen!r}"
+            close = "" if chosen is None else suggestion(chosen, models)
+            raise UsageError(
+                f"{what}{close}; name one of {', '.join(models)} with --baseline NAME (in Python: "
+                "baseline='NAME')"
+            )
+        return chosen
 
     @property
     def _with_convention(self) -> bool:
@@ -448,20 +707,23 @@ class Evaluator:
         for message in messages:
             warnings.warn(message, SqlmetricsWarning, stacklevel=_callers_level())
 
-    def _plan(
-        self,
-        metrics: str | Iterable[str] | None,
-        k: int | Iterable[int] | None,
-        per_user: bool,
-        confidence: float = 0.95,
-        skip_missing: bool = False,
-    ) -> Plan:
-        """Plan a result and check the tables it reads."""
-        planner = self._checking_planner
-        calls, plan = self._planned(planner, metrics, k, per_user, confidence, skip_missing)
-        self._check_calls(planner, calls, "under the convention")
-        self._warn(planner)
+    def _checked_plan(self, results: Results, plan: Plan) -> Plan:
+        """Check the tables that a result reads."""
+        self._check_calls(results.planner, calls_of(results.requests), "under the convention")
+        self._check_slices(results.slicing)
+        self._warn(results.planner)
         return plan
+
+    def _check_slices(self, slicing: Slicing | None) -> None:
+        """Check what is sliced by: a user has one value of a column."""
+        if slicing is None or self.trust_input:
+            return
+        for attribute in (*slicing.of_users, *slicing.of_items):
+            if attribute.template is not None:
+                nodes = {node.name: node for node in Plan(slicing.values_of(attribute)).nodes()}
+                self._check(nodes, slicing.values)
+            elif attribute.of == "users":
+                checks.check_even(self.engine, slicing, attribute, self._checked)
 
     def _check_calls(self, planner: Planner, calls: Sequence[Call], where: str) -> None:
         """Check the tables that calls read, under the settings of each.
@@ -490,9 +752,3 @@ def _callers_level() -> int:
     while frame is not None and frame.f_code.co_filename.startswith(package):
         level, frame = level + 1, frame.f_back
     return level
-
-
-def _checked_confidence(confidence: float) -> float:
-    if not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise UsageError(f"confidence lies between 0 and 1, not {confidence!r}")
-    return confidence

@@ -99,13 +99,20 @@ class Query(Node):
 class Rendered(Node):
     """A node whose template is rendered with the names of its parents when it is printed.
 
-    The template calls `ref(alias)` where it reads a parent.
+    The template calls `ref(alias)` where it reads a parent, `ref(alias, other)` to read it under
+    another name.
     """
 
     template: jinja2.Template = field(default_factory=lambda: jinja2.Template(""))
     context: Mapping[str, Any] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)  # alias -> identity
     often: bool = False  # is every parent read more than once?
+
+    @property
+    def has_ctes(self) -> bool:
+        """Does the query start with WITH?"""
+        names = {key: parent.name for key, parent in self.parents.items()}
+        return re.match(r"(\s|--[^\n]*\n)*WITH\b", self.sql(names, pretty=False)) is not None
 
     def reads(self) -> Sequence[str]:
         """Return the identities of the parents."""
@@ -114,8 +121,8 @@ class Rendered(Node):
     def sql(self, names: Mapping[str, str], pretty: bool) -> str:  # noqa: ARG002
         """Render the template."""
 
-        def ref(alias: str) -> str:
-            name = names[self.aliases[alias]]
+        def ref(parent: str, alias: str | None = None) -> str:
+            name, alias = names[self.aliases[parent]], alias or parent
             return identifier(name) + ("" if name == alias else f" AS {identifier(alias)}")
 
         return self.template.render(self.context, ref=ref).strip()
@@ -195,8 +202,9 @@ class Plan:
             inner = _indented(texts[node.key]) if pretty else texts[node.key]
             ctes.append(f"{identifier(names[node.key])} AS {how}(\n  {inner}\n)")
         result = texts[self.root.key]
-        if isinstance(self.root, Query) and self.root.has_ctes:
-            columns = ", ".join(map(identifier, self.root.columns))
+        if self.root.has_ctes:  # of a rendered query, which is never a result, all columns
+            known = self.root.columns if isinstance(self.root, Query) else []
+            columns = ", ".join(map(identifier, known)) or "*"
             result = f"SELECT {columns} FROM {identifier(names[self.root.key])}"
         return f"WITH {', '.join(ctes)}\n{result}" if ctes else result
 

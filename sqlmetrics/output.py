@@ -7,11 +7,12 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.leaderboard import BEST, NOT_WORSE, marked_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +93,6 @@ def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
     Machine formats (csv, json, jsonl) have full precision unless `digits` is given; tables show
     four digits.
     """
-    if digits is None and kind in ("table", "markdown", "latex"):
-        digits = 4
     if kind in ("json", "jsonl"):
         records = [
             {name: _plain(value, digits) for name, value in zip(frame.columns, row, strict=True)}
@@ -105,12 +104,36 @@ def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
     if kind == "csv":
         rounded = None if digits is None else f"%.{digits}f"
         return str(frame.to_csv(index=False, float_format=rounded))
-    cells = frame.astype(object).map(lambda value: _shown(value, digits or 0))
-    if kind == "latex":
-        return _latex(cells)
-    if kind == "markdown":
-        return _markdown(cells, frame)
-    return _table(cells, frame)
+    return _LAYOUTS[kind](_cells(frame, digits), _numeric(frame), {})
+
+
+def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: str) -> str:
+    """Lay out what `leaderboard` returns as text; formats and `digits` are those of `render_frame`.
+
+    Machine formats have the frame as it is. In the others the marks stand at the values, and a line
+    below says what they mean, if there are any; in LaTeX it is a comment. `how` says there how it
+    was tested, such as `t-test, Holm-adjusted p >= 0.05`.
+    """
+    if kind not in _LAYOUTS:
+        return render_frame(frame, kind, digits)
+    columns = marked_columns(frame)
+    shown = frame.drop(columns=list(columns.values()))
+    marks = {
+        number: list(frame[columns[name]])
+        for number, name in enumerate(shown.columns)
+        if name in columns and any(frame[columns[name]])
+    }
+    text = _LAYOUTS[kind](_cells(shown, digits), _numeric(shown), marks)
+    if not marks:
+        return text
+    brackets = f" ({' '.join(how.split())})" if how.strip() else ""
+    return text + _LEGENDS[kind] + f" not significantly worse than the best{brackets}\n"
+
+
+def _cells(frame: pd.DataFrame, digits: int | None) -> pd.DataFrame:
+    """Spell every value as tables show it."""
+    places = 4 if digits is None else digits
+    return frame.astype(object).map(lambda value: _shown(value, places))
 
 
 def _plain(value: Any, digits: int | None) -> Any:
@@ -126,7 +149,11 @@ def _plain(value: Any, digits: int | None) -> Any:
 def _shown(value: Any, digits: int) -> str:
     if _is_missing(value):
         return ""
-    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if 0 < abs(value) < 0.5 * 10**-digits:
+        return f"{value:.1e}"  # a p-value is not 0
+    return f"{value:.{digits}f}"
 
 
 def _is_missing(value: Any) -> bool:
@@ -141,16 +168,54 @@ def _numeric(frame: pd.DataFrame) -> list[bool]:
     return [is_numeric_dtype(dtype) for dtype in frame.dtypes]
 
 
-def _table(cells: pd.DataFrame, frame: pd.DataFrame) -> str:
+Marks: TypeAlias = Mapping[int, Sequence[str]]
+"""Number of a column -> the mark of each of its cells: `best`, `not worse` or empty."""
+
+_SIGNS = {  # before and after a value
+    "table": {BEST: ("", " *"), NOT_WORSE: ("", " ="), "": ("", "  ")},
+    "markdown": {BEST: ("**", "**"), NOT_WORSE: ("", " ="), "": ("", "")},
+    "latex": {BEST: (r"\textbf{", "}"), NOT_WORSE: (r"\underline{", "}"), "": ("", "")},
+}
+_LEGENDS = {
+    "table": "* best; =",
+    "markdown": "\n**bold** best; =",  # right below, it would be a row of the table
+    "latex": "% bold best; underlined",
+}
+
+
+def _rows(
+    cells: pd.DataFrame, marks: Marks, kind: str, escape: Callable[[str], str] = str
+) -> list[list[str]]:
+    """Return the rows with their marks."""
+    rows = [[escape(cell) for cell in row] for row in cells.itertuples(index=False, name=None)]
+    for column, its_marks in marks.items():
+        for row, mark in zip(rows, its_marks, strict=True):
+            before, after = _SIGNS[kind][mark]
+            row[column] = before + row[column] + after
+    return rows
+
+
+def _table(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    names, rows = list(cells.columns), _rows(cells, marks, "table")
+    styles = [[""] * len(names) for _ in rows]
+    justify: list[Literal["left", "right"]] = ["right" if right else "left" for right in numeric]
+    for column, its_marks in marks.items():
+        # set by hand: where rich sets to the right, it drops the space that stands for no mark
+        justify[column] = "left"
+        width = max(len(line[column]) for line in [names, *rows])
+        for line in [names, *rows]:
+            line[column] = line[column].rjust(width)
+        for row_styles, mark in zip(styles, its_marks, strict=True):
+            row_styles[column] = "bold" if mark == BEST else ""
     table = Table(header_style="bold")
-    for name, numeric in zip(cells.columns, _numeric(frame), strict=True):
-        table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
-    for row in cells.itertuples(index=False, name=None):
-        table.add_row(*[Text(cell) for cell in row])
+    for name, side in zip(names, justify, strict=True):
+        table.add_column(Text(name), justify=side, no_wrap=True)
+    for row, row_styles in zip(rows, styles, strict=True):
+        table.add_row(*map(Text, row, row_styles))
     width = Console().width if sys.stdout.isatty() else 10_000
     console = Console(width=width, force_terminal=sys.stdout.isatty())
     with console.capture() as capture:
@@ -158,22 +223,35 @@ def _table(cells: pd.DataFrame, frame: pd.DataFrame) -> str:
     return capture.get()
 
 
-def _markdown(cells: pd.DataFrame, frame: pd.DataFrame) -> str:
+def _markdown(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
+    def escape(cell: str) -> str:
+        return cell.replace("|", "\\|")
+
     def line(row: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n"
+        return "| " + " | ".join(row) + " |\n"
 
-    rule = ["---:" if numeric else "---" for numeric in _numeric(frame)]
-    rows = cells.itertuples(index=False, name=None)
-    return line(cells.columns) + line(rule) + "".join(line(row) for row in rows)
+    rule = ["---:" if right else "---" for right in numeric]
+    rows = _rows(cells, marks, "markdown", escape)
+    return line(map(escape, cells.columns)) + line(rule) + "".join(map(line, rows))
 
 
-def _latex(cells: pd.DataFrame) -> str:
+def _latex(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
     escaped = {char: "\\" + char for char in "&%$#_{}"}
     escaped |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    # in the default fonts, other characters are in their places
+    escaped |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+
+    def escape(cell: str) -> str:
+        return "".join(escaped.get(char, char) for char in cell)
 
     def line(row: Iterable[str]) -> str:
-        return " & ".join("".join(escaped.get(c, c) for c in cell) for cell in row) + " \\\\\n"
+        return " & ".join(row) + " \\\\\n"
 
-    rows = cells.itertuples(index=False, name=None)
-    body = "\\hline\n" + line(cells.columns) + "\\hline\n" + "".join(map(line, rows)) + "\\hline\n"
-    return f"\\begin{{tabular}}{{{'l' * len(cells.columns)}}}\n{body}\\end{{tabular}}\n"
+    sides = "".join("r" if right else "l" for right in numeric)
+    rows = map(line, _rows(cells, marks, "latex", escape))
+    header = line(map(escape, cells.columns))
+    body = "\\hline\n" + header + "\\hline\n" + "".join(rows) + "\\hline\n"
+    return f"\\begin{{tabular}}{{{sides}}}\n{body}\\end{{tabular}}\n"
+
+
+_LAYOUTS = {"table": _table, "markdown": _markdown, "latex": _latex}

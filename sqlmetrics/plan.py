@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import Any
 
 from sqlglot import exp
@@ -41,23 +40,40 @@ class Column:
     standard_error: str = ""  # the column that holds it
 
 
-@dataclass
-class _Wide:
-    """Wide tables of values: one per audience, and one for metrics of the whole run.
+@dataclass(frozen=True)
+class WideTable:
+    """A table of values: a row per user (or model) of one audience, a column per metric and cutoff.
 
-    `tables`: the node and the columns of each, by the name of the node. `homes`: the table and the
-    column of every request; requests that come to the same share one.
+    `values`: settings that make this audience.
     """
 
-    tables: dict[str, tuple[Node, list[Column]]]
+    node: Node
+    grain: str
+    columns: Sequence[Column]
+    values: Mapping[str, Any]
+
+
+@dataclass
+class Wide:
+    """Wide tables of values by name: one per audience, and one for metrics of the whole run.
+
+    `homes`: the table and the column of every request; requests that come to the same share one.
+    """
+
+    tables: dict[str, WideTable]
     homes: dict[tuple[str, str, int | None], tuple[str, Column]]
 
     def home(self, request: Request) -> tuple[str, Column]:
         """Find the table and the column that hold the value of a request."""
-        return self.homes[_identity_of(request)]
+        return self.homes[identity_of(request)]
+
+    def __or__(self, other: Wide) -> Wide:
+        """Put two sets of tables together, whose names differ."""
+        return Wide({**self.tables, **other.tables}, {**self.homes, **other.homes})
 
 
-def _identity_of(request: Request) -> tuple[str, str, int | None]:
+def identity_of(request: Request) -> tuple[str, str, int | None]:
+    """Tell requests apart: by convention, metric call and cutoff."""
     return request.convention, request.call.name, request.k
 
 
@@ -134,6 +150,7 @@ class Planner:
     baseline_model: str | None = None  # the model that is the baseline, if it is one of them
     checked: bool = False
     fuse: bool = True
+    keeps: bool = True  # may an engine keep stages for later calls?
     # what templates say while they are rendered, in their order
     warnings: dict[str, None] = field(default_factory=dict)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -142,7 +159,7 @@ class Planner:
     _reads: dict[str, list[str]] = field(default_factory=dict)  # text of a query -> tables it reads
 
     def __post_init__(self) -> None:
-        self._key_context = key_context(self.user_keys, self.several_models, self.model)
+        self.key_context = key_context(self.user_keys, self.several_models, self.model)
         self.keys = (["model"] if self.several_models else []) + list(self.user_keys)
 
     @property
@@ -153,100 +170,22 @@ class Planner:
 
     # ---- plans ---------------------------------------------------------------------------------
 
-    def summary(
-        self,
-        requests: Sequence[Request],
-        confidence: float = 0.95,
-        with_convention: bool = False,
-    ) -> Plan:
-        """Plan the mean (or run value) of every metric and cutoff, one row each."""
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
-        wide = self._wide(requests)
-        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in wide.tables}
-        for position, request in enumerate(requests, start=1):
-            name, column = wide.home(request)
-            label = {"metric": request.call.name, "convention": request.convention}
-            rows[name].append({**vars(column), **label, "position": position})
-        sources: dict[str, Node] = {}
-        tables = []
-        for table, (node, columns) in wide.tables.items():
-            if columns[0].grain == "user":
-                node = self._summary("totals", {"per_user": node}, columns=columns, z=z)
-            name = new_name(node.name, sources)
-            sources[name] = node
-            tables.append({"name": name, "rows": rows[table]})
-        summary_rows = self._summary(
-            "summary_rows", sources, tables=tables, with_convention=with_convention
-        )
-        reads = {"summary_rows": summary_rows}
-        return Plan(self._summary("summary", reads, z=z, with_convention=with_convention))
-
-    def per_user(self, requests: Sequence[Request], with_convention: bool = False) -> Plan:
-        """Plan the values of every user: one row per user (and model, and convention) and cutoff.
-
-        Raises:
-            UsageError: a metric has one value for the whole run, none per user.
-        """
-        for request in requests:
-            if request.metric.grain != "user":
-                raise UsageError(
-                    f"{request.call} has one value for all users together, none per user; "
-                    "use evaluate for it"
-                )
-        wide = self._wide(requests)
-        homes = {_identity_of(request): wide.home(request) for request in requests}
-        names = list(dict.fromkeys(request.call.name for request in requests))
-        reads: dict[str, Node] = {}
-        branches = []
-        for convention in dict.fromkeys(request.convention for request in requests):
-            own = [request for request in requests if request.convention == convention]
-            audiences = list(dict.fromkeys(wide.home(request)[0] for request in own))
-            tables = {name: wide.tables[name][0] for name in audiences}
-            node = self._summary("everyone", tables, audiences=audiences)
-            everyone = next((name for name, known in reads.items() if known.key == node.key), "")
-            everyone = everyone or new_name("everyone", reads)
-            reads |= {**tables, everyone: node}
-            for k in dict.fromkeys(request.k for request in own):
-                found = {name: homes.get((convention, name, k)) for name in names}
-                columns = [
-                    {"metric": name, "source": home and home[0], "name": home and home[1].name}
-                    for name, home in found.items()
-                ]
-                branches.append(
-                    {
-                        "convention": convention,
-                        "k": k,
-                        "columns": columns,
-                        "sources": list(dict.fromkeys(home[0] for home in found.values() if home)),
-                        "everyone": everyone,
-                    }
-                )
-        return Plan(
-            self._summary(
-                "per_user",
-                reads,
-                often=len(branches) > 1,
-                branches=branches,
-                n_keys=len(self.keys) + with_convention,
-                with_convention=with_convention,
-            )
-        )
-
     def stage(self, name: str, values: Mapping[str, Value], limit: int | None = None) -> Plan:
         """Plan a look at one stage or input table."""
         node = self.node(name, {**values, **cutoff_context([None])})
-        return Plan(self._summary("look", {"looked_at": node}, names=node.columns, limit=limit))
+        return Plan(self.rendered("look", {"looked_at": node}, names=node.columns, limit=limit))
 
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
         """Plan the query of a check."""
         values = {**values, **cutoff_context([None])}
-        text = render(check.body, self._context(values), str(check.path))
+        text = render(check.body, self.context(values), str(check.path))
         return Plan(self._bind(check.name, text, str(check.path), values))
 
     # ---- values of metrics ---------------------------------------------------------------------
 
-    def _wide(self, requests: Sequence[Request]) -> _Wide:
+    def wide(self, requests: Sequence[Request]) -> Wide:
         """Plan the wide tables of values; what several conventions share is there once."""
+        made_by: dict[tuple[str, str], Mapping[str, Any]] = {}
         sources: dict[str, _Source] = {}
         wanted: dict[tuple[str, str], tuple[Query, list[Column]]] = {}
         defined: dict[str, Node] = {}  # who has a value at all, by the name of the stage
@@ -271,15 +210,16 @@ class Planner:
                     defined[who] = node
                 audience = (metric.grain, everybody.key)
                 _, held = wanted.setdefault(audience, (everybody, []))
+                made_by.setdefault(audience, call.values)
                 placed = [replace(column, source=source, defined=who) for column in columns]
                 held.extend(placed)
                 for column in placed:
                     if column.part == "value":
                         known[identity, column.k] = (audience, column)
             for request in call.requests:
-                homes[_identity_of(request)] = known[identity, request.k]
+                homes[identity_of(request)] = known[identity, request.k]
 
-        tables: dict[str, tuple[Node, list[Column]]] = {}
+        tables: dict[str, WideTable] = {}
         names: dict[tuple[str, str], str] = {}
         nodes = {name: source.node() for name, source in sources.items()}
         for audience, (everybody, columns) in wanted.items():
@@ -288,7 +228,7 @@ class Planner:
             who_has = list(dict.fromkeys(column.defined for column in columns if column.defined))
             name = new_name("per_user" if grain == "user" else "per_model", tables)
             reads = {"everybody": everybody, **{source: nodes[source] for source in used}}
-            filled = self._summary(
+            filled = self.rendered(
                 "filled",
                 {**reads, **{who: defined[who] for who in who_has}},
                 name=name,
@@ -297,9 +237,9 @@ class Planner:
                 sources=used,
                 defined=who_has,
             )
-            tables[name] = (filled, columns)
+            tables[name] = WideTable(filled, grain, columns, made_by[audience])
             names[audience] = name
-        return _Wide(
+        return Wide(
             tables, {key: (names[audience], column) for key, (audience, column) in homes.items()}
         )
 
@@ -376,14 +316,14 @@ class Planner:
             if metric.grain == "run"
             else {}
         )
-        context = {**self._context(values, metric), **grain_keys}
+        context = {**self.context(values, metric), **grain_keys}
         return render(metric.body, context, str(metric.path))
 
     def stage_text(
         self, stage: Stage, values: Mapping[str, Any], for_metric: Metric | None = None
     ) -> str:
         """Render the query of a stage as its template says it."""
-        return render(stage.body, self._context(values, for_metric), str(stage.path))
+        return render(stage.body, self.context(values, for_metric), str(stage.path))
 
     def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan the query of a metric."""
@@ -415,7 +355,7 @@ class Planner:
             if parent is None:
                 continue
             if isinstance(parent, Query) and parent.stage and parent.stage.cutoff:
-                parent = self._summary(
+                parent = self.rendered(
                     "at_cutoffs",
                     {"source": parent, "cutoffs": cutoffs},
                     name=f"{parent.name}_at_cutoffs",
@@ -426,7 +366,7 @@ class Planner:
                 table.set("this", exp.to_identifier(parent.key))
             parents[parent.key] = parent
         rows = _node(_identity(query.key, *parents), metric.name, tree, parents.values())
-        return self._summary(
+        return self.rendered(
             "pivoted",
             {"metric_values": rows},
             name=f"{metric.name}_values",
@@ -448,6 +388,8 @@ class Planner:
         if memo not in self._memo:
             if name in self.catalog.stages:
                 stage = self.catalog.stages[name]
+                if not self.keeps:
+                    stage = replace(stage, keep=False)
                 text = self.stage_text(stage, values, for_metric)
                 self._memo[memo] = self._bind(
                     name, text, str(stage.path), values, for_metric, stage
@@ -473,7 +415,7 @@ class Planner:
         Raises:
             MissingTableError: names who needs it, and the option that supplies it.
         """
-        who = "this stage" if for_metric is None else f"the metric {for_metric.name}"
+        who = "it" if for_metric is None else f"the metric {for_metric.name}"
         leave = "" if for_metric is None else "; --skip-missing leaves such metrics out"
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
@@ -511,13 +453,12 @@ class Planner:
                 sources=table.sources,
                 row_order_is_read=by_row,
                 attributes=[column for owner, column in ATTRIBUTES.values() if owner == table_name],
-                **self._key_context,
+                **self.key_context,
             )
         )
-        tree = parse(text, f"table {name}")
-        return _node(_identity(name, text), name, tree, (), is_input=True)
+        return input_node(name, text)
 
-    def _summary(
+    def rendered(
         self,
         template: str,
         reads: Mapping[str, Node],
@@ -525,7 +466,10 @@ class Planner:
         often: bool = False,
         **context: Any,
     ) -> Node:
-        """Plan one of the queries that put values together; `reads` are its parents by alias."""
+        """Plan one of the queries that put values together; `reads` are its parents by alias.
+
+        `often`: the query reads each of them more than once.
+        """
         parents = {node.key: node for node in reads.values()}
         aliases = {alias: node.key for alias, node in reads.items()}
         return Rendered(
@@ -533,14 +477,15 @@ class Planner:
             name=name or template,
             parents=parents,
             template=environment().get_template(f"summaries/{template}.sql.j2"),
-            context={**self._key_context, **context},
+            context={**self.key_context, **context},
             aliases=aliases,
             often=often,
         )
 
-    def _context(
+    def context(
         self, values: Mapping[str, Any], for_metric: Metric | None = None
     ) -> dict[str, Any]:
+        """Build what the template of a stage or metric knows under the given settings."""
         lists = self.tables.get("recommendations")
 
         def need(table: str, column: str) -> str:
@@ -560,7 +505,7 @@ class Planner:
             return ""
 
         return {
-            **self._key_context,
+            **self.key_context,
             **values,
             "checked": self.checked,
             "score_is_read": values.get("order") == "score",
@@ -586,11 +531,11 @@ class Planner:
         metric: Metric | None = None,
         stage: Stage | None = None,
     ) -> Query:
-        return self._bind_with(
+        return self.bind(
             name, text, where, lambda table: self.node(table, values, for_metric=metric), stage
         )
 
-    def _bind_with(
+    def bind(
         self,
         name: str,
         text: str,
@@ -625,6 +570,12 @@ class Planner:
             found = [node for node in parents.values() if node is not None]
             self._nodes[key] = _node(key, name, tree, found, stage)
         return self._nodes[key]
+
+
+def input_node(name: str, text: str) -> Query:
+    """Make a node of a query that reads a source."""
+    tree = parse(text, f"table {name}")
+    return _node(_identity(name, text), name, tree, (), is_input=True)
 
 
 def _node(

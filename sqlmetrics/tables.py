@@ -38,6 +38,11 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 # attributes of items that are tables of their own in the queries: one row per item and value
 ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items", "features")}
+# names of columns that the queries compute
+_RESULT_NAMES = {
+    "k", "metric", "row_number", "value", "slice", "item_slice", "resample", "resample_group",
+    "label", "position",
+}  # fmt: skip
 _WITHOUT_USER = {"items"}
 _USER_IS_OPTIONAL = {"aspects"}
 
@@ -66,7 +71,10 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class Source:
-    """One relation of a table, with the model it belongs to (None where models are not named)."""
+    """One relation of a table, with the model it belongs to (None where models are not named).
+
+    `types`: every column of the relation, also those that no query knows by name.
+    """
 
     relation: str
     ordered_relation: str
@@ -75,6 +83,16 @@ class Source:
     model: str | None = None
     row_number: str | None = None
     list_column: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, name: str) -> SourceColumn | None:
+        """Find a column: by the name that the queries know it by, else by its own."""
+        lowered = {column.lower(): column for column in self.types}
+        known = next((column for column in self.columns if column.name == name), None)
+        actual = name if name in self.types else lowered.get(name.lower())
+        if known is not None or actual is None:
+            return known
+        return SourceColumn(name, actual, self.types[actual])
 
 
 @dataclass(frozen=True)
@@ -150,7 +168,7 @@ class TableReader:
         self.user_keys = tuple(user_keys)
         names = {column for required, more in _COLUMNS.values() for column in (*required, *more)}
         for key in self.user_keys:
-            if key.lower() in names | {"k", "metric", "row_number", "value"}:
+            if key.lower() in names | _RESULT_NAMES:
                 raise UsageError(
                     f"key: {key!r} has a meaning of its own in the queries; call the key user_id "
                     f"and map it: key='user_id', columns={{'user_id': {key!r}}}"
@@ -300,6 +318,7 @@ class TableReader:
             model=model,
             row_number=None if is_list else relation.row_number,
             list_column=actual["item_id"] if ranked_by_list else None,
+            types=relation.types,
         )
 
     def _column(self, table: str, name: str, column: str, relation: Relation) -> SourceColumn:

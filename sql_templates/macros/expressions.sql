@@ -87,11 +87,21 @@ least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- endif -%}
 {%- endmacro -%}
 
+{#- Two tables agree in these columns; names come as SQL spells them. -#}
+{%- macro same_columns(left, right, names) -%}
+{%- for name in names -%}
+{{ " AND " if not loop.first }}{{ left }}.{{ name }} = {{ right }}.{{ name }}
+{%- endfor -%}
+{%- endmacro -%}
+
 {#- What the values of users become; an interval is z standard errors to both sides. -#}
-{%- macro aggregated(aggregate, value, z) -%}
+{%- macro aggregated(aggregate, value, z, quantile) -%}
 {%- if aggregate == "mean" -%} avg({{ value }})
 {%- elif aggregate == "median" -%} median({{ value }})
 {%- elif aggregate == "median_low" -%} quantile_disc({{ value }}, 0.5)
+{%- elif aggregate == "quantile" -%} quantile_cont({{ value }}, {{ quantile }})
+{%- elif aggregate == "quantile_low" -%} quantile_disc({{ value }}, {{ quantile }})
+{%- elif aggregate in ("min", "max") -%} {{ aggregate }}({{ value }})
 {%- else -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
 {%- endif -%}
 {%- endmacro -%}

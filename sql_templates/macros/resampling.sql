@@ -1,0 +1,78 @@
+{#- Expressions that resample users. Users are put into groups by a hash of their id, and whole
+    groups are drawn, so that the cost does not grow with the number of users; up to a few thousand
+    users, nearly everyone is a group of their own. Only text and whole numbers are used, so every
+    engine draws the same. -#}
+
+{#- The group of a user, 0 to 65535: four hexadecimal digits of a hash. -#}
+{%- macro resample_group(seed, user) -%}
+{%- set hash = "md5('" ~ seed ~ ":' || " ~ user ~ ")" -%}
+{%- for place in range(1, 5) -%}
+{{ " + " if not loop.first -}}
+{{ 16 ** (4 - place) }} * (strpos('0123456789abcdef', substring({{ hash }}, {{ place }}, 1)) - 1)
+{%- endfor -%}
+{%- endmacro -%}
+
+{#- The CTEs `resamples` and `drawn`: a number from 0 to 2^31 - 2 for every group of `groups` and
+    resample. A linear function of both would draw neighbours alike; squares bend it. -#}
+{%- macro drawn_numbers(groups, resamples, seed) -%}
+-- one row per resample
+resamples AS (
+    SELECT unnest(range(1, {{ resamples }} + 1)) AS resample
+),
+
+-- one row per group and resample, with a number that the next steps make random
+numbered AS (
+    SELECT
+        {{ groups }}.resample_group,
+        resamples.resample,
+        ({{ groups }}.resample_group * 48271 + resamples.resample * 69621 + {{ seed }}) % 2147483647
+            AS number
+    FROM {{ groups }}
+    CROSS JOIN resamples
+),
+
+mixed AS (
+    SELECT
+        resample_group,
+        resample,
+        (number * number + 30269) % 2147483647 AS number
+    FROM numbered
+),
+
+mixed_again AS (
+    SELECT
+        resample_group,
+        resample,
+        (number * number + 76543) % 2147483647 AS number
+    FROM mixed
+),
+
+drawn AS (
+    SELECT
+        resample_group,
+        resample,
+        (number * 48271 + 11) % 2147483647 AS number
+    FROM mixed_again
+)
+{%- endmacro -%}
+
+{#- How often a resample draws a group: a number of the Poisson distribution with mean 1. -#}
+{%- macro poisson_weight(number) -%}
+CASE
+            WHEN {{ number }} < 790015084 THEN 0
+            WHEN {{ number }} < 1580030168 THEN 1
+            WHEN {{ number }} < 1975037710 THEN 2
+            WHEN {{ number }} < 2106706891 THEN 3
+            WHEN {{ number }} < 2139624186 THEN 4
+            WHEN {{ number }} < 2146207645 THEN 5
+            WHEN {{ number }} < 2147304888 THEN 6
+            WHEN {{ number }} < 2147461637 THEN 7
+            WHEN {{ number }} < 2147481231 THEN 8
+            ELSE 9
+        END
+{%- endmacro -%}
+
+{#- Which sign the differences of a group get. -#}
+{%- macro random_sign(number) -%}
+CASE WHEN {{ number }} < 1073741824 THEN -1 ELSE 1 END
+{%- endmacro -%}

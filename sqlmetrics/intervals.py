@@ -1,0 +1,63 @@
+"""Which interval stands beside a value, and how it is resampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from sqlmetrics.errors import UsageError, suggestion
+
+KINDS = ("normal", "bootstrap", "none")
+_MOST_RESAMPLES = 100_000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The interval of a value: its kind, its confidence, and how users are resampled for it.
+
+    `of_runs`: resample also metrics that have one value for the whole run, which computes each of
+    them anew for every resample.
+
+    Raises:
+        UsageError: a value that is none of the above.
+    """
+
+    kind: str = "normal"
+    confidence: float = 0.95
+    resamples: int = 1000
+    seed: int = 1
+    of_runs: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            close = suggestion(str(self.kind), KINDS)
+            raise UsageError(f"ci is one of {', '.join(KINDS)}, not {self.kind!r}{close}")
+        number = self.confidence
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1:
+            raise UsageError(f"confidence lies between 0 and 1, not {number!r}")
+        if not _is_whole(self.resamples) or not 1 <= self.resamples <= _MOST_RESAMPLES:
+            raise UsageError(
+                f"resamples is a whole number from 1 to {_MOST_RESAMPLES}, not {self.resamples!r}"
+            )
+        if not _is_whole(self.seed) or not 0 <= self.seed < 2**31 - 1:
+            raise UsageError(f"seed is a whole number from 0 to 2^31 - 2, not {self.seed!r}")
+        if self.of_runs and self.kind != "bootstrap":
+            raise UsageError(
+                "intervals of metrics with one value for the whole run are resampled: "
+                "ask for them with --ci bootstrap (in Python: ci='bootstrap')"
+            )
+
+    @property
+    def z(self) -> float:
+        """How many standard errors the normal interval reaches to both sides."""
+        return NormalDist().inv_cdf((1 + self.confidence) / 2)
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """What templates that resample users know."""
+        return {"resamples": self.resamples, "seed": self.seed}
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,388 @@
+"""From values to results: the plans of summaries, values per user, and comparisons of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlmetrics.calls import Request, calls_of
+from sqlmetrics.errors import UsageError
+from sqlmetrics.graph import Node, Plan, new_name
+from sqlmetrics.intervals import Interval
+from sqlmetrics.plan import Planner, Wide, WideTable, identity_of
+from sqlmetrics.slices import SlicedPlanner, Slicing, by_user
+
+_FEW = 50  # differences up to which Wilcoxon's test is computed from each of them
+
+
+@dataclass
+class Results:
+    """Plans results for requests: over all users, or for every slice.
+
+    `planner` plans what is not sliced. `groups` are the columns that tell apart what a value is
+    computed for: the model, and the numbers of its slices.
+    """
+
+    planner: Planner
+    requests: Sequence[Request]
+    with_convention: bool = False
+    slicing: Slicing | None = None
+    interval: Interval = field(default_factory=Interval)
+
+    def __post_init__(self) -> None:
+        of_users = [request for request in self.requests if request.metric.grain == "user"]
+        self.of_runs = [request for request in self.requests if request.metric.grain == "run"]
+        planner = self.planner
+        self.groups = ["model"] if planner.several_models else []
+        self.names_of: list[dict[str, Any]] = []
+        self.names: dict[str, Node] = {}
+        self.slices: tuple[Node, Node] | None = None
+        self.of_users_planner = planner
+        if self.slicing is not None and self.slicing.of_items:
+            calls = calls_of(self.requests)
+            sliced, item_names = self.slicing.by_item([call.values for call in calls])
+            sliced.require_judged_only(calls)
+            self.of_users_planner = sliced
+        self.wide = self.of_users_planner.wide(of_users)
+        if self.slicing is not None and self.slicing.of_users:
+            members = [table.node for table in self.wide.tables.values()]
+            lists = {node.key: node for node in self._lists()}
+            self.slices = self.slicing.slices([*members, *lists.values()], of_users=True)
+            self._name("slice", "slice_names", self.slices[1], self.slicing.of_users)
+        if self.slicing is not None and self.slicing.of_items:
+            self._name("item_slice", "item_slice_names", item_names, self.slicing.of_items)
+
+    def _name(self, slice_: str, table: str, node: Node, attributes: Sequence[Any]) -> None:
+        columns = [attribute.name for attribute in attributes]
+        self.groups.append(slice_)
+        self.names_of.append({"slice": slice_, "table": table, "columns": columns})
+        self.names[table] = node
+
+    def _lists(self) -> list[Node]:
+        """Plan whose lists the values of a run are computed from."""
+        return [self.planner.node("lists", call.values) for call in calls_of(self.of_runs)]
+
+    # ---- summaries -----------------------------------------------------------------------------
+
+    def summary(self) -> Plan:
+        """Plan the mean (or run value) of every metric and cutoff, one row each."""
+        wide, totals = self._totals()
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in wide.tables}
+        for position, request in enumerate(self.requests, start=1):
+            name, column = wide.home(request)
+            label = {"metric": request.call.name, "convention": request.convention}
+            known = {**vars(column), **label, "position": position}
+            if column.grain == "run" and self.interval.of_runs and not column.standard_error:
+                known["standard_error"] = f"{column.name}_standard_error"
+            rows[name].append(known)
+        sources: dict[str, Node] = {}
+        tables = []
+        for name in wide.tables:
+            node, percentiles = totals[name]
+            alias = new_name(node.name, sources)
+            sources[alias] = node
+            resampled = ""
+            if percentiles is not None:
+                resampled = new_name("percentiles", sources)
+                sources[resampled] = percentiles
+            tables.append({"name": alias, "rows": rows[name], "percentiles": resampled})
+        z = None if self.interval.kind == "none" else self.interval.z
+        summary_rows = self.planner.rendered(
+            "summary_rows",
+            sources,
+            tables=tables,
+            groups=self.groups,
+            z=z,
+            with_convention=self.with_convention,
+        )
+        columns = ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
+        return self._ended(summary_rows, columns, [*self.groups, "position"], self._note())
+
+    def _note(self) -> str:
+        interval = self.interval
+        if interval.kind == "normal":
+            return f"the interval is value ± {interval.z} standard errors"
+        if interval.kind == "bootstrap":
+            share = f"{100 * interval.confidence:g} %"
+            return f"the interval holds {share} of the means of {interval.resamples} resamples"
+        return ""
+
+    def _ended(
+        self, rows: Node, columns: Sequence[str], order: Sequence[str], note: str = ""
+    ) -> Plan:
+        """Put the names of slices beside the rows, and sort them."""
+        return Plan(
+            self.planner.rendered(
+                "summary",
+                {"summary_rows": rows, **self.names},
+                columns=columns,
+                order=order,
+                names_of=self.names_of,
+                with_convention=self.with_convention,
+                note=note,
+            )
+        )
+
+    def _totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
+        """Plan what the values come to in every slice, and the percentiles of resampled means."""
+        wide = self.wide
+        totals: dict[str, tuple[Node, Node | None]] = {}
+        for name, table in wide.tables.items():
+            sliced = self._sliced(table.node, _columns(table))
+            aggregates = self.planner.rendered(
+                "totals",
+                {"per_user": sliced},
+                groups=self.groups,
+                columns=[vars(column) for column in table.columns],
+                z=self.interval.z,
+            )
+            percentiles = None
+            means = [column.name for column in table.columns if column.aggregate == "mean"]
+            if self.interval.kind == "bootstrap" and means:
+                percentiles = self._percentiles(self._resampled(sliced, means), means)
+            totals[name] = aggregates, percentiles
+        if self.of_runs:
+            of_runs, tables = self._run_totals()
+            wide, totals = wide | of_runs, {**totals, **tables}
+        return wide, totals
+
+    def _sliced(self, values: Node, columns: Sequence[str]) -> Node:
+        """Repeat the values of a user for every slice that the user is in."""
+        if self.slices is None:
+            return values
+        names = [*self.of_users_planner.keys, *columns]
+        reads = {"per_user": values, "slices": self.slices[0]}
+        return self.planner.rendered("sliced", reads, name=f"{values.name}_and_slice", names=names)
+
+    def _run_totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
+        """Plan the values of a run for every slice of its users, and how much resamples vary."""
+        planner = self.planner
+        resampling = by_user(planner, None)
+        if self.interval.of_runs:
+            users = planner.rendered(
+                "members",
+                {f"members_{n}": node for n, node in enumerate(self._lists(), start=1)},
+                name="resampled_users",
+                sources=[f"members_{n}" for n, _ in enumerate(self._lists(), start=1)],
+                of_users=True,
+                member_keys=[*planner.key_context["user_keys"].split(", ")],
+            )
+            resampling = by_user(planner, self.slices, users, self.interval)
+        per_slice = planner if self.slices is None else by_user(planner, self.slices)
+        wide = per_slice.wide(self.of_runs)
+        resampled = resampling.wide(self.of_runs) if self.interval.of_runs else None
+        totals: dict[str, tuple[Node, Node | None]] = {}
+        for name, table in wide.tables.items():
+            reads = {"per_model": table.node}
+            if isinstance(per_slice, SlicedPlanner):
+                reads["populations"] = per_slice.populations(table.values)
+            own = [column.name for column in table.columns]
+            varied: list[str] = []
+            if resampled is not None:
+                reads["resampled_values"] = resampled.tables[name].node
+                reads["of_resamples"] = resampling.populations(table.values)
+                varied = [
+                    column.name
+                    for column in table.columns
+                    if column.part == "value" and not column.standard_error
+                ]
+            if self.slices is None and not varied:
+                totals[name] = table.node, None
+                continue
+            node = planner.rendered(
+                "totals_of_runs",
+                reads,
+                groups=self.groups,
+                names=own,
+                varied=varied,
+                sliced=self.slices is not None,
+            )
+            totals[name] = node, None
+        return wide, totals
+
+    # ---- resampling ----------------------------------------------------------------------------
+
+    def _resampled(self, values: Node, names: Sequence[str], flipped: bool = False) -> Node:
+        """Plan the means of resampled users, the same draw for every column."""
+        context = {"groups": self.groups, "names": names, **self.interval.draws}
+        resample_groups = self.planner.rendered("resample_groups", {"per_user": values}, **context)
+        return self.planner.rendered(
+            "resampled",
+            {"resample_groups": resample_groups},
+            name="flipped" if flipped else None,
+            often=True,
+            flipped=flipped,
+            **context,
+        )
+
+    def _percentiles(self, resampled: Node, names: Sequence[str]) -> Node:
+        return self.planner.rendered(
+            "percentiles",
+            {"resampled": resampled},
+            groups=self.groups,
+            names=names,
+            confidence=self.interval.confidence,
+        )
+
+    # ---- values per user -----------------------------------------------------------------------
+
+    def per_user(self) -> Plan:
+        """Plan the values of every user: one row per user (and model, and convention) and cutoff.
+
+        Raises:
+            UsageError: a metric has one value for the whole run, none per user.
+        """
+        self._require_users("none per user; use evaluate for it")
+        wide = self.wide
+        homes = {identity_of(request): wide.home(request) for request in self.requests}
+        names = list(dict.fromkeys(request.call.name for request in self.requests))
+        planner = self.of_users_planner
+        reads: dict[str, Node] = {}
+        branches = []
+        for convention in dict.fromkeys(request.convention for request in self.requests):
+            own = [request for request in self.requests if request.convention == convention]
+            audiences = list(dict.fromkeys(wide.home(request)[0] for request in own))
+            tables = {name: wide.tables[name].node for name in audiences}
+            node = planner.rendered("everyone", tables, audiences=audiences)
+            everyone = next((name for name, known in reads.items() if known.key == node.key), "")
+            everyone = everyone or new_name("everyone", reads)
+            reads |= {**tables, everyone: node}
+            for k in dict.fromkeys(request.k for request in own):
+                found = {name: homes.get((convention, name, k)) for name in names}
+                columns = [
+                    {"metric": name, "source": home and home[0], "name": home and home[1].name}
+                    for name, home in found.items()
+                ]
+                branches.append(
+                    {
+                        "convention": convention,
+                        "k": k,
+                        "columns": columns,
+                        "sources": list(dict.fromkeys(home[0] for home in found.values() if home)),
+                        "everyone": everyone,
+                    }
+                )
+        reads |= self.names
+        if self.slices is not None:
+            reads["slices"] = self.slices[0]
+        n_keys = len(self.planner.keys) + self.with_convention
+        n_slices = sum(len(kind["columns"]) for kind in self.names_of)
+        return Plan(
+            planner.rendered(
+                "per_user",
+                reads,
+                often=len(branches) > 1,
+                branches=branches,
+                n_keys=n_keys + n_slices,
+                own_user_keys=self.planner.key_context["user_keys"].split(", "),
+                sliced=self.slices is not None,
+                names_of=self.names_of,
+                with_convention=self.with_convention,
+            )
+        )
+
+    def _require_users(self, instead: str) -> None:
+        for request in self.of_runs:
+            raise UsageError(f"{request.call} has one value for all users together, {instead}")
+
+    # ---- comparisons ---------------------------------------------------------------------------
+
+    def comparison(self, baseline: str, test: str) -> Plan:
+        """Plan what a comparison of every model with `baseline` rests on: one row per comparison.
+
+        Its columns are those that `statistics.finished` reads.
+
+        Raises:
+            UsageError: a metric has one value for the whole run, or is no mean over users.
+        """
+        self._require_users("none per user to compare; use evaluate for it")
+        for request in self.requests:
+            if request.values["aggregate"] != "mean":
+                raise UsageError(
+                    f"{request.call}: models are compared by their means, not by aggregate="
+                    f"{request.values['aggregate']}"
+                )
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.wide.tables}
+        for position, request in enumerate(self.requests, start=1):
+            name, column = self.wide.home(request)
+            rows[name].append(
+                {
+                    "name": column.name,
+                    "position": position,
+                    "metric": request.call.name,
+                    "k": request.k,
+                    "convention": request.convention,
+                    "low_is_better": request.metric.higher_is_better is False,
+                }
+            )
+        sources: dict[str, Node] = {}
+        tables = []
+        for name, table in self.wide.tables.items():
+            compared = self._compared(table, baseline, rows[name], test)
+            known: dict[str, Any] = dict.fromkeys(("percentiles", "extremes", "signed_ranks"))
+            known["rows"] = rows[name]
+            for part, node in compared.items():
+                known[part] = new_name(node.name, sources)
+                sources[known[part]] = node
+            tables.append(known)
+        columns = [
+            "metric", "k", "baseline", "n_users", "value", "baseline_value", "difference", "std",
+            "wins", "ties", "losses",
+        ]  # fmt: skip
+        if self.interval.kind == "bootstrap":
+            columns += ["interval_low", "interval_high"]
+        if test in ("randomization", "bootstrap"):
+            columns += ["n_extreme", "n_resamples"]
+        comparison_rows = self.planner.rendered(
+            "comparison_rows",
+            sources,
+            tables=tables,
+            groups=self.groups,
+            names=["position", *(["convention"] if self.with_convention else []), *columns],
+            baseline=baseline,
+            with_convention=self.with_convention,
+        )
+        if test == "wilcoxon":
+            columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
+            columns += ["few_differences"]
+        slices = [name for name in self.groups if name != "model"]
+        return self._ended(comparison_rows, columns, [*slices, "position", "model"])
+
+    def _compared(
+        self, table: WideTable, baseline: str, rows: Sequence[Mapping[str, Any]], test: str
+    ) -> dict[str, Node]:
+        """Plan what is known of the differences of one audience: totals, and what a test needs."""
+        planner = self.planner
+        names = [column.name for column in table.columns]
+        pairs = self.of_users_planner.rendered(
+            "pairs", {"per_user": table.node}, often=True, names=names, baseline=baseline
+        )
+        parts = [f"{name}{end}" for name in names for end in ("", "_baseline", "_difference")]
+        sliced = self._sliced(pairs, parts)
+        low = {row["name"]: row["low_is_better"] for row in rows}
+        columns = [{"name": name, "low_is_better": low[name]} for name in names]
+        groups: dict[str, Any] = {"groups": self.groups}
+        totals = planner.rendered("difference_totals", {"pairs": sliced}, columns=columns, **groups)
+        compared = {"totals": totals}
+        differences = [f"{name}_difference" for name in names]
+        if "bootstrap" in (self.interval.kind, test):
+            resampled = self._resampled(sliced, differences)
+        if self.interval.kind == "bootstrap":
+            compared["percentiles"] = self._percentiles(resampled, differences)
+        if test in ("bootstrap", "randomization"):
+            flipped = test == "randomization"
+            drawn = self._resampled(sliced, differences, True) if flipped else resampled
+            reads = {"resampled": drawn, "totals": totals}
+            compared["extremes"] = planner.rendered(
+                "extremes", reads, names=differences, flipped=flipped, **groups
+            )
+        if test == "wilcoxon":
+            compared["signed_ranks"] = planner.rendered(
+                "signed_ranks", {"pairs": sliced}, rows=rows, few=_FEW, **groups
+            )
+        return compared
+
+
+def _columns(table: WideTable) -> list[str]:
+    return [column.name for column in table.columns]
