@@ -90,6 +90,16 @@ def replaced(text: str, name: str, content: str) -> str:
     return pattern.sub(lambda match: f"{match[1]}{content}\n{match[2]}", text)
 
 
+def with_runs(page: str) -> str:
+    """Show the output of every command that a page runs: `<!-- run: COMMAND -->`."""
+    return re.sub(
+        r"(<!-- run: (.*?) -->\n).*?(<!-- /run -->)",
+        lambda match: f"{match[1]}{console(match[2])}\n{match[3]}",
+        page,
+        flags=re.DOTALL,
+    )
+
+
 def generate() -> dict[Path, str]:
     """Return the wanted text of every file that is generated, or in part."""
     catalog = Catalog.load()
@@ -100,8 +110,10 @@ def generate() -> dict[Path, str]:
     readme = replaced(readme, "settings", settings_table(catalog))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
+    comparing = ROOT / "docs/comparing.md"
     return {
-        ROOT / "README.md": readme,
+        ROOT / "README.md": with_runs(readme),
+        comparing: with_runs(comparing.read_text(encoding="utf-8")),
         ROOT / "docs/metrics.md": metrics_page(catalog),
         ROOT / "docs/conventions.md": conventions_page(catalog),
     }

@@ -360,6 +360,9 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     from sqlmetrics.gate import failures
 
     chosen, cutoffs, asked = metrics or None, _cutoffs(options), _asked(options, *_COMPARED)
+    asked["baseline"] = options["baseline"]
+    if not any(given.startswith(f"{asked['baseline']}=") for given in options["recommendations"]):
+        options["baseline"] = None  # a value of the column model, not another table
     failed: list[str] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
@@ -490,8 +493,9 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
 
 @main.command("list")
 @_templates_option
+@click.option("--slices", is_flag=True, help="What --by knows beside columns, instead.")
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="As of evaluate.")
-def list_metrics(templates: tuple[str, ...], kind: str | None) -> None:
+def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> None:
     """List all metrics."""
     import pandas as pd
 
@@ -509,6 +513,11 @@ def list_metrics(templates: tuple[str, ...], kind: str | None) -> None:
         }
         for metric in catalog.metrics.values()
     ]
+    if slices:
+        rows = [
+            {"slice": one.name, "of": one.of, "title": one.title, "settings": " ".join(one.params)}
+            for one in catalog.slices.values()
+        ]
     click.echo(render_frame(pd.DataFrame(rows), kind or _default_format(), None), nl=False)
 
 
@@ -516,12 +525,16 @@ def list_metrics(templates: tuple[str, ...], kind: str | None) -> None:
 @click.argument("metric")
 @_templates_option
 def describe(metric: str, templates: tuple[str, ...]) -> None:
-    """Say how METRIC is computed: formula, settings, source and SQL."""
+    """Say how METRIC (or a slice) is computed: formula, settings, source and SQL."""
     from sqlmetrics.catalog import Catalog
-    from sqlmetrics.describe import describe_metric
+    from sqlmetrics.describe import describe_metric, describe_slice
     from sqlmetrics.spec import parse_spec
 
-    click.echo(describe_metric(Catalog.load(templates), parse_spec(metric).metric), nl=False)
+    catalog, name = Catalog.load(templates), parse_spec(metric).metric
+    texts = [describe_slice(catalog, name)] if name in catalog.slices else []
+    if not texts or name in catalog.metrics:
+        texts.insert(0, describe_metric(catalog, name))
+    click.echo("\n".join(texts), nl=False)
 
 
 @main.command()

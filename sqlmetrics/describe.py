@@ -11,6 +11,7 @@ from sqlmetrics.catalog import Catalog, Metric, Template
 from sqlmetrics.convention import STANDARD, Convention
 from sqlmetrics.graph import DIALECT, parse
 from sqlmetrics.plan import Planner, tables_read
+from sqlmetrics.render import render
 from sqlmetrics.settings import Settings
 from sqlmetrics.spec import MetricCall, Value, value_text
 from sqlmetrics.tables import ATTRIBUTES, OPTIONS
@@ -49,6 +50,26 @@ def describe_metric(catalog: Catalog, name: str) -> str:
     ]
     lines += ["", "its query, over the stages that it reads:", "", metric_query(catalog, metric)]
     return "\n".join(lines) + "\n"
+
+
+def describe_slice(catalog: Catalog, name: str) -> str:
+    """Describe what users or items can be sliced by, and its query."""
+    one = catalog.slices[name]
+    of = {"users": "users", "items": "relevant items", "interactions": "relevant items"}[one.of]
+    facts = [("slices of", of), ("without value", one.missing), ("template", str(one.path))]
+    lines = [f"slice {one.name}: {one.title}", ""]
+    lines += [f"{label + ':':<15}{text}" for label, text in facts]
+    if one.params:
+        lines += ["", "parameters (the default in brackets):"]
+        for param in one.params.values():
+            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
+            lines.append(f"      {param.doc}")
+    planner = Planner(catalog, {})
+    values = {param.name: param.default for param in one.params.values()}
+    text = render(one.body, planner.context(values), str(one.path))
+    query = passes.apply(parse(text, str(one.path)))
+    sql = query.sql(DIALECT, pretty=True, normalize_functions="lower")
+    return "\n".join([*lines, "", "its query, over the stages that it reads:", "", sql]) + "\n"
 
 
 def metric_query(catalog: Catalog, metric: Metric) -> str:

@@ -241,5 +241,5 @@ def new_name(wanted: str, taken: Collection[str]) -> str:
 
 def _indented(sql: str) -> str:
     """Indent a query, but not the inside of names and literals that span lines."""
-    pattern = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")|\n""", re.DOTALL)
+    pattern = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")|\n(?!\n)""", re.DOTALL)
     return pattern.sub(lambda m: m[0] if m["quoted"] else m[0].replace("\n", "\n  "), sql)

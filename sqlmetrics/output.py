@@ -104,7 +104,7 @@ def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
     if kind == "csv":
         rounded = None if digits is None else f"%.{digits}f"
         return str(frame.to_csv(index=False, float_format=rounded))
-    return _LAYOUTS[kind](_cells(frame, digits), _numeric(frame), {})
+    return _LAYOUTS[kind](_cells(frame, digits), _kinds(frame), {})
 
 
 def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: str) -> str:
@@ -123,7 +123,7 @@ def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: 
         for number, name in enumerate(shown.columns)
         if name in columns and any(frame[columns[name]])
     }
-    text = _LAYOUTS[kind](_cells(shown, digits), _numeric(shown), marks)
+    text = _LAYOUTS[kind](_cells(shown, digits), _kinds(shown), marks)
     if not marks:
         return text
     brackets = f" ({' '.join(how.split())})" if how.strip() else ""
@@ -162,10 +162,14 @@ def _is_missing(value: Any) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and value != value)
 
 
-def _numeric(frame: pd.DataFrame) -> list[bool]:
-    from pandas.api.types import is_numeric_dtype
+def _kinds(frame: pd.DataFrame) -> list[str]:
+    """Tell texts, counts and other numbers apart, for every column."""
+    from pandas.api.types import is_float_dtype, is_numeric_dtype
 
-    return [is_numeric_dtype(dtype) for dtype in frame.dtypes]
+    return [
+        "number" if is_float_dtype(dtype) else "count" if is_numeric_dtype(dtype) else "text"
+        for dtype in frame.dtypes
+    ]
 
 
 Marks: TypeAlias = Mapping[int, Sequence[str]]
@@ -195,14 +199,18 @@ def _rows(
     return rows
 
 
-def _table(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
+def _table(cells: pd.DataFrame, kinds: Sequence[str], marks: Marks) -> str:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     names, rows = list(cells.columns), _rows(cells, marks, "table")
+    # what a row is about stands before the first number with a point
+    leading = kinds.index("number") if "number" in kinds else len(names)
     styles = [[""] * len(names) for _ in rows]
-    justify: list[Literal["left", "right"]] = ["right" if right else "left" for right in numeric]
+    justify: list[Literal["left", "right"]] = [
+        "left" if kind == "text" else "right" for kind in kinds
+    ]
     for column, its_marks in marks.items():
         # set by hand: where rich sets to the right, it drops the space that stands for no mark
         justify[column] = "left"
@@ -211,31 +219,45 @@ def _table(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
             line[column] = line[column].rjust(width)
         for row_styles, mark in zip(styles, its_marks, strict=True):
             row_styles[column] = "bold" if mark == BEST else ""
-    table = Table(header_style="bold")
-    for name, side in zip(names, justify, strict=True):
-        table.add_column(Text(name), justify=side, no_wrap=True)
-    for row, row_styles in zip(rows, styles, strict=True):
-        table.add_row(*map(Text, row, row_styles))
     width = Console().width if sys.stdout.isatty() else 10_000
     console = Console(width=width, force_terminal=sys.stdout.isatty())
+    widths = [max(len(line[column]) for line in [names, *rows]) + 3 for column in range(len(names))]
     with console.capture() as capture:
-        console.print(table)
+        for columns in _blocks(widths, leading, width - 1):
+            table = Table(header_style="bold")
+            for column in columns:
+                table.add_column(Text(names[column]), justify=justify[column], no_wrap=True)
+            for row, row_styles in zip(rows, styles, strict=True):
+                table.add_row(*[Text(row[column], row_styles[column]) for column in columns])
+            console.print(table)
     return capture.get()
 
 
-def _markdown(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
+def _blocks(widths: Sequence[int], leading: int, room: int) -> list[list[int]]:
+    """Split columns into tables that fit into the room, each with the leading columns."""
+    first = list(range(leading))
+    blocks = [[*first]]
+    for column in range(leading, len(widths)):
+        taken = sum(widths[known] for known in blocks[-1])
+        if taken + widths[column] > room and len(blocks[-1]) > leading:
+            blocks.append([*first])
+        blocks[-1].append(column)
+    return blocks
+
+
+def _markdown(cells: pd.DataFrame, kinds: Sequence[str], marks: Marks) -> str:
     def escape(cell: str) -> str:
         return cell.replace("|", "\\|")
 
     def line(row: Iterable[str]) -> str:
         return "| " + " | ".join(row) + " |\n"
 
-    rule = ["---:" if right else "---" for right in numeric]
+    rule = ["---" if kind == "text" else "---:" for kind in kinds]
     rows = _rows(cells, marks, "markdown", escape)
     return line(map(escape, cells.columns)) + line(rule) + "".join(map(line, rows))
 
 
-def _latex(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
+def _latex(cells: pd.DataFrame, kinds: Sequence[str], marks: Marks) -> str:
     escaped = {char: "\\" + char for char in "&%$#_{}"}
     escaped |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     # in the default fonts, other characters are in their places
@@ -247,7 +269,7 @@ def _latex(cells: pd.DataFrame, numeric: Sequence[bool], marks: Marks) -> str:
     def line(row: Iterable[str]) -> str:
         return " & ".join(row) + " \\\\\n"
 
-    sides = "".join("r" if right else "l" for right in numeric)
+    sides = "".join("l" if kind == "text" else "r" for kind in kinds)
     rows = map(line, _rows(cells, marks, "latex", escape))
     header = line(map(escape, cells.columns))
     body = "\\hline\n" + header + "\\hline\n" + "".join(rows) + "\\hline\n"

@@ -34,6 +34,7 @@ class Column:
     grain: str
     when_empty: str | None
     aggregate: str = "mean"
+    quantile: float = 0.5  # where the aggregate is one
     part: str = "value"
     source: str = ""
     defined: str = ""
@@ -90,7 +91,7 @@ def _columns_of(call: Call, query: Query, taken: set[str], prefix: str) -> list[
     """Name the columns that a metric call fills in the wide table of values."""
     metric = call.metric
     when_empty = _when_empty(call)
-    aggregate = str(call.values["aggregate"])
+    aggregate, quantile = str(call.values["aggregate"]), float(call.values["quantile"])
     columns = []
     for request in call.requests:
         name = _column_name(prefix + call.name, request.k, taken)
@@ -109,6 +110,7 @@ def _columns_of(call: Call, query: Query, taken: set[str], prefix: str) -> list[
                 metric.grain,
                 when_empty,
                 aggregate,
+                quantile,
                 standard_error=error,
             )
         )
@@ -256,7 +258,10 @@ class Planner:
         if metric.defined_for:
             parts.append(self.node(metric.defined_for, values, for_metric=metric).key)
         if metric.grain == "user":
-            parts.append(str(values["aggregate"]))
+            aggregate = str(values["aggregate"])
+            parts.append(aggregate)
+            if aggregate.startswith("quantile"):
+                parts.append(str(values["quantile"]))
         return _identity(*parts)
 
     def _everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
@@ -495,6 +500,13 @@ class Planner:
                 self._need(table, column, for_metric)
             return ""
 
+        def need_time(table: str, column: str) -> str:
+            """Let a template name a column that it reads as a time."""
+            need(table, column)
+            if table in self.tables:
+                self.tables[table].require_time(column)
+            return ""
+
         def assume(table: str, column: str, value: str) -> str:
             """Let a template say what it takes in place of a column that was not given."""
             if table in self.tables and column not in self.tables[table].columns:
@@ -513,6 +525,7 @@ class Planner:
             "baseline_model": self.baseline_model,
             "order_of": lambda table: self.order_of(table, values),
             "need": need,
+            "need_time": need_time,
             "assume": assume,
             "has_user": lambda table: (
                 table in self.tables and set(self.user_keys) <= set(self.tables[table].columns)

@@ -105,7 +105,9 @@ class Results:
             return f"the interval is value ± {interval.z} standard errors"
         if interval.kind == "bootstrap":
             share = f"{100 * interval.confidence:g} %"
-            return f"the interval holds {share} of the means of {interval.resamples} resamples"
+            note = f"the interval holds {share} of the means of {interval.resamples} resamples"
+            of_runs = f"; of runs, value ± {interval.z} times what resamples vary by"
+            return note + (of_runs if interval.of_runs else "")
         return ""
 
     def _ended(
@@ -234,6 +236,13 @@ class Results:
             UsageError: a metric has one value for the whole run, none per user.
         """
         self._require_users("none per user; use evaluate for it")
+        sliced = {name.lower() for kind in self.names_of for name in kind["columns"]}
+        for request in self.requests:
+            if request.call.name.lower() in sliced:
+                raise UsageError(
+                    f"per user, {request.call.name} would name both a metric and a slice; rename "
+                    "the column of the table"
+                )
         wide = self.wide
         homes = {identity_of(request): wide.home(request) for request in self.requests}
         names = list(dict.fromkeys(request.call.name for request in self.requests))

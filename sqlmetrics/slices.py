@@ -93,9 +93,6 @@ def _names(names: str | Iterable[str] | None) -> list[str]:
 def _attribute(
     name: str, of_items: bool, catalog: Catalog, tables: Mapping[str, Table]
 ) -> Attribute:
-    table, dot, column = name.partition(".")
-    if dot and "(" not in table:
-        return _column(table, column, name, tables)
     owners = [
         owner
         for owner in (("items",) if of_items else _USER_TABLES)
@@ -106,6 +103,11 @@ def _attribute(
         raise UsageError(f"by: several tables have a column {name}; write {options}")
     if owners:
         return _column(owners[0], name, name, tables)
+    table, dot, column = name.partition(".")
+    if dot and "(" not in table:
+        if of_items and table != "items":
+            raise UsageError(f"by_item: {name} is not a column of items; slice by it with by")
+        return _column(table, column, name, tables)
     try:
         call = parse_spec(name)
     except UsageError:
@@ -417,6 +419,15 @@ class SlicedPlanner(Planner):
             return self.more.get(table) or self.base.node(table, values, for_metric)
 
         return self.bind(f"{name}_{self.folder}", text, str(path), find, stage)
+
+    def _everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
+        """Plan who gets a value: of a run every population, also one without a list.
+
+        Not so for resamples: what a draw leaves without lists says nothing about the others.
+        """
+        if metric.grain == "run" and not self.knows.get("resampled"):
+            return self.instead("populated", values, metric)
+        return super()._everybody(metric, values)
 
     def populations(self, values: Mapping[str, Any]) -> Query:
         """Plan what values of a run are computed for: a number for every model and slice."""

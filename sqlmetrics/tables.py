@@ -41,7 +41,7 @@ ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items
 # names of columns that the queries compute
 _RESULT_NAMES = {
     "k", "metric", "row_number", "value", "slice", "item_slice", "resample", "resample_group",
-    "label", "position",
+    "resample_hash", "label", "position",
 }  # fmt: skip
 _WITHOUT_USER = {"items"}
 _USER_IS_OPTIONAL = {"aspects"}
@@ -133,6 +133,20 @@ class Table:
                     "column rank or score"
                 )
         return True
+
+    def require_time(self, column: str) -> None:
+        """Check that a column holds points in time.
+
+        Raises:
+            DataError: it holds something else.
+        """
+        held = self.columns[column]
+        if not held.startswith(("TIMESTAMP", "DATE")):
+            raise DataError(
+                f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
+                f"holds {held}, not times; export it as a timestamp, for example with "
+                f"to_timestamp({column}) for seconds since 1970"
+            )
 
     def describe_column(self, name: str) -> str:
         """Name a column in a message: its own name, and the one in the file where that differs."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import configparser
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,20 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import jinja2.meta
 import pytest
 import sqlglot
 from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics import demo
-from sqlmetrics.calls import requests_of
-from sqlmetrics.catalog import Catalog, Metric, Param, Stage, Template
+from sqlmetrics.calls import Request, requests_of
+from sqlmetrics.catalog import Catalog, Metric, Param, Slice, Stage, Template
 from sqlmetrics.convention import Convention
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
-from sqlmetrics.graph import Plan, Rendered
+from sqlmetrics.graph import Node, Plan, Rendered
+from sqlmetrics.intervals import Interval
 from sqlmetrics.plan import Planner
 from sqlmetrics.render import environment, key_context, render, template_root
+from sqlmetrics.results import Results
 from sqlmetrics.settings import Settings
+from sqlmetrics.slices import Slicing, attributes_of, by_user
 from sqlmetrics.spec import parse_spec
 from sqlmetrics.tables import ATTRIBUTES, Source, SourceColumn, Table
 
@@ -33,7 +38,10 @@ STANDARD = Settings(CATALOG, Convention.load("standard"), {})
 METRICS = list(CATALOG.metrics.values())
 STAGES = list(CATALOG.stages.values())
 METRIC_PARAMS = {name: param for metric in METRICS for name, param in metric.params.items()}
-TEMPLATES: list[Template] = [*METRICS, *STAGES, *CATALOG.checks.values()]
+SLICES = list(CATALOG.slices.values())
+TEMPLATES: list[Template] = [*METRICS, *STAGES, *CATALOG.checks.values(), *SLICES]
+# templates in place of stages: of the truth for slices of items, of lists for populations
+INSTEAD = ("by_item", "by_user")
 
 
 RENDERED_RULES = (
@@ -43,7 +51,7 @@ RENDERED_RULES = (
 # settings that a stage declares for others to read: the checks
 NOT_IN_ITS_STAGE = {"missing_attributes"}
 # settings that no template reads by name: the planner says what they are for each column of totals
-OF_COLUMNS = {"aggregate"}
+OF_COLUMNS = {"aggregate", "quantile"}
 
 
 # --- every choice that a template can see
@@ -59,6 +67,9 @@ NUMBERS: dict[str, list[float | None]] = {
     "sample_users": [None, 100],
     "runs": [1, 3],
     "seed": [1],
+    "warm_from": [20],
+    "groups": [4],
+    "head_share": [0.2],
 }
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
@@ -83,6 +94,7 @@ def table(
     return Table(name, sources, columns)
 
 
+KEYS = {"user_id": "BIGINT", "item_id": "BIGINT"}
 RICH = {
     "recommendations": {"score": "DOUBLE", "rank": "BIGINT"},
     "interactions": {"relevance": "INTEGER", "timestamp": "TIMESTAMP"},
@@ -116,7 +128,7 @@ def planner(
     tables = {}
     for name, columns in {**(POOR if poor else RICH), "baseline": order}.items():
         of_users = name != "items" and not (poor and name == "aspects")
-        keys = {**({"user_id": "BIGINT"} if of_users else {}), "item_id": "BIGINT"}
+        keys = KEYS if of_users else {"item_id": "BIGINT"}
         parts = models if name == "recommendations" else (None,)
         tables[name] = table(name, {**keys, **columns}, parts)
     return Planner(CATALOG, tables, several_models=several_models, checked=checked, fuse=fuse)
@@ -204,34 +216,102 @@ def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> st
         return plans.metric_text(template, values)
     if isinstance(template, Stage):
         return plans.stage_text(template, values)
-    return render(template.body, plans._context(values), str(template.path))
+    return render(template.body, plans.context(values), str(template.path))
+
+
+def wanted(plans: Planner, *calls: str, k: Iterable[int | None] = (5, None)) -> list[Request]:
+    """Ask for calls at cutoffs."""
+    pairs = [(parse_spec(call), cutoff) for call in calls for cutoff in k]
+    return requests_of(pairs, [STANDARD], None, plans.has_rank)
+
+
+def slicing(
+    plans: Planner, by: Iterable[str] = (), by_item: Iterable[str] = (), combinations: bool = False
+) -> Slicing:
+    attributes = attributes_of(by, by_item, CATALOG, plans.tables, plans.user_keys)
+    _, values = STANDARD.resolve(None)
+    return Slicing(plans, attributes, combinations, values)
+
+
+NORMAL, NONE = Interval(), Interval("none")
+BOOTSTRAP, RUN_CI = Interval("bootstrap"), Interval("bootstrap", of_runs=True)
+ALL_AGGREGATES = [f"hit_rate(aggregate={a})" for a in CATALOG.stage_params["aggregate"].choices]
+PER_USER = ["ndcg", "map@5", "mrr(audience=recommended)", "alpha_ndcg", "money_recall"]
+PER_USER += ["intra_list_diversity(over=category)", *ALL_AGGREGATES]
+PER_RUN = ["coverage", "ips", "snips"]
+OF_JUDGED = ["ndcg", "recall(audience=judged)"]  # what slices of items are for
+BY_USER: list[dict[str, Any]] = [
+    {"by": ["country"]},
+    {"by": ["country", "activity"], "combinations": True},
+]
+BY_ITEM: list[dict[str, Any]] = [
+    {"by_item": ["category", "popularity"]},
+    {"by": ["month"], "combinations": True},
+    {"by": ["activity_group"], "by_item": ["category"]},
+]
+TESTS = ["t", "wilcoxon", "randomization", "bootstrap"]
 
 
 def plans() -> Iterator[tuple[str, Plan]]:
-    """Yield plans that need every template of summaries/ and inputs/ in all its forms."""
-    calls = [
-        *("ndcg", "map@5", "mrr(audience=recommended)", "coverage"),
-        *("alpha_ndcg", "money_recall", "ips", "snips", "intra_list_diversity(over=category)"),
-        *(f"hit_rate(aggregate={choice})" for choice in CATALOG.stage_params["aggregate"].choices),
-    ]
+    """Yield plans that need every template of summaries/, inputs/, by_item/ and by_user/."""
+    yield from plans_of_calls()
+    yield from plans_of_inputs()
+
+
+def plans_of_calls() -> Iterator[tuple[str, Plan]]:
+    """Yield plans of results for calls of metrics, and looks at stages."""
     for several_models, fuse in itertools.product([False, True], repeat=2):
         plans = planner(several_models, fuse=fuse)
         where = f"several_models={several_models} fuse={fuse}"
-        pairs = [(parse_spec(call), k) for call in calls for k in (5, None)]
-        requests = requests_of(pairs, [STANDARD], None, plans.has_rank)
-        of_users = [request for request in requests if request.metric.grain == "user"]
-        of_runs = [request for request in requests if request.metric.grain == "run"]
-        yield f"summary {where}", plans.summary(requests)
-        yield f"summary of runs {where}", plans.summary(of_runs)
-        yield f"per user {where}", plans.per_user(of_users)
-        yield f"one per user {where}", plans.per_user(of_users[:1])
-        two = [STANDARD, Settings(CATALOG, Convention.load("recommenders"), {})]
-        both = requests_of([(parse_spec("map"), 5)], two, None, plans.has_rank)
-        yield f"two conventions {where}", plans.summary(both, with_convention=True)
-        yield f"two conventions per user {where}", plans.per_user(both, with_convention=True)
+        of_users, of_runs = wanted(plans, *PER_USER), wanted(plans, *PER_RUN)
+        yield f"summary {where}", Results(plans, [*of_users, *of_runs]).summary()
+        yield f"summary of runs {where}", Results(plans, of_runs).summary()
+        yield f"per user {where}", Results(plans, of_users).per_user()
+        yield f"one per user {where}", Results(plans, of_users[:1]).per_user()
         _, values = STANDARD.resolve(None)
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
+    for several_models in (False, True):
+        yield from plans_of_results(planner(several_models))
+
+
+def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
+    """Yield plans of slices, intervals and comparisons, for one convention and for two."""
+    where = f"several_models={plans.several_models}"
+    few, of_runs = wanted(plans, "ndcg", "mrr(audience=recommended)"), wanted(plans, *PER_RUN)
+    two = [STANDARD, Settings(CATALOG, Convention.load("recommenders"), {})]
+    both = requests_of([(parse_spec("map"), 5)], two, None, plans.has_rank)
+    for interval in (NONE, BOOTSTRAP, RUN_CI):
+        label = f"{interval.kind} of_runs={interval.of_runs} {where}"
+        yield label, Results(plans, [*few, *of_runs], interval=interval).summary()
+    for sliced in (None, *BY_USER):
+        slices = slicing(plans, **sliced) if sliced else None
+        for interval in (NORMAL, RUN_CI) if sliced else ():
+            results = Results(plans, [*few, *of_runs], slicing=slices, interval=interval)
+            yield f"{interval.kind} {sliced} {where}", results.summary()
+        results = Results(plans, both, True, slices)
+        yield f"two conventions {sliced} {where}", results.summary()
+        yield f"two conventions per user {sliced} {where}", results.per_user()
+    for sliced in BY_ITEM:
+        requests = wanted(plans, *OF_JUDGED, k=(5, 10))
+        for interval in (NORMAL, BOOTSTRAP):
+            results = Results(plans, requests, slicing=slicing(plans, **sliced), interval=interval)
+            yield f"{interval.kind} {sliced} {where}", results.summary()
+        yield f"per user {sliced} {where}", results.per_user()
+    for name in ("country", "recommendations.score"):
+        slices = slicing(plans, [name])
+        yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
+    for test, interval in itertools.product(
+        TESTS if plans.several_models else (), (NORMAL, BOOTSTRAP)
+    ):
+        label = f"{test} {interval.kind}"
+        yield label, Results(plans, few, interval=interval).comparison("als", test)
+        results = Results(plans, both, True, slicing(plans, **BY_USER[1]), interval)
+        yield f"two conventions {label}", results.comparison("als", test)
+
+
+def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
+    """Yield looks at tables that are there in all the ways that there are."""
     ways: dict[str, dict[str, Any]] = {
         "row": {"row_number": "file_row_number"},
         "rank": {"list_column": "item_id"},
@@ -259,6 +339,35 @@ def plans() -> Iterator[tuple[str, Plan]]:
         _, values = STANDARD.resolve(None)
         for name in ("items", *ATTRIBUTES):
             yield f"{name} from {way}", plans.stage(name, values)
+
+
+@functools.cache
+def all_plans() -> list[tuple[str, Plan]]:
+    return list(plans())
+
+
+def nodes_of(some: Iterable[tuple[str, Plan]]) -> dict[str, tuple[str, Node]]:
+    """Find the queries of plans, parents first: identity -> one of the plans, and the query."""
+    found: dict[str, tuple[str, Node]] = {}
+    for label, plan in some:
+        for node in plan.nodes():
+            found.setdefault(node.key, (label, node))
+    return found
+
+
+def file_of(node: Node) -> str:
+    """Find the template of a query that is no stage or metric; empty for those and fused ones."""
+    if isinstance(node, Rendered):
+        return str(node.template.name)
+    if node.is_input:
+        kind = "table" if node.name in RICH else "attribute"
+        return f"inputs/{node.name if node.name in ATTRIBUTES else kind}.sql.j2"
+    stage, _, folder = node.name.rpartition("_by_")
+    return f"by_{folder}/{stage}.sql.j2" if f"by_{folder}" in INSTEAD else ""
+
+
+def text_in_plan(node: Node) -> str:
+    return node.sql({key: parent.name for key, parent in node.parents.items()}, pretty=True)
 
 
 def demo_queries() -> Iterator[tuple[str, str]]:
@@ -312,15 +421,6 @@ def test_lint_finds_what_is_wrong(tmp_path: Path, body: str, code: str) -> None:
     assert [line for line in wrong if f" {code} " in line], wrong
 
 
-def queries_of_plans() -> Iterator[tuple[str, str]]:
-    """Yield the queries that plans have beside metrics and stages: summaries and inputs."""
-    for label, plan in plans():
-        for node in plan.nodes():
-            if isinstance(node, Rendered) or node.is_input:
-                names = {key: parent.name for key, parent in node.parents.items()}
-                yield f"{node.name}: {label}", node.sql(names, pretty=True)
-
-
 @pytest.mark.thorough
 def test_rendered_queries_are_lint_clean() -> None:
     """What files alone cannot show: how macros and branches meet in the query of every choice."""
@@ -329,7 +429,8 @@ def test_rendered_queries_are_lint_clean() -> None:
     )
     linter = Linter(config=config)
     texts = {text: label for t in TEMPLATES for label, text in renderings(t, briefly=True)}
-    texts.update({text: label for label, text in queries_of_plans()})
+    nodes = [(label, node) for label, node in nodes_of(all_plans()).values() if file_of(node)]
+    texts.update({text_in_plan(node): f"{node.name}: {label}" for label, node in nodes})
     assert len(texts) > 250
     wrong = {}
     for text, label in texts.items():
@@ -352,27 +453,40 @@ def test_every_choice_is_one_query(template: Template) -> None:
 
 
 def test_plans_and_the_demo_use_every_other_template() -> None:
-    rendered = {"inputs/table.sql.j2"}  # of every plan
-    for _, plan in plans():
-        sqlglot.parse_one(plan.statement(), read="duckdb")
-        for node in plan.nodes():
-            if isinstance(node, Rendered):
-                rendered.add(str(node.template.name))
-            elif node.is_input and node.name in ATTRIBUTES:
-                rendered.add(f"inputs/{node.name}.sql.j2")
+    rendered: dict[str, set[str]] = {}
+    for _, node in nodes_of(all_plans()).values():
+        rendered.setdefault(file_of(node), set()).add(text_in_plan(node))
+    rendered.pop("")
     for template, text in demo_queries():
-        sqlglot.parse_one(text, read="duckdb")
-        rendered.add(f"demo/{template}.sql.j2")
+        rendered[f"demo/{template}.sql.j2"] = {text}
     for probe in ("leading_zeros", "uneven_lists"):
         template = environment().get_template(f"inputs/{probe}.sql.j2")
         for columns in (["item_id", "rank"], ["user_id", "item_id", "score"]):
             text = template.render(relation="some_table", columns=columns)
-            sqlglot.parse_one(text, read="duckdb")
-        rendered.add(f"inputs/{probe}.sql.j2")
-    others = {"summaries", "inputs", "demo"}
+            rendered.setdefault(f"inputs/{probe}.sql.j2", set()).add(text)
+    for text in {text for texts in rendered.values() for text in texts}:
+        assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
+    others = {"summaries", "inputs", "demo", *INSTEAD}
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
-    assert rendered == files
+    assert rendered.keys() == files
     assert len(FILES) == len(files) + len(TEMPLATES)
+
+
+def test_queries_of_results_run() -> None:
+    """Every column is there, is meant by one table, and is of a type that its use allows."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for name, columns in RICH.items():
+            keys = {"item_id": "BIGINT"} if name == "items" else KEYS
+            kinds = {**keys, **columns, "file_row_number": "BIGINT"}
+            listed = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
+            for file in (f"{name}_file", f"{name}_file_in_order"):
+                connection.execute(f"CREATE TABLE {file} ({listed})")
+        for label, node in nodes_of(plans_of_calls()).values():
+            query = node.sql({key: key for key in node.parents}, pretty=False)
+            try:
+                connection.execute(f"CREATE TABLE {node.key} AS {query}")
+            except duckdb.Error as error:
+                raise AssertionError(f"{label}: {node.name}: {error}") from error
 
 
 # --- names
@@ -383,12 +497,12 @@ OF_STAGES = {name for stage in STAGES for name in names_in(stage.body)}
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
 def test_every_name_is_known(template: Template) -> None:
     used = names_in(template.body)
-    known = {*planner()._context({}), *CUTOFFS[0], *environment().globals}
+    known = {*planner().context({}), *CUTOFFS[0], *environment().globals}
     if isinstance(template, Metric):
         known |= {*template.params, *CATALOG.stage_params}
         assert set(template.params) <= used | OF_STAGES
     else:
-        known |= {*METRIC_PARAMS, *CATALOG.stage_params}
+        known |= {*METRIC_PARAMS, *CATALOG.stage_params, *template.params}
         assert set(template.params) - NOT_IN_ITS_STAGE <= used
     assert used <= known
 
@@ -400,17 +514,22 @@ def test_every_setting_is_read_somewhere() -> None:
 
 def test_lint_knows_only_names_that_templates_get() -> None:
     """A stand-in of the lint configuration must not outlive what it stands for."""
-    config = configparser.ConfigParser(delimiters="=", interpolation=None)
-    config.read(ROOT / ".sqlfluff", encoding="utf-8")
-    stand_ins = {
-        *config["sqlfluff:templater:jinja:context"],
-        *config["sqlfluff:templater:jinja:macros"],
-    }
-    known = {*planner()._context({}), *CUTOFFS[0], *environment().globals, "ref"}
-    known |= {*METRIC_PARAMS, *CATALOG.stage_params, "table", "sources", "row_order_is_read"}
-    for _, plan in plans():
-        for node in plan.nodes():
-            known |= set(node.context) if isinstance(node, Rendered) else set()
+    stand_ins = set()
+    for path in (ROOT / ".sqlfluff", ROOT / "summaries/.sqlfluff", ROOT / "inputs/.sqlfluff"):
+        config = configparser.ConfigParser(delimiters="=", interpolation=None)
+        config.read(path, encoding="utf-8")
+        for part in ("context", "macros"):
+            section = f"sqlfluff:templater:jinja:{part}"
+            stand_ins |= set(config[section]) if section in config else set()
+    plans = planner()
+    known = {*plans.context({}), *CUTOFFS[0], *environment().globals, "ref"}
+    known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
+    known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
+    _, values = STANDARD.resolve(None)
+    of_items, _ = slicing(plans, by_item=["category"]).by_item([values])
+    known |= {"names", *of_items.knows, *by_user(plans, None).knows, *RUN_CI.draws}
+    for _, node in nodes_of(all_plans()).values():
+        known |= set(node.context) if isinstance(node, Rendered) else set()
     assert stand_ins <= known
 
 
@@ -432,6 +551,100 @@ def test_stages_say_what_a_row_is(stage: Stage) -> None:
         assert text.startswith("-- one row"), label
         ctes = len(re.findall(r"^(?:WITH )?\w+ AS \($", text, re.M))
         assert sum(line.startswith("-- one row") for line in comments) >= max(ctes, 1), label
+
+
+@pytest.mark.parametrize("slice_", SLICES, ids=lambda slice_: slice_.name)
+def test_slices_say_what_a_row_is(slice_: Slice) -> None:
+    assert slice_.title != slice_.name
+    for label, text in renderings(slice_):
+        assert without_comment(text) == [], label
+
+
+CTE = re.compile(r"(?:WITH )?(?P<name>\w+) AS \($")
+CLAUSE = re.compile(
+    r"( *)(FROM|WHERE|GROUP BY|HAVING|ORDER BY|LIMIT|UNION|(INNER |LEFT |FULL |CROSS )JOIN)\b"
+)
+
+
+def without_comment(text: str) -> list[str]:
+    """Find the SELECTs of a query, its CTEs and its last, that no comment says a row of."""
+    lines = text.splitlines()
+    found, comment, after_ctes = [], "", True
+    for line in lines:
+        if line.startswith("-- "):
+            comment = comment or line
+            continue
+        cte = CTE.match(line)
+        if (cte or (after_ctes and line == "SELECT")) and not comment.startswith("-- one row"):
+            found.append(cte["name"] if cte else line)
+        after_ctes = not cte and ((after_ctes and line != "SELECT") or line == ")")
+        comment = comment if not line else ""
+    return found
+
+
+def misplaced(text: str) -> list[str]:
+    """Find lines of a query that do not stand where its SELECT does, and lines without words."""
+    found, above, indent = [], "", ""
+    for line in text.splitlines():
+        if line != line.rstrip() or (not line and not above.endswith((")", "),"))):
+            found.append(f"{above!r}, {line!r}")
+        if line.strip().startswith("SELECT"):
+            indent = line.partition("SELECT")[0]
+        clause = CLAUSE.match(line)
+        if clause and clause[1] != indent and not above.endswith("("):
+            found.append(line)
+        above = line
+    return found
+
+
+def test_queries_of_plans_are_laid_out() -> None:
+    """Where rows of a template end with a loop or a branch, their indentation is easily lost."""
+    seen = 0
+    for label, node in nodes_of(all_plans()).values():
+        text = text_in_plan(node)
+        if isinstance(node, Rendered):
+            seen += 1
+            assert misplaced(text) == [], f"{node.name}: {label}"
+            of_result = node.template.name in ("summaries/summary.sql.j2", "summaries/look.sql.j2")
+            assert of_result or without_comment(text) == [], f"{node.name}: {label}"
+        elif file_of(node):
+            assert text.startswith("/* one row per "), f"{node.name}: {label}"
+    assert seen > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("-- one row\nSELECT\n    a\nFROM b", []),
+        ("-- one row\nSELECT\n    a\n    FROM b", ["    FROM b"]),
+        ("-- one row\nWITH b AS (\n    SELECT a\n    FROM c\n)\n\n-- one\nSELECT a\nFROM b", []),
+        ("WITH b AS (\n    SELECT a\n    FROM c\n)\n\nSELECT a\n    FROM b", ["    FROM b"]),
+        ("SELECT a\nFROM b\n\nORDER BY a", ["'FROM b', ''"]),
+        ("SELECT a \nFROM b", ["'', 'SELECT a '"]),
+        ("SELECT\n    rank() OVER (\n        ORDER BY a\n    )\nFROM b", []),
+    ],
+)
+def test_misplaced_lines_are_found(text: str, found: list[str]) -> None:
+    assert misplaced(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("-- one row\nSELECT\n    a\nFROM b", []),
+        ("SELECT\n    a\nFROM b", ["SELECT"]),
+        ("-- one row\nWITH b AS (\n    SELECT a\n)\n\n-- one row\nSELECT\n    a\nFROM b", []),
+        ("-- one row\nWITH b AS (\n    SELECT a\n)\n\nSELECT\n    a\nFROM b", ["SELECT"]),
+        ("WITH b AS (\n    SELECT a\n)\n\n-- one row\nSELECT\n    a\nFROM b", ["b"]),
+        (
+            "-- one row\nWITH b AS (\n    SELECT a\n),\n\nc AS (\n    SELECT a\n)\n\n-- one row\n"
+            "-- more\nSELECT\n    a\nFROM b",
+            ["c"],
+        ),
+    ],
+)
+def test_queries_without_comments_are_found(text: str, found: list[str]) -> None:
+    assert without_comment(text) == found
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

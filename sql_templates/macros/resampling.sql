@@ -3,13 +3,17 @@
     users, nearly everyone is a group of their own. Only text and whole numbers are used, so every
     engine draws the same. -#}
 
-{#- The group of a user, 0 to 65535: four hexadecimal digits of a hash. -#}
-{%- macro resample_group(seed, user) -%}
-{%- set hash = "md5('" ~ seed ~ ":' || " ~ user ~ ")" -%}
-{%- for place in range(1, 5) -%}
-{{ " + " if not loop.first -}}
-{{ 16 ** (4 - place) }} * (strpos('0123456789abcdef', substring({{ hash }}, {{ place }}, 1)) - 1)
-{%- endfor -%}
+{#- A hexadecimal digit as a number. -#}
+{%- macro hex_digit(hash, place) -%}
+strpos('0123456789abcdef', substring({{ hash }}, {{ place }}, 1)) - 1
+{%- endmacro -%}
+
+{#- The group of a user, 0 to 65535: the first four digits of a hash. -#}
+{%- macro resample_group(hash) -%}
+4096 * ({{ hex_digit(hash, 1) }})
+    + 256 * ({{ hex_digit(hash, 2) }})
+    + 16 * ({{ hex_digit(hash, 3) }})
+    + ({{ hex_digit(hash, 4) }})
 {%- endmacro -%}
 
 {#- The CTEs `resamples` and `drawn`: a number from 0 to 2^31 - 2 for every group of `groups` and
@@ -31,6 +35,7 @@ numbered AS (
     CROSS JOIN resamples
 ),
 
+-- one row per group and resample: a square, so that neighbours are not drawn alike
 mixed AS (
     SELECT
         resample_group,
@@ -39,6 +44,7 @@ mixed AS (
     FROM numbered
 ),
 
+-- one row per group and resample: another square
 mixed_again AS (
     SELECT
         resample_group,
@@ -47,6 +53,7 @@ mixed_again AS (
     FROM mixed
 ),
 
+-- one row per group and resample: a random number from 0 to 2147483646
 drawn AS (
     SELECT
         resample_group,
@@ -66,13 +73,18 @@ CASE
             WHEN {{ number }} < 2139624186 THEN 4
             WHEN {{ number }} < 2146207645 THEN 5
             WHEN {{ number }} < 2147304888 THEN 6
-            WHEN {{ number }} < 2147461637 THEN 7
+            WHEN {{ number }} < 2147461638 THEN 7
             WHEN {{ number }} < 2147481231 THEN 8
             ELSE 9
         END
 {%- endmacro -%}
 
+{#- Is a group in a half-sample? -#}
+{%- macro is_in_half(number) -%}
+{{ number }} >= 1073741824
+{%- endmacro -%}
+
 {#- Which sign the differences of a group get. -#}
 {%- macro random_sign(number) -%}
-CASE WHEN {{ number }} < 1073741824 THEN -1 ELSE 1 END
+CASE WHEN {{ is_in_half(number) }} THEN 1 ELSE -1 END
 {%- endmacro -%}
