@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import duckdb
@@ -68,7 +70,7 @@ def bootstrap(values: Array, interval: Interval) -> Ends:
     known = {"names": names, "flipped": False, "confidence": interval.confidence, **interval.draws}
     table = pd.DataFrame(values, columns=names)
     table["user_id"] = range(len(table))
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:  # the others resample other runs
         connection.register("per_user", table)
         for name in ("resample_groups", "resampled"):
             connection.execute(f"CREATE TABLE {name} AS {rendered(name, known)}")
@@ -105,15 +107,19 @@ def misses(
     draw: Draw, mean: float, users: int, repetitions: int, resamples: int
 ) -> dict[str, tuple[int, int]]:
     """Count the intervals of each kind that lie below and above the mean."""
-    random = np.random.default_rng(users)
+
+    def of_some(first: int) -> dict[str, Ends]:
+        random = np.random.default_rng([users, first])
+        values = draw(random, (users, min(AT_ONCE, repetitions - first)))
+        interval = Interval("bootstrap", resamples=resamples, seed=first)
+        return {kind: compute(values, interval) for kind, compute in KINDS.items()}
+
     counts = dict.fromkeys(KINDS, (0, 0))
-    for done in range(0, repetitions, AT_ONCE):
-        values = draw(random, (users, min(AT_ONCE, repetitions - done)))
-        interval = Interval("bootstrap", resamples=resamples, seed=done)
-        for kind, compute in KINDS.items():
-            low, high = compute(values, interval)
-            below, above = counts[kind]
-            counts[kind] = below + int((high < mean).sum()), above + int((low > mean).sum())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(of_some, range(0, repetitions, AT_ONCE)):
+            for kind, (low, high) in found.items():
+                below, above = counts[kind]
+                counts[kind] = below + int((high < mean).sum()), above + int((low > mean).sum())
     return counts
 
 

@@ -34,8 +34,8 @@ def console(command: str) -> str:
     """Run a command of ours, and show it with its output."""
     result = CliRunner().invoke(cli, [*shlex.split(command), "--format", "table"])
     assert result.exit_code == 0, result.output
-    shown = re.sub(r"\s+", " ", command).strip().replace(" -r", " \\\n    -r")
-    shown = shown.replace(" -i", " \\\n    -i")
+    shown = re.sub(r"\s+", " ", command).strip()
+    shown = re.sub(r" (?=-[ri] |--[a-z])", " \\\\\n    ", shown)
     return f"```console\n$ sqlmetrics {shown}\n{result.stdout.rstrip()}\n```"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.catalog import Metric
@@ -63,6 +63,7 @@ def requests_of(
                     raise _not_covered(settings, metric, fallback)
             canonical, values = chosen.resolve(call, has_rank)
             assert canonical is not None
+            canonical = replace(canonical, implied=call.implied)
             name = chosen.convention.name
             found.setdefault((name, canonical.name, k), Request(canonical, k, metric, values, name))
     if not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,10 @@ _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Param:
-    """One setting, as the front matter of its owner declares it."""
+    """One setting, as the front matter of its owner declares it.
+
+    `only_with`: other settings, and the values of them with which this one means anything.
+    """
 
     name: str
     default: Value
@@ -32,6 +35,7 @@ class Param:
     above: float | None = None
     whole: bool = False
     unlimited: bool = False  # takes -inf
+    only_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def parse(self, value: Any, where: str) -> Value:
         """Return `value` as this setting understands it.
@@ -322,6 +326,7 @@ def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
                 above=entry.pop("above", None),
                 whole=entry.pop("whole", False),
                 unlimited=entry.pop("unlimited", False),
+                only_with=entry.pop("only_with", {}),
             )
             default = param.parse(default, "default")
         except UsageError as error:

@@ -102,8 +102,10 @@ def check_even(
     if rows:
         found = rows[0]["n_found"]
         examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
+        template = attribute.template
+        where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
         raise DataError(
-            f"{attribute.table}, column {attribute.name}: {found:,} users have several values, for "
+            f"{where}: {found:,} users have several values, for "
             f"example\n{example_rows(examples)}\nWhat to do: slice by a column that is the same in "
             "all rows of a user, or export one row per user as the table users."
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+from click.core import ParameterSource
 
 from sqlmetrics.errors import (
     GateError,
@@ -227,6 +228,11 @@ _slice_options = _options(
     ),
 )
 
+# what is asked for, of which tables, by whose definitions
+_question_options = _options(
+    click.argument("metrics", nargs=-1), _input_options, _convention_options, _slice_options
+)
+
 _combinations_option = click.option(
     "--combinations", is_flag=True, help="Also the slices by fewer of these columns, and by none."
 )
@@ -263,11 +269,16 @@ _resampling_options = _options(
     ),
 )
 
-_run_ci_option = click.option(
-    "--run-ci",
-    is_flag=True,
-    help="With --ci bootstrap: also for metrics of the whole run (coverage, …), each computed anew "
-    "for every resample.",
+_summary_options = _options(
+    _combinations_option,
+    _interval_options,
+    _resampling_options,
+    click.option(
+        "--run-ci",
+        is_flag=True,
+        help="With --ci bootstrap: also for metrics of the whole run (coverage, …), each computed "
+        "anew for every resample.",
+    ),
 )
 
 _test_options = _options(
@@ -306,14 +317,8 @@ _output_options = _options(
 
 
 @main.command(epilog=_EXAMPLE)
-@click.argument("metrics", nargs=-1)
-@_input_options
-@_convention_options
-@_slice_options
-@_combinations_option
-@_interval_options
-@_resampling_options
-@_run_ci_option
+@_question_options
+@_summary_options
 @_output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS (such as ndcg@10), averaged over users.
@@ -324,10 +329,7 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 
 
 @main.command("per-user")
-@click.argument("metrics", nargs=-1)
-@_input_options
-@_convention_options
-@_slice_options
+@_question_options
 @_output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS for every user."""
@@ -335,10 +337,7 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 
 
 @main.command(epilog=_COMPARISON)
-@click.argument("metrics", nargs=-1)
-@_input_options
-@_convention_options
-@_slice_options
+@_question_options
 @_combinations_option
 @_test_options
 @_interval_options
@@ -366,7 +365,7 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     failed: list[str] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        read = evaluator.gates(gates, chosen, cutoffs, ci=options["ci"])
+        read = evaluator.gates(gates, chosen, cutoffs, baseline=asked["baseline"], ci=options["ci"])
         frame = evaluator.compare(chosen, cutoffs, **asked)
         failed.extend(failures(frame, read))
         return frame
@@ -377,10 +376,7 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
 
 
 @main.command()
-@click.argument("metrics", nargs=-1)
-@_input_options
-@_convention_options
-@_slice_options
+@_question_options
 @_combinations_option
 @click.option(
     "--alpha",
@@ -402,7 +398,7 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
     how = (
         f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
-        f"p >= {options['alpha']:g}"
+        f"p >= {options['alpha']:g}; metrics of the whole run are not tested"
     )
     _write(
         options,
@@ -412,18 +408,18 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
 
 
 @main.command()
-@click.argument("metrics", nargs=-1)
-@_input_options
-@_convention_options
-@_slice_options
-@_combinations_option
-@_interval_options
-@_resampling_options
-@_run_ci_option
+@_question_options
+@_summary_options
 @click.option("--per-user", is_flag=True, help="The statement behind per-user.")
 def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
     """Print the statement that computes METRICS; it runs alone in the DuckDB shell."""
     asked = _asked(options, *(_PER_USER if per_user else _EVALUATED))
+    if per_user:
+        given = click.get_current_context().get_parameter_source
+        for name in _EVALUATED:
+            if name not in _PER_USER and given(name) is not ParameterSource.DEFAULT:
+                option = "--" + name.replace("_", "-")
+                raise UsageError(f"{option} is about means over users; drop it, or --per-user")
     with _evaluator(options) as evaluator:
         text = evaluator.sql(metrics or None, _cutoffs(options), per_user=per_user, **asked)
     click.echo(text, nl=False)

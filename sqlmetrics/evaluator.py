@@ -28,6 +28,7 @@ from sqlmetrics.graph import Node, Plan
 from sqlmetrics.intervals import Interval
 from sqlmetrics.output import whole_file
 from sqlmetrics.plan import Planner
+from sqlmetrics.render import template_root
 from sqlmetrics.results import Results
 from sqlmetrics.settings import Settings
 from sqlmetrics.slices import Slicing, attributes_of
@@ -270,7 +271,8 @@ class Evaluator:
         asked = _Asked(by, by_item, combinations, interval, skip_missing)
         with self._own_templates_named():
             results = self._results(self._checking_planner, metrics, k, asked)
-            return self.engine.frame(self._checked_plan(results, results.summary()))
+            frame = self.engine.frame(self._checked_plan(results, results.summary()))
+            return _with_slices_looked_at(frame, results.slicing)
 
     def per_user(
         self,
@@ -295,7 +297,8 @@ class Evaluator:
         asked = _Asked(by, by_item, skip_missing=skip_missing)
         with self._own_templates_named():
             results = self._results(self._checking_planner, metrics, k, asked, per_user=True)
-            return self.engine.frame(self._checked_plan(results, results.per_user()))
+            frame = self.engine.frame(self._checked_plan(results, results.per_user()))
+            return _with_slices_looked_at(frame, results.slicing)
 
     def compare(
         self,
@@ -352,7 +355,7 @@ class Evaluator:
             results = self._results(self._checking_planner, metrics, k, asked, per_user=True)
             chosen = self._baseline(baseline, results.requests)
             plan = self._checked_plan(results, results.comparison(chosen, test))
-            rows = self.engine.frame(plan)
+            rows = _with_slices_looked_at(self.engine.frame(plan), results.slicing)
         leading = [name for name in rows.columns if name != "model"]
         place = leading.index("k") + 1
         rows = rows[[*leading[:place], "model", *leading[place:]]]
@@ -366,12 +369,13 @@ class Evaluator:
         metrics: str | Iterable[str] | None = None,
         k: int | Iterable[int] | None = None,
         *,
+        baseline: str | None = None,
         ci: str = "normal",
     ) -> list[Gate]:
         """Read what fails a comparison, such as `"ndcg@10 ci_low < -1%"`, before it runs.
 
-        The other arguments are those of `compare`. `sqlmetrics.gate.failures` applies the gates to
-        its result.
+        The other arguments are those of `compare`. `failures` of `sqlmetrics.gate` applies the
+        gates to its result.
 
         Raises:
             UsageError: an expression cannot be read, or is about nothing that is compared.
@@ -384,13 +388,17 @@ class Evaluator:
             resolved, _ = self.conventions[0].resolve(replace(call, cutoff=None), has_rank)
             return str(resolved)
 
+        if not isinstance(expressions, Iterable):
+            raise UsageError(f"gates are expressions such as 'ndcg@10 < -1%', not {expressions!r}")
         texts = [expressions] if isinstance(expressions, str) else list(expressions)
         gates = [parse_gate(text, canonical) for text in texts]
         if gates:
             pairs = self.parse(metrics, k, per_user=True)
             requests = requests_of(pairs, self.conventions, self.fallback, has_rank)
             known = [(request.call.name, request.k) for request in requests]
-            check_known(gates, known, self.models, interval=ci)
+            chosen = self._baseline(baseline, requests)
+            models = [model for model in self.models if model != chosen]
+            check_known(gates, known, models, interval=ci)
         return gates
 
     def leaderboard(
@@ -433,18 +441,30 @@ class Evaluator:
 
         statistics.checked(test=test, correction=correction)
         statistics.check_scipy(test=test)
-        slicing: dict[str, Any] = {"by": by, "by_item": by_item, "combinations": combinations}
+        slicing: dict[str, Any] = {
+            "by": by if by is None or isinstance(by, str) else list(by),
+            "by_item": by_item if by_item is None or isinstance(by_item, str) else list(by_item),
+            "combinations": combinations,
+        }
         values = self.evaluate(metrics, k, ci="none", skip_missing=skip_missing, **slicing)
         if "model" not in values.columns:
             raise UsageError(_SEVERAL)
+        values["model"] = values["model"].astype(str)
         better = {name: metric.higher_is_better for name, metric in self.catalog.metrics.items()}
-        run = {name for name, metric in self.catalog.metrics.items() if metric.grain == "run"}
+        requests = requests_of(
+            self.parse(metrics, k), self.conventions, self.fallback, self._planner.has_rank
+        )
+        means = {
+            (request.call.name, request.k)
+            for request in requests
+            if request.metric.grain == "user" and request.values["aggregate"] == "mean"
+        }
         compared = []
-        for model, pairs in best_models(values, better).items():
+        for model, best_at in best_models(values, better).items():
             specs = [
-                metric if cutoff is None or pd.isna(cutoff) else f"{metric}@{cutoff}"
-                for metric, cutoff in pairs
-                if parse_spec(metric).metric not in run
+                str(replace(parse_spec(metric), cutoff=cutoff))
+                for metric, cutoff in best_at
+                if (metric, cutoff) in means
             ]
             if specs:
                 frame = self.compare(
@@ -453,11 +473,7 @@ class Evaluator:
                 )  # fmt: skip
                 compared.append(frame)
         comparisons = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
-        if compared:
-            comparisons["p_adjusted"] = statistics.adjusted(
-                comparisons["p_value"].to_numpy(), correction
-            )
-        return leaderboard(values, comparisons, better, alpha)
+        return leaderboard(values, comparisons, better, alpha, correction)
 
     def write_parquet(
         self,
@@ -586,7 +602,12 @@ class Evaluator:
         try:
             yield
         except TemplateError as error:
-            own = [str(m.path) for m in self.catalog.metrics.values() if m.family == "custom"]
+            templates = [
+                *self.catalog.metrics.values(),
+                *self.catalog.stages.values(),
+                *self.catalog.slices.values(),
+            ]
+            own = [str(one.path) for one in templates if template_root() not in one.path.parents]
             if isinstance(error.__cause__, Exception) and own and ".sql.j2" not in str(error):
                 raise TemplateError(f"{error}; your own templates: {', '.join(own)}") from error
             raise
@@ -662,7 +683,7 @@ class Evaluator:
 
     def _baseline(self, baseline: str | None, requests: Sequence[Request]) -> str:
         """Find the model to compare with."""
-        chosen = self._checking_planner.baseline_model if baseline is None else baseline
+        chosen = self._checking_planner.baseline_model if baseline is None else str(baseline)
         if not self._checking_planner.several_models:
             raise UsageError(_SEVERAL)
         self._check_calls(self._checking_planner, calls_of(requests), "under the convention")
@@ -722,7 +743,7 @@ class Evaluator:
             if attribute.template is not None:
                 nodes = {node.name: node for node in Plan(slicing.values_of(attribute)).nodes()}
                 self._check(nodes, slicing.values)
-            elif attribute.of == "users":
+            if attribute.of == "users" and not attribute.built_in:
                 checks.check_even(self.engine, slicing, attribute, self._checked)
 
     def _check_calls(self, planner: Planner, calls: Sequence[Call], where: str) -> None:
@@ -743,6 +764,20 @@ class Evaluator:
         """Check the tables once for each set of settings that bears on the checks."""
         if not self.trust_input:
             checks.check_rows(self.engine, self._checking_planner, values, nodes, self._checked)
+
+
+def _with_slices_looked_at(frame: pd.DataFrame, slicing: Slicing | None) -> pd.DataFrame:
+    """Warn where nobody has a value of a column: ids may be of another kind."""
+    for attribute in () if slicing is None else (*slicing.of_users, *slicing.of_items):
+        if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
+            who = "user" if attribute.of == "users" else "relevant item"
+            warnings.warn(
+                f"by: no {who} has a value of {attribute.name} in the table {attribute.table}; "
+                "check that it holds the same kind of id",
+                SqlmetricsWarning,
+                stacklevel=_callers_level(),
+            )
+    return frame
 
 
 def _callers_level() -> int:

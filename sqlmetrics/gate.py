@@ -62,7 +62,7 @@ def parse_gate(text: str, canonical: Callable[[MetricCall], str] = lambda call: 
     `ndcg@10 < -1%` fails if a model loses more than one percent of the baseline's value,
     `ndcg@10 ci_high < 0` if it surely loses something, and `ndcg@10 ci_low < -1%` unless it is
     ruled out that it loses more than one percent. Without MODEL the gate is about every model,
-    without @k about every cutoff, and always about every segment and convention.
+    without @k about every cutoff, and always about every slice and convention.
 
     COLUMN is one of `COLUMNS`, `difference` if it is left out. For `difference`, `ci_low` and
     `ci_high`, percent are of the size of the baseline's value, |baseline_value|: `-1%` is a loss
@@ -159,7 +159,7 @@ def failures(frame: pd.DataFrame, gates: Iterable[Gate]) -> list[str]:
     """Find what fails the gates in the result of a comparison.
 
     Args:
-        frame: `[convention,] [segment columns,] metric, k, model, baseline, value,
+        frame: `[convention,] [columns of slices,] metric, k, model, baseline, value,
             baseline_value, difference, ci_low, ci_high, relative, …, p_value, p_adjusted, …,
             n_users`, one row per comparison.
         gates: the gates.

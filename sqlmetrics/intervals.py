@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from statistics import NormalDist
 from typing import Any
 
@@ -36,6 +37,8 @@ class Interval:
         number = self.confidence
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1:
             raise UsageError(f"confidence lies between 0 and 1, not {number!r}")
+        for name in ("resamples", "seed"):
+            object.__setattr__(self, name, _plain(getattr(self, name)))
         if not _is_whole(self.resamples) or not 1 <= self.resamples <= _MOST_RESAMPLES:
             raise UsageError(
                 f"resamples is a whole number from 1 to {_MOST_RESAMPLES}, not {self.resamples!r}"
@@ -57,6 +60,11 @@ class Interval:
     def draws(self) -> dict[str, Any]:
         """What templates that resample users know."""
         return {"resamples": self.resamples, "seed": self.seed}
+
+
+def _plain(value: Any) -> Any:
+    """Return a whole number of another library as one of Python."""
+    return value if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
 
 
 def _is_whole(value: Any) -> bool:

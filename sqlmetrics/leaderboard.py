@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.spec import MetricCall, unique
+from sqlmetrics.statistics import adjusted_within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,7 @@ Key: TypeAlias = tuple[str, int | None]
 """A column of the leaderboard: what `metric` and `k` hold, None for whole lists."""
 
 Group: TypeAlias = tuple[Hashable, ...]
-"""The convention and segments of a row; within each, the models are judged apart."""
+"""The convention and slices of a row; within each, the models are judged apart."""
 
 Row: TypeAlias = tuple[Group, str]
 """A row of the leaderboard: its group and its model."""
@@ -38,7 +39,7 @@ def best_models(
     Returns:
         Model -> the metrics and cutoffs that it is the best of, both in the order of the table. Of
         models with equal values the first of the table is the best. Metrics without a direction or
-        without any value have no best. Where the table has conventions or segments, a metric is
+        without any value have no best. Where the table has conventions or slices, a metric is
         named for every model that is the best of at least one of them.
 
     Raises:
@@ -64,17 +65,19 @@ def leaderboard(
     comparisons: pd.DataFrame,
     better: Mapping[str, bool | None],
     alpha: float = 0.05,
+    correction: str = "none",
 ) -> pd.DataFrame:
     """Lay out a summary with a row per model, and mark the best and those that are as good.
 
     Args:
-        values: `model`, then what groups the rows (`convention`, segments), then `metric`, `k`,
+        values: `model`, then what groups the rows (`convention`, slices), then `metric`, `k`,
             `value`, `n_users` and whatever else; what `Evaluator.evaluate` returns.
         comparisons: what `Evaluator.compare` returns for the same request, with the models of
             `best_models` as baselines. Rows with other baselines are not read. It may have no rows.
         better: for every metric whether high values are the better ones, None if neither. A metric
             with parameters is looked up with them (`ndcg(gain=exponential)`), then without.
-        alpha: a model is worse than the best if its `p_adjusted` is below.
+        alpha: a model is worse than the best if its corrected p-value is below.
+        correction: of the p-values (`statistics.adjusted`), over the comparisons with the best.
 
     Returns:
         One row per model and group: `model`, the columns of the group, `n_users`, and for every
@@ -82,7 +85,7 @@ def leaderboard(
         and its mark (`ndcg@10 mark`):
 
         - `best`; of equal values, the first of the table;
-        - `not worse`: a value equal to the best one, a `p_adjusted` of at least `alpha`, or a
+        - `not worse`: a value equal to the best one, a corrected p-value of at least `alpha`, or a
           difference to the best in the model's favour, over the users that have both values;
         - empty: significantly worse, or not tested (no such comparison, or no p-value), or a metric
           without a direction.
@@ -101,18 +104,23 @@ def leaderboard(
     """
     import pandas as pd
 
-    if not 0 < alpha < 1:
-        raise UsageError(f"alpha must be between 0 and 1, not {alpha}")
+    if not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise UsageError(f"alpha must be between 0 and 1, not {alpha!r}")
     board = _Board.read(values)
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
     labels = {key: str(MetricCall(key[0], cutoff=key[1])) for key in board.keys}
     taken = {"n_users", *labels.values(), *map(_mark_of, labels.values())}
     if clash := taken.intersection(board.columns):
         raise UsageError(
-            f"the segment column {min(clash)!r} is named like a column of the leaderboard; rename "
+            f"the slice column {min(clash)!r} is named like a column of the leaderboard; rename "
             "it in the table that it comes from"
         )
-    tested = _tested(comparisons, board.columns)
+    best_at = {
+        (group, key): _best(board.at(group, key), higher[key[0]])
+        for group in board.groups
+        for key in board.keys
+    }
+    tested = _tested(comparisons, board.columns, best_at, correction)
     rows = _sorted_rows(board, higher)
     columns: dict[str, Any] = {
         "n_users": pd.array([board.users_of(row) for row in rows], dtype="Int64")
@@ -239,9 +247,12 @@ def _rounded(value: float) -> float:
 
 
 def _tested(
-    comparisons: pd.DataFrame, columns: Sequence[str]
+    comparisons: pd.DataFrame,
+    columns: Sequence[str],
+    best_at: Mapping[tuple[Group, Key], str | None],
+    correction: str,
 ) -> dict[tuple[Group, Key, str, str], tuple[float, float]]:
-    """Read the adjusted p-value and the difference of every model and baseline."""
+    """Read the corrected p-value and the difference of every model and the best one."""
     if comparisons.empty:
         return {}
     theirs = _group_columns(comparisons, ("model", "baseline"))
@@ -250,17 +261,23 @@ def _tested(
             f"the values are grouped by {', '.join(columns) or 'nothing'} and the comparisons by "
             f"{', '.join(theirs) or 'nothing'}; compute both in the same way"
         )
-    who = zip(
-        _groups(comparisons, columns),
-        _keys(comparisons),
-        comparisons["model"],
-        comparisons["baseline"],
-        strict=True,
+    who = list(
+        zip(
+            _groups(comparisons, columns),
+            _keys(comparisons),
+            comparisons["model"].astype(str),
+            comparisons["baseline"].astype(str),
+            strict=True,
+        )
     )
-    numbers = (
-        comparisons[name].astype("float64").tolist() for name in ("p_adjusted", "difference")
+    # another baseline, in a slice where that is not the best, is no comparison that is used
+    used = [best_at.get((group, key)) == baseline for group, key, _, baseline in who]
+    rows = comparisons[used]
+    p_values = adjusted_within(rows, rows["p_adjusted"].to_numpy("float64"), correction)
+    numbers = zip(p_values.tolist(), rows["difference"].astype("float64").tolist(), strict=True)
+    return dict(
+        zip([one for one, is_used in zip(who, used, strict=True) if is_used], numbers, strict=True)
     )
-    return dict(zip(who, zip(*numbers, strict=True), strict=True))
 
 
 def _sorted_rows(board: _Board, higher: Mapping[str, bool | None]) -> list[Row]:

@@ -150,7 +150,8 @@ def _shown(value: Any, digits: int) -> str:
     if _is_missing(value):
         return ""
     if not isinstance(value, float):
-        return str(value)
+        # a line break or an escape sequence in a value would break the layout
+        return "".join(char if char.isprintable() else " " for char in str(value))
     if 0 < abs(value) < 0.5 * 10**-digits:
         return f"{value:.1e}"  # a p-value is not 0
     return f"{value:.{digits}f}"

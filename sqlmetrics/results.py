@@ -11,9 +11,9 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.graph import Node, Plan, new_name
 from sqlmetrics.intervals import Interval
 from sqlmetrics.plan import Planner, Wide, WideTable, identity_of
+from sqlmetrics.render import identifier
 from sqlmetrics.slices import SlicedPlanner, Slicing, by_user
-
-_FEW = 50  # differences up to which Wilcoxon's test is computed from each of them
+from sqlmetrics.statistics import FEW
 
 
 @dataclass
@@ -34,6 +34,7 @@ class Results:
         of_users = [request for request in self.requests if request.metric.grain == "user"]
         self.of_runs = [request for request in self.requests if request.metric.grain == "run"]
         planner = self.planner
+        self.own_user_keys = [identifier(key) for key in planner.user_keys]
         self.groups = ["model"] if planner.several_models else []
         self.names_of: list[dict[str, Any]] = []
         self.names: dict[str, Node] = {}
@@ -42,7 +43,9 @@ class Results:
         if self.slicing is not None and self.slicing.of_items:
             calls = calls_of(self.requests)
             sliced, item_names = self.slicing.by_item([call.values for call in calls])
-            sliced.require_judged_only(calls)
+            kept = sliced.judged_only(calls)
+            self.requests = [request for call in kept for request in call.requests]
+            of_users, self.of_runs = self.requests, []
             self.of_users_planner = sliced
         self.wide = self.of_users_planner.wide(of_users)
         if self.slicing is not None and self.slicing.of_users:
@@ -132,10 +135,14 @@ class Results:
         totals: dict[str, tuple[Node, Node | None]] = {}
         for name, table in wide.tables.items():
             sliced = self._sliced(table.node, _columns(table))
+            reads = {"per_user": sliced}
+            if self.names_of:
+                reads["row_groups"] = self._row_groups(table)
             aggregates = self.planner.rendered(
                 "totals",
-                {"per_user": sliced},
+                reads,
                 groups=self.groups,
+                filled_in=bool(self.names_of),
                 columns=[vars(column) for column in table.columns],
                 z=self.interval.z,
             )
@@ -149,6 +156,16 @@ class Results:
             wide, totals = wide | of_runs, {**totals, **tables}
         return wide, totals
 
+    def _row_groups(self, table: WideTable, baseline: str | None = None) -> Node:
+        """Plan what gets values: every model (but the baseline) in every slice."""
+        homes = {kind["slice"]: kind["table"] for kind in self.names_of} | {"model": "models"}
+        nodes = {**self.names, "models": self.planner.node("models", table.values)}
+        homes = {name: homes[name] for name in self.groups}
+        reads = {home: nodes[home] for home in homes.values()}
+        return self.planner.rendered(
+            "row_groups", reads, groups=self.groups, homes=homes, baseline=baseline
+        )
+
     def _sliced(self, values: Node, columns: Sequence[str]) -> Node:
         """Repeat the values of a user for every slice that the user is in."""
         if self.slices is None:
@@ -159,21 +176,21 @@ class Results:
 
     def _run_totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
         """Plan the values of a run for every slice of its users, and how much resamples vary."""
-        planner = self.planner
-        resampling = by_user(planner, None)
+        planner, resampling = self.planner, None
         if self.interval.of_runs:
+            lists = {f"members_{n}": node for n, node in enumerate(self._lists(), start=1)}
             users = planner.rendered(
                 "members",
-                {f"members_{n}": node for n, node in enumerate(self._lists(), start=1)},
+                lists,
                 name="resampled_users",
-                sources=[f"members_{n}" for n, _ in enumerate(self._lists(), start=1)],
+                sources=list(lists),
                 of_users=True,
-                member_keys=[*planner.key_context["user_keys"].split(", ")],
+                member_keys=self.own_user_keys,
             )
             resampling = by_user(planner, self.slices, users, self.interval)
         per_slice = planner if self.slices is None else by_user(planner, self.slices)
         wide = per_slice.wide(self.of_runs)
-        resampled = resampling.wide(self.of_runs) if self.interval.of_runs else None
+        resampled = None if resampling is None else resampling.wide(self.of_runs)
         totals: dict[str, tuple[Node, Node | None]] = {}
         for name, table in wide.tables.items():
             reads = {"per_model": table.node}
@@ -181,7 +198,7 @@ class Results:
                 reads["populations"] = per_slice.populations(table.values)
             own = [column.name for column in table.columns]
             varied: list[str] = []
-            if resampled is not None:
+            if resampling is not None and resampled is not None:
                 reads["resampled_values"] = resampled.tables[name].node
                 reads["of_resamples"] = resampling.populations(table.values)
                 varied = [
@@ -198,6 +215,7 @@ class Results:
                 groups=self.groups,
                 names=own,
                 varied=varied,
+                resamples=self.interval.resamples,
                 sliced=self.slices is not None,
             )
             totals[name] = node, None
@@ -284,7 +302,7 @@ class Results:
                 often=len(branches) > 1,
                 branches=branches,
                 n_keys=n_keys + n_slices,
-                own_user_keys=self.planner.key_context["user_keys"].split(", "),
+                own_user_keys=self.own_user_keys,
                 sliced=self.slices is not None,
                 names_of=self.names_of,
                 with_convention=self.with_convention,
@@ -372,7 +390,8 @@ class Results:
         low = {row["name"]: row["low_is_better"] for row in rows}
         columns = [{"name": name, "low_is_better": low[name]} for name in names]
         groups: dict[str, Any] = {"groups": self.groups}
-        totals = planner.rendered("difference_totals", {"pairs": sliced}, columns=columns, **groups)
+        reads = {"pairs": sliced, "row_groups": self._row_groups(table, baseline)}
+        totals = planner.rendered("difference_totals", reads, columns=columns, **groups)
         compared = {"totals": totals}
         differences = [f"{name}_difference" for name in names]
         if "bootstrap" in (self.interval.kind, test):
@@ -388,7 +407,7 @@ class Results:
             )
         if test == "wilcoxon":
             compared["signed_ranks"] = planner.rendered(
-                "signed_ranks", {"pairs": sliced}, rows=rows, few=_FEW, **groups
+                "signed_ranks", {"pairs": sliced}, rows=rows, few=FEW, **groups
             )
         return compared
 

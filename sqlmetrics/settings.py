@@ -8,7 +8,7 @@ from typing import Any
 from sqlmetrics.catalog import Catalog, Metric, Param
 from sqlmetrics.convention import Convention
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.spec import MetricCall, Value, parse_spec
+from sqlmetrics.spec import MetricCall, Value, parse_spec, value_text
 
 
 class Settings:
@@ -144,6 +144,13 @@ class Settings:
             if layer.get("order") == "auto":
                 layer["order"] = "rank" if has_rank else "score"
         values = {**without, **parsed}
+        for name, param in params.items():
+            for other, choices in param.only_with.items():
+                if values[name] != param.default and values[other] not in choices:
+                    raise UsageError(
+                        f"{call or 'settings'}: {name}={value_text(values[name])} means nothing "
+                        f"without {other}={' or '.join(choices)}"
+                    )
         if metric is None or call is None:
             return None, values
         kept = {name: value for name, value in parsed.items() if value != without[name]}

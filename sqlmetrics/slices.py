@@ -15,11 +15,18 @@ from typing import Any
 
 from sqlmetrics.calls import Call
 from sqlmetrics.catalog import Catalog, Metric, Slice
-from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggestion
+from sqlmetrics.errors import (
+    DataError,
+    MissingTableError,
+    TemplateError,
+    UsageError,
+    suggestion,
+)
 from sqlmetrics.graph import Node, Plan, Query
 from sqlmetrics.intervals import Interval
 from sqlmetrics.plan import Planner, input_node
 from sqlmetrics.render import environment, identifier, render, template_root
+from sqlmetrics.sources import RANKED
 from sqlmetrics.spec import MetricCall, Value, parse_spec
 from sqlmetrics.tables import OPTIONS, Source, SourceColumn, Table
 
@@ -29,6 +36,9 @@ _TAKEN = [
     "model", "convention", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high",
     "baseline", "baseline_value", "difference", "relative", "wins", "ties", "losses", "test",
     "p_value", "p_adjusted", "effect_size",
+    # what the queries of comparisons compute besides
+    "position", "interval_low", "interval_high", "n_extreme", "n_resamples", "n_nonzero",
+    "positive_ranks", "negative_ranks", "tie_term", "few_differences",
 ]  # fmt: skip
 
 
@@ -44,6 +54,11 @@ class Attribute:
     table: str = ""
     template: Slice | None = None
     params: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def built_in(self) -> bool:
+        """Is it a query of the package?"""
+        return self.template is not None and template_root() in self.template.path.parents
 
     @property
     def missing(self) -> str:
@@ -65,9 +80,9 @@ def attributes_of(
         MissingTableError: the table that it is in was not given.
     """
     found = [
-        _attribute(name, of_items, catalog, tables)
-        for names, of_items in ((by, False), (by_item, True))
-        for name in _names(names)
+        _attribute(name, option, catalog, tables)
+        for option, names in (("by", by), ("by_item", by_item))
+        for name in _names(names, option)
     ]
     for position, attribute in enumerate(found):
         if attribute.name.lower() in (*_TAKEN, *(key.lower() for key in user_keys)):
@@ -80,34 +95,41 @@ def attributes_of(
     return found
 
 
-def _names(names: str | Iterable[str] | None) -> list[str]:
+def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
     if names is None:
         return []
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     for name in listed:
         if not isinstance(name, str) or not name.strip():
-            raise UsageError(f"by: {name!r} is not the name of a column or a slice")
-    return [name.strip() for name in listed]
+            raise UsageError(f"{option}: {name!r} is not the name of a column or a slice")
+    return [str(name).strip() for name in listed]
 
 
-def _attribute(
-    name: str, of_items: bool, catalog: Catalog, tables: Mapping[str, Table]
-) -> Attribute:
+def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> Attribute:
+    """Find what `name` stands for; `option` is where it stands: by or by_item."""
+    of_items = option == "by_item"
     owners = [
         owner
         for owner in (("items",) if of_items else _USER_TABLES)
         if owner in tables and tables[owner].sources[0].find(name) is not None
     ]
-    if len(owners) > 1:
-        options = " or ".join(f"{owner}.{name}" for owner in owners)
-        raise UsageError(f"by: several tables have a column {name}; write {options}")
+    template = catalog.slices.get(name.lower())
+    if template is not None and of_items and template.of == "users":
+        template = None
+    if len(owners) + (template is not None) > 1:
+        options = [f"{owner}.{name}" for owner in owners]
+        options += [f"{template.name}()"] if template else []
+        there = [f"a column of {owner}" for owner in owners] + ["a slice of its own"] * bool(
+            template
+        )
+        raise UsageError(f"{option}: {name} is {' and '.join(there)}; write {' or '.join(options)}")
     if owners:
-        return _column(owners[0], name, name, tables)
+        return _column(owners[0], name, name, option, tables)
     table, dot, column = name.partition(".")
     if dot and "(" not in table:
         if of_items and table != "items":
             raise UsageError(f"by_item: {name} is not a column of items; slice by it with by")
-        return _column(table, column, name, tables)
+        return _column(table, column, name, option, tables)
     try:
         call = parse_spec(name)
     except UsageError:
@@ -116,37 +138,39 @@ def _attribute(
     if template is None or (of_items and template.of == "users"):
         raise _unknown(name, of_items, catalog, tables)
     if call.cutoff is not None:
-        raise UsageError(f"by: {name}: a slice has no cutoff")
+        raise UsageError(f"{option}: {name}: a slice has no cutoff")
     for param in (param for param, _ in call.params if param not in template.params):
         close = suggestion(param, template.params)
-        raise UsageError(f"by: {name}: {template.name} has no parameter {param!r}{close}")
+        raise UsageError(f"{option}: {name}: {template.name} has no parameter {param!r}{close}")
     given = dict(call.params)
     params = {
-        param.name: param.parse(given.get(param.name, param.default), f"by: {name}")
+        param.name: param.parse(given.get(param.name, param.default), f"{option}: {name}")
         for param in template.params.values()
     }
     return Attribute(template.name, template.of, template=template, params=params)
 
 
-def _column(table: str, name: str, asked: str, tables: Mapping[str, Table]) -> Attribute:
+def _column(
+    table: str, name: str, asked: str, option: str, tables: Mapping[str, Table]
+) -> Attribute:
     """Read `table.name` as a column to slice by."""
     of = "items" if table == "items" else "users"
     known = (*_USER_TABLES, "items")
     if table not in known:
         raise UsageError(
-            f"by: {asked}: columns to slice by are in {', '.join(known)}, not in "
+            f"{option}: {asked}: columns to slice by are in {', '.join(known)}, not in "
             f"{table!r}{suggestion(table, known)}"
         )
     if table not in tables:
         raise MissingTableError(
-            f"by: {asked} is in the table {table}, which was not given: {OPTIONS[table]} on the "
-            f"command line, {table}=… in Python"
+            f"{option}: {asked} is in the table {table}, which was not given: {OPTIONS[table]} on "
+            f"the command line, {table}=… in Python"
         )
     for source in tables[table].sources:
         column = source.find(name)
         if column is None:
             raise UsageError(
-                f"by: {source.label} ({table}) has no column {name!r}"
+                f"{option}: {source.label} ({table}) has no column {name!r}"
                 f"{suggestion(name, source.types)}; it has {', '.join(source.types)}"
             )
         if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
@@ -282,7 +306,7 @@ class Slicing:
         values = {**self.values, **attribute.params}
         try:
             text = render(template.body, self.planner.context(values), str(template.path))
-            return self.planner.bind(
+            node = self.planner.bind(
                 template.name,
                 text,
                 str(template.path),
@@ -290,11 +314,20 @@ class Slicing:
             )
         except MissingTableError as error:
             raise MissingTableError(f"by: {attribute.name}: {error}") from error
+        expected = [*self._keys(attribute), "label", "position"]
+        if node.columns != expected:
+            raise TemplateError(
+                f"{template.path}: the query must return the columns {', '.join(expected)}, "
+                f"not {', '.join(node.columns)}"
+            )
+        return node
 
     def uneven(self, attribute: Attribute) -> Plan:
-        """Plan a look at users that have several values of a column."""
-        reads = {"attribute": self._read(attribute)}
-        return Plan(self.planner.rendered("uneven_attribute", reads))
+        """Plan a look at users that have several values of a column, or rows of a query."""
+        if attribute.template is not None:
+            reads: dict[str, Node] = {"attribute": self.values_of(attribute)}
+            return Plan(self.planner.rendered("repeated_users", reads))
+        return Plan(self.planner.rendered("uneven_attribute", {"attribute": self._read(attribute)}))
 
     def _read(self, attribute: Attribute) -> Query:
         """Plan the reading of a column, with the columns that say whose it is."""
@@ -420,6 +453,20 @@ class SlicedPlanner(Planner):
 
         return self.bind(f"{name}_{self.folder}", text, str(path), find, stage)
 
+    def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
+        """Plan the query of a metric.
+
+        Raises:
+            UsageError: it reads the table of recommendations itself, which is not sliced.
+        """
+        query = super()._metric(metric, values)
+        if any(parent.is_input and parent.name in RANKED for parent in query.parents.values()):
+            raise UsageError(
+                f"{metric.name} reads the table recommendations itself; for slices and resamples a "
+                "metric reads the stages ranked, lists or what is made of them"
+            )
+        return query
+
     def _everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan who gets a value: of a run every population, also one without a list.
 
@@ -442,31 +489,46 @@ class SlicedPlanner(Planner):
             )
         return self._sliced[node.key]
 
-    def require_judged_only(self, calls: Iterable[Call]) -> None:
-        """Check that metrics can be computed for a slice of the truth.
+    def judged_only(self, calls: Iterable[Call]) -> list[Call]:
+        """Keep the metrics that can be computed for a slice of the truth.
+
+        Those that nobody asked for by name are left out, with a warning for each.
 
         Raises:
             UsageError: a metric has no values per user, or also judges items that are not relevant.
         """
+        kept: list[Call] = []
+        problem = ""
         for call in calls:
-            if call.metric.grain != "user":
-                why = "has one value for all users together"
-            else:
-                why = next(
-                    (
-                        f"reads {parent.name.removesuffix(f'_{self.folder}')} in {node.name}"
-                        for node in self.nodes(call).values()
-                        if self._comes_per_slice(node) and node.name not in self._named
-                        for parent in node.parents.values()
-                        if self._is_too_much(node, parent)
-                    ),
-                    "",
-                )
-            if why:
-                raise UsageError(
-                    f"{call.name} {why}; slices of items are for metrics of the relevant items "
-                    "alone, such as recall and ndcg"
-                )
+            why = self._why_not(call)
+            if not why:
+                kept.append(call)
+                continue
+            problem = (
+                f"{call.name} {why}; slices of items are for metrics of the relevant items alone, "
+                "such as recall and ndcg"
+            )
+            if not all(request.call.implied for request in call.requests):
+                raise UsageError(problem)
+            self.warnings[f"left out: {problem}"] = None
+        if not kept:
+            raise UsageError(problem)
+        return kept
+
+    def _why_not(self, call: Call) -> str:
+        """Say why a metric cannot be computed for a slice of the truth."""
+        if call.metric.grain != "user":
+            return "has one value for all users together"
+        return next(
+            (
+                f"reads {parent.name.removesuffix(f'_{self.folder}')} in {node.name}"
+                for node in self.nodes(call).values()
+                if self._comes_per_slice(node) and node.name not in self._named
+                for parent in node.parents.values()
+                if self._is_too_much(node, parent)
+            ),
+            "",
+        )
 
     @property
     def _named(self) -> set[str]:

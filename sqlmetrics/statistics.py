@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.intervals import KINDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = npt.NDArray[np.float64]
 
 TESTS = ("t", "wilcoxon", "randomization", "bootstrap")
-INTERVALS = ("normal", "bootstrap", "none")
+INTERVALS = KINDS
 CORRECTIONS = ("holm", "bh", "none")
 
 FEW = 50  # up to so many non-zero differences, Wilcoxon's test can be exact
@@ -96,7 +97,8 @@ def finished(
         interval: one of `INTERVALS`. "normal" belongs to the t-test: difference ± quantile of
             Student's t with n − 1 degrees of freedom times std / √n.
         confidence: of the interval "normal".
-        correction: one of `CORRECTIONS`, over all rows that have a p-value; see `adjusted`.
+        correction: one of `CORRECTIONS`, over all rows of a convention that have a p-value; see
+            `adjusted`.
 
     Returns:
         The rows in their order, with the other columns before `metric`, then `metric, k, model,
@@ -115,8 +117,8 @@ def finished(
           continuity; 1 if all are 0.
           `effect_size` is the matched-pairs rank-biserial correlation, (positive − negative) /
           (positive + negative) ranks, 0 if all differences are 0.
-        - "randomization", "bootstrap": (1 + n_extreme) / (1 + n_resamples); `effect_size` as for
-          "t".
+        - "randomization", "bootstrap": (1 + n_extreme) / (1 + n_resamples), missing for fewer than
+          two users; `effect_size` as for "t".
 
     Raises:
         UsageError: an unknown name, or scipy is needed and not installed.
@@ -142,6 +144,7 @@ def finished(
         p = _wilcoxon(rows)
     else:
         p = (1 + _numbers(rows, "n_extreme")) / (1 + _numbers(rows, "n_resamples"))
+        p = np.where(n > 1, p, np.nan)  # one user tells nothing about others
     if test == "wilcoxon":
         positive, negative = _numbers(rows, "positive_ranks"), _numbers(rows, "negative_ranks")
         effect = _divided(positive - negative, positive + negative)
@@ -159,13 +162,28 @@ def finished(
         "relative": _divided(difference, _numbers(rows, "baseline_value")),
         "test": pd.Series([test] * len(rows), index=rows.index, dtype=str),
         "p_value": p,
-        "p_adjusted": adjusted(p, correction),
+        "p_adjusted": adjusted_within(rows, p, correction),
         "effect_size": effect,
     }
     before = list(rows.columns).index("metric")
     leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
     frame = rows.assign(**found)[[*leading, *_COLUMNS]].reset_index(drop=True)
     return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
+
+
+def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
+    """Correct p-values for their number, in each convention apart.
+
+    Conventions are other definitions of the same comparisons, not more of them.
+    """
+    import numpy as np
+
+    result = np.array(p_values, dtype=np.float64)
+    conventions = rows["convention"] if "convention" in rows.columns else np.zeros(len(rows))
+    for convention in set(conventions):
+        of_it = np.asarray(conventions == convention)
+        result[of_it] = adjusted(result[of_it], correction)
+    return result
 
 
 def adjusted(p_values: Numbers, correction: str) -> Numbers:

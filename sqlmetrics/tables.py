@@ -43,6 +43,7 @@ _RESULT_NAMES = {
     "k", "metric", "row_number", "value", "slice", "item_slice", "resample", "resample_group",
     "resample_hash", "label", "position",
 }  # fmt: skip
+_NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
 _WITHOUT_USER = {"items"}
 _USER_IS_OPTIONAL = {"aspects"}
 
@@ -144,8 +145,8 @@ class Table:
         if not held.startswith(("TIMESTAMP", "DATE")):
             raise DataError(
                 f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
-                f"holds {held}, not times; export it as a timestamp, for example with "
-                f"to_timestamp({column}) for seconds since 1970"
+                f"holds {held}, not times; write month(unit=seconds) or month(unit=milliseconds) "
+                "for numbers since 1970, or export it as a timestamp"
             )
 
     def describe_column(self, name: str) -> str:
@@ -182,7 +183,7 @@ class TableReader:
         self.user_keys = tuple(user_keys)
         names = {column for required, more in _COLUMNS.values() for column in (*required, *more)}
         for key in self.user_keys:
-            if key.lower() in names | _RESULT_NAMES:
+            if key.lower() in names | _RESULT_NAMES or _NUMBERED.match(key.lower()):
                 raise UsageError(
                     f"key: {key!r} has a meaning of its own in the queries; call the key user_id "
                     f"and map it: key='user_id', columns={{'user_id': {key!r}}}"

@@ -135,7 +135,7 @@ def test_metrics_with_parameters() -> None:
     ]
 
 
-def test_another_best_in_another_segment() -> None:
+def test_another_best_in_another_slice() -> None:
     values = values_of(
         {
             ("a", "DE", "ndcg", 5): 0.3,
@@ -300,7 +300,7 @@ def test_the_first_metric_with_a_direction_orders() -> None:
     assert list(leaderboard(values_of(lengths), NONE, BETTER)["model"]) == ["a", "b", "c"]
 
 
-# ---------------------------------------------------------------- conventions and segments
+# ---------------------------------------------------------------- conventions and slices
 
 
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA])
@@ -343,7 +343,7 @@ def test_groups(missing: Any) -> None:
     ]
 
 
-def test_segments_keep_their_type_and_order() -> None:
+def test_slices_keep_their_type_and_order() -> None:
     values = values_of({("a", 10, "ndcg", 5): 0.3, ("a", 9, "ndcg", 5): 0.5}, groups=("age",))
     frame = leaderboard(values, NONE, BETTER)
     assert frame["age"].dtype == values["age"].dtype
@@ -400,12 +400,12 @@ def test_a_row_that_is_there_twice() -> None:
 
 
 @pytest.mark.parametrize("name", ["popularity", "popularity mark", "age"])
-def test_a_segment_named_like_a_column_of_the_result(name: str) -> None:
+def test_a_slice_named_like_a_column_of_the_result(name: str) -> None:
     values = values_of({("a", 3, "popularity", None): 0.3}, groups=(name,))
     if name == "age":
         assert list(leaderboard(values, NONE, BETTER).columns[:2]) == ["model", "age"]
         return
-    with pytest.raises(UsageError, match=f"segment column '{name}' .* rename"):
+    with pytest.raises(UsageError, match=f"slice column '{name}' .* rename"):
         leaderboard(values, NONE, BETTER)
 
 

@@ -907,7 +907,10 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
         for grade in (3, 2, 1)
     }
     found = evaluate(tables, ["recall@5"], by_item="grade", evaluator=evaluator)
-    assert_same(found, stacked(of_grades, "grade"))
+    nobody = found["n_users"] == 0
+    assert found[nobody]["grade"].tolist() == ["grade 0"]  # judged, and relevant to nobody
+    assert found[nobody]["value"].isna().all()
+    assert_same(found[~nobody].reset_index(drop=True), stacked(of_grades, "grade"))
 
 
 @pytest.mark.parametrize(

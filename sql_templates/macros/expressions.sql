@@ -94,6 +94,15 @@ least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- endfor -%}
 {%- endmacro -%}
 
+{#- A value as text, told apart from what stands for no value and for all of them. -#}
+{%- macro slice_label(value) -%}
+CASE
+        WHEN CAST({{ value }} AS VARCHAR) IN ('(none)', '(all)')
+            THEN '"' || CAST({{ value }} AS VARCHAR) || '"'
+        ELSE CAST({{ value }} AS VARCHAR)
+    END
+{%- endmacro -%}
+
 {#- What the values of users become; an interval is z standard errors to both sides. -#}
 {%- macro aggregated(aggregate, value, z, quantile) -%}
 {%- if aggregate == "mean" -%} avg({{ value }})
