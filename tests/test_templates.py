@@ -298,7 +298,7 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
             results = Results(plans, requests, slicing=slicing(plans, **sliced), interval=interval)
             yield f"{interval.kind} {sliced} {where}", results.summary()
         yield f"per user {sliced} {where}", results.per_user()
-    for name in ("country", "recommendations.score"):
+    for name in ("country", "recommendations.score", "activity"):
         slices = slicing(plans, [name])
         yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
     for test, interval in itertools.product(

@@ -21,7 +21,8 @@ strpos('0123456789abcdef', substring({{ hash }}, {{ place }}, 1)) - 1
 {%- macro drawn_numbers(groups, resamples, seed) -%}
 -- one row per resample
 resamples AS (
-    SELECT unnest(range(1, {{ resamples }} + 1)) AS resample
+    SELECT numbers.resample
+    FROM range(1, {{ resamples }} + 1) AS numbers (resample)
 ),
 
 -- one row per group and resample, with a number that the next steps make random
