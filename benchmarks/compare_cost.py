@@ -1,6 +1,7 @@
 """What a comparison with resampling costs, as a multiple of computing the metrics alone.
 
-    python benchmarks/compare_cost.py [--users 100000] [--per-user 100] [--models 3] [--repeats 3]
+    python benchmarks/compare_cost.py [--users 100000] [--per-user 100] [--repeats 3]
+        [--memory-limit 4GB]
 
 `evaluate` computes two metrics of every model; `compare` compares all models with the last of them
 under the same metrics, with resampled intervals and p-values. Each call runs in a Python process of
@@ -41,11 +42,12 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=3, choices=[2, 3])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--memory-limit", default="4GB", help="of the engine")
     parser.add_argument("--data", type=Path, help="where the tables are, or are written to")
     parser.add_argument("--call", choices=CALLS, help="run this call alone and print what it took")
     options = parser.parse_args()
     if options.call:
-        print(json.dumps(run(options.call, options.data, options.models, options.resamples)))
+        print(json.dumps(run(options)))
         return
     with tempfile.TemporaryDirectory() as temporary:
         options.data = options.data or Path(temporary)
@@ -84,7 +86,8 @@ def report(options: argparse.Namespace) -> None:
 
 def in_a_process(call: str, options: argparse.Namespace) -> dict[str, float]:
     arguments = {"--call": call, "--data": options.data, "--models": options.models,
-                 "--resamples": options.resamples}  # fmt: skip
+                 "--resamples": options.resamples,
+                 "--memory-limit": options.memory_limit}  # fmt: skip
     command = [sys.executable, __file__]
     for name, value in arguments.items():
         command += [name, str(value)]
@@ -93,18 +96,20 @@ def in_a_process(call: str, options: argparse.Namespace) -> dict[str, float]:
     return found
 
 
-def run(call: str, data: Path, n_models: int, resamples: int) -> dict[str, float]:
+def run(options: argparse.Namespace) -> dict[str, float]:
     """Run one call, and return its CPU seconds, seconds, and the megabytes of the process."""
-    models = MODELS[:n_models]
-    lists: dict[str, Any] = {m: str(data / f"recommendations_{m}.parquet") for m in models}
+    models = MODELS[: options.models]
+    lists: dict[str, Any] = {m: str(options.data / f"recommendations_{m}.parquet") for m in models}
+    truth = str(options.data / "interactions.parquet")
     start, wall = cpu(), time.monotonic()
-    with sm.Evaluator(lists, str(data / "interactions.parquet")) as evaluator:
-        if call == "evaluate":
+    with sm.Evaluator(lists, truth, memory_limit=options.memory_limit) as evaluator:
+        if options.call == "evaluate":
             evaluator.evaluate(METRICS)
         else:
             evaluator.compare(
-                METRICS, baseline=models[-1], test="bootstrap", ci="bootstrap", resamples=resamples
-            )
+                METRICS, baseline=models[-1], test="bootstrap", ci="bootstrap",
+                resamples=options.resamples,
+            )  # fmt: skip
     return {"cpu": cpu() - start, "wall": time.monotonic() - wall, "memory": peak_memory()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -208,17 +209,9 @@ class Catalog:
         Raises:
             TemplateError: a folder or its front matter cannot be read, or a name is taken.
         """
-        root = template_root()
-        metrics = [_read_metric(path, path.parent.name) for path in _files(root / "metrics")]
-        stages = [_read_stage(path) for path in _files(root / "stages")]
-        checks = [_read_check(path) for path in _files(root / "checks")]
-        slices = [_read_slice(path) for path in _files(root / "slices")]
-        catalog = cls(metrics, stages, checks, slices)
-        for name in ("filled", "totals"):
-            summary = root / "summaries" / f"{name}{SUFFIX}"
-            _, meta, _ = _read(summary)
-            catalog.stage_params.update(_params(summary, meta))
-            _no_more(summary, meta, "the front matter")
+        built_in = _built_in()
+        catalog = cls(built_in.metrics, built_in.stages, built_in.checks, built_in.slices)
+        catalog.stage_params.update(built_in.params)
         for folder in map(Path, folders):
             if not folder.is_dir():
                 raise TemplateError(f"the folder of templates {folder} does not exist")
@@ -276,6 +269,36 @@ class Catalog:
         """Names of all settings, of stages and of metrics."""
         own = {name for metric in self.metrics.values() for name in metric.params}
         return own | set(self.stage_params)
+
+
+@dataclass(frozen=True)
+class _BuiltIn:
+    """The templates of the package, and the settings of its summaries."""
+
+    metrics: Sequence[Metric]
+    stages: Sequence[Stage]
+    checks: Sequence[Check]
+    slices: Sequence[Slice]
+    params: Mapping[str, Param]
+
+
+@functools.cache
+def _built_in() -> _BuiltIn:
+    """Read the templates of the package, once per process."""
+    root = template_root()
+    params: dict[str, Param] = {}
+    for name in ("filled", "totals"):
+        summary = root / "summaries" / f"{name}{SUFFIX}"
+        _, meta, _ = _read(summary)
+        params.update(_params(summary, meta))
+        _no_more(summary, meta, "the front matter")
+    return _BuiltIn(
+        metrics=[_read_metric(path, path.parent.name) for path in _files(root / "metrics")],
+        stages=[_read_stage(path) for path in _files(root / "stages")],
+        checks=[_read_check(path) for path in _files(root / "checks")],
+        slices=[_read_slice(path) for path in _files(root / "slices")],
+        params=params,
+    )
 
 
 def _files(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -559,13 +560,13 @@ class Planner:
         """Parse a query and replace the names of stages by the nodes they stand for."""
         tree: exp.Expr | None = None
         if text not in self._reads:
-            tree = passes.apply(parse(text, where))
+            tree = _parsed(text, where)
             self._reads[text] = tables_read(tree)
         parents = {table: find(table) for table in self._reads[text]}
         keys = {table: node.key for table, node in parents.items() if node is not None}
         key = _identity(name, text, *(f"{table}={key}" for table, key in keys.items()))
         if key not in self._nodes:
-            tree = tree or passes.apply(parse(text, where))
+            tree = tree or _parsed(text, where)
             local = {cte.alias for cte in tree.find_all(exp.CTE)}
             for table in tree.find_all(exp.Table):
                 if table.name in keys and table.name not in local:
@@ -583,6 +584,17 @@ class Planner:
             found = [node for node in parents.values() if node is not None]
             self._nodes[key] = _node(key, name, tree, found, stage)
         return self._nodes[key]
+
+
+def _parsed(text: str, where: str) -> exp.Expr:
+    """Parse a rendered query, and make its arithmetic that of the package."""
+    return _parsed_once(text, where).copy()
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed_once(text: str, where: str) -> exp.Expr:
+    """Parse a query once per process: the same templates are rendered for every evaluator."""
+    return passes.apply(parse(text, where))
 
 
 def input_node(name: str, text: str) -> Query:
