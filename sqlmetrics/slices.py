@@ -246,14 +246,13 @@ class Slicing:
                 **context,
             )
         }
-        listed = []
+        described = []
         for number, attribute in enumerate(attributes, start=1):
             source = f"attribute_{number}"
             reads[source] = self.values_of(attribute)
-            keys = [identifier(key) for key in self._keys(attribute)]
-            listed.append({**vars(attribute), "missing": attribute.missing, "source": source,
-                           "about": keys})  # fmt: skip
-        described = [{k: one[k] for k in ("name", "missing", "source", "about")} for one in listed]
+            about = [identifier(key) for key in self._keys(attribute)]
+            described.append({"name": attribute.name, "missing": attribute.missing,
+                              "source": source, "about": about})  # fmt: skip
         context |= {
             "attributes": described,
             "combinations": self.combinations,

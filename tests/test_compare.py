@@ -291,6 +291,7 @@ def test_randomization_is_the_permutation_test_of_scipy(n: int, templates: Path)
         assert abs(p - theirs.pvalue) < 4 * noise + 1 / RESAMPLES
 
 
+@pytest.mark.thorough
 def test_randomization_and_bootstrap_of_many_users(templates: Path) -> None:
     draw = np.random.default_rng(4)
     n, lots = 250, 10_000

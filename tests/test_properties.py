@@ -120,7 +120,14 @@ def assert_same(evaluator: sm.Evaluator, expected: tuple[pd.DataFrame, pd.DataFr
     pd.testing.assert_frame_equal(means, expected[1], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("threads", "seed"), [(1, 1), (2, 2), (8, 3)])
+@pytest.mark.parametrize(
+    ("threads", "seed"),
+    [
+        pytest.param(1, 1, marks=pytest.mark.thorough),
+        pytest.param(2, 2, marks=pytest.mark.thorough),
+        (8, 3),
+    ],
+)
 def test_order_of_rows_and_threads_change_nothing(
     tables: dict[str, pd.DataFrame],
     expected: tuple[pd.DataFrame, pd.DataFrame],

@@ -1077,6 +1077,7 @@ LABELS = st.lists(st.sampled_from(["a", "b", None, "absent"]), min_size=8, max_s
 TRUTHS = st.lists(st.sets(st.sampled_from("uvwxyz"), min_size=1), min_size=8, max_size=8)
 
 
+@pytest.mark.thorough
 @settings(max_examples=8, deadline=None)
 @given(labels=LABELS, truths=TRUTHS)
 def test_slices_of_users_add_up(labels: list[str | None], truths: list[set[str]]) -> None:

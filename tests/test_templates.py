@@ -543,7 +543,20 @@ def test_stars_are_spelled_out(path: Path) -> None:
     assert len(stars) == (1 if path.name == "sources.sql" else 0)
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+MANY_FORMS = {"ranked", "matched"}  # all of them take seconds; each is parsed elsewhere
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param(
+            stage,
+            id=stage.name,
+            marks=[pytest.mark.thorough] if stage.name in MANY_FORMS else [],
+        )
+        for stage in STAGES
+    ],
+)
 def test_stages_say_what_a_row_is(stage: Stage) -> None:
     assert stage.title.startswith("one row per ")
     for text, label in {text: label for label, text in renderings(stage)}.items():
