@@ -21,6 +21,8 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
+from sqlmetrics.intervals import KINDS
+from sqlmetrics.statistics import CORRECTIONS, TESTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,7 +242,7 @@ _combinations_option = click.option(
 _interval_options = _options(
     click.option(
         "--ci",
-        type=click.Choice(["normal", "bootstrap", "none"]),
+        type=click.Choice(KINDS),
         default="normal",
         show_default=True,
         help="The interval ci_low to ci_high.",
@@ -284,14 +286,14 @@ _summary_options = _options(
 _test_options = _options(
     click.option(
         "--test",
-        type=click.Choice(["t", "wilcoxon", "randomization", "bootstrap"]),
+        type=click.Choice(TESTS),
         default="t",
         show_default=True,
         help="The test of paired differences.",
     ),
     click.option(
         "--correction",
-        type=click.Choice(["holm", "bh", "none"]),
+        type=click.Choice(CORRECTIONS),
         default="holm",
         show_default=True,
         help="Of the p-values, for their number.",

@@ -119,9 +119,8 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     if len(owners) + (template is not None) > 1:
         options = [f"{owner}.{name}" for owner in owners]
         options += [f"{template.name}()"] if template else []
-        there = [f"a column of {owner}" for owner in owners] + ["a slice of its own"] * bool(
-            template
-        )
+        there = [f"a column of {owner}" for owner in owners]
+        there += ["a slice of the package"] if template else []
         raise UsageError(f"{option}: {name} is {' and '.join(there)}; write {' or '.join(options)}")
     if owners:
         return _column(owners[0], name, name, option, tables)
@@ -412,10 +411,10 @@ class SlicedPlanner(Planner):
     anew, what does not is that of `base`.
     """
 
-    base: Planner = field(default_factory=lambda: Planner(Catalog((), (), ()), {}))
-    folder: str = ""
-    more: Mapping[str, Node] = field(default_factory=dict)
-    knows: Mapping[str, Any] = field(default_factory=dict)
+    base: Planner = field(kw_only=True)
+    folder: str = field(kw_only=True)
+    more: Mapping[str, Node] = field(kw_only=True)
+    knows: Mapping[str, Any] = field(kw_only=True)
     _sliced: dict[str, bool] = field(default_factory=dict)  # by identity of a node of `base`
 
     def __post_init__(self) -> None:

@@ -12,23 +12,12 @@ reports of all workers come, does this.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sqlmetrics.catalog import Catalog
-
 TESTS = Path(__file__).resolve().parent
 COVERAGE = TESTS.parent / "docs" / "coverage.md"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _templates_are_read_once() -> Iterator[None]:
-    built_in, load = Catalog.load(), Catalog.load
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Catalog, "load", lambda folders=(): load(folders) if folders else built_in)
-        yield
 
 
 def named_tests(text: str) -> list[str]:
@@ -113,3 +102,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(CoverageWatch(config), "coverage-watch")
+
+
+_GIVEN = """
+{#---
+title = "The score of the only item of a list"
+audience = "recommended"
+---#}
+SELECT
+    {{ keys_of("ranked") }},
+    cutoffs.k,
+    max(ranked.score) AS value
+FROM ranked
+CROSS JOIN cutoffs
+GROUP BY {{ keys_of("ranked") }}, cutoffs.k
+"""
+
+
+@pytest.fixture(scope="session")
+def given_metric(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the metric `given`: of every user, the score of the only item."""
+    folder = tmp_path_factory.mktemp("templates")
+    (folder / "given.sql.j2").write_text(_GIVEN.lstrip(), encoding="utf-8")
+    return folder

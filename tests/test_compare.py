@@ -118,27 +118,6 @@ def judged(
 
 # ---------------------------------------------------------------- values one by one
 
-GIVEN = """
-{#---
-title = "The score of the only item of a list"
-audience = "recommended"
----#}
-SELECT
-    {{ keys_of("ranked") }},
-    cutoffs.k,
-    max(ranked.score) AS value
-FROM ranked
-CROSS JOIN cutoffs
-GROUP BY {{ keys_of("ranked") }}, cutoffs.k
-"""
-
-
-@pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("templates")
-    (folder / "given.sql.j2").write_text(GIVEN.lstrip(), encoding="utf-8")
-    return folder
-
 
 def lists_of(models: Mapping[str, Mapping[int, float]]) -> dict[str, pd.DataFrame]:
     """Return lists of one item, whose score is what `given` finds: {model: {user: value}}."""
@@ -195,8 +174,8 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("kind", DRAWN)
-def test_comparisons_of_drawn_values_are_those_of_scipy(kind: str, templates: Path) -> None:
-    with sm.Evaluator(lists_of(DRAWN[kind]), templates=templates, baseline="base") as evaluator:
+def test_comparisons_of_drawn_values_are_those_of_scipy(kind: str, given_metric: Path) -> None:
+    with sm.Evaluator(lists_of(DRAWN[kind]), templates=given_metric, baseline="base") as evaluator:
         values = evaluator.per_user("given")
         for test, correction, adjust in (("t", "holm", holm), ("wilcoxon", "bh", bh)):
             found = evaluator.compare("given", test=test, correction=correction, confidence=0.9)
@@ -207,10 +186,10 @@ def test_comparisons_of_drawn_values_are_those_of_scipy(kind: str, templates: Pa
             assert_allclose(found["p_adjusted"], adjust(p_values), rtol=1e-12)
 
 
-def test_only_users_with_both_values_are_compared(templates: Path) -> None:
+def test_only_users_with_both_values_are_compared(given_metric: Path) -> None:
     """Users 50 to 99 have both values; `half` is about users 0 to 99 otherwise."""
     models = models_of_other_users()
-    with sm.Evaluator(lists_of(models), templates=templates) as evaluator:
+    with sm.Evaluator(lists_of(models), templates=given_metric) as evaluator:
         found = evaluator.compare("given", baseline="base").set_index("model")
         overall = evaluator.evaluate("given").set_index("model")["value"]
         drawn = evaluator.compare(
@@ -236,9 +215,9 @@ def test_only_users_with_both_values_are_compared(templates: Path) -> None:
     )
 
 
-def test_where_nothing_differs(templates: Path) -> None:
+def test_where_nothing_differs(given_metric: Path) -> None:
     values = numbered(np.array([0.2, 0.0, 0.7, 0.7]))
-    with sm.Evaluator(lists_of({"a": values, "b": values}), templates=templates) as evaluator:
+    with sm.Evaluator(lists_of({"a": values, "b": values}), templates=given_metric) as evaluator:
         for test in ("t", "wilcoxon", "randomization", "bootstrap"):
             (row,) = evaluator.compare("given", baseline="a", test=test, resamples=50).to_dict(
                 "records"
@@ -256,10 +235,10 @@ GAINS = {"better": 0.015, "same": 0.004, "worse": -0.008}
 
 
 def mean_p_values(
-    models: Mapping[str, Mapping[int, float]], test: str, templates: Path
+    models: Mapping[str, Mapping[int, float]], test: str, given_metric: Path
 ) -> dict[str, tuple[float, float]]:
     """Return the p-value of every model, the mean over several seeds, and what it may be off."""
-    with sm.Evaluator(lists_of(models), templates=templates) as evaluator:
+    with sm.Evaluator(lists_of(models), templates=given_metric) as evaluator:
         frames = [
             evaluator.compare(
                 "given", baseline="base", test=test, seed=seed, resamples=RESAMPLES, ci="none"
@@ -278,10 +257,10 @@ def mean_p_values(
 
 
 @pytest.mark.parametrize("n", [8, 12])
-def test_randomization_is_the_permutation_test_of_scipy(n: int, templates: Path) -> None:
+def test_randomization_is_the_permutation_test_of_scipy(n: int, given_metric: Path) -> None:
     """With few users scipy tries all signs, so that its p-value is exact."""
     models = plain_models(n)
-    found = mean_p_values(models, "randomization", templates)
+    found = mean_p_values(models, "randomization", given_metric)
     assert found.keys() == {"better", "same"}
     for model, (p, noise) in found.items():
         d = np.array([models[model][user] - models["base"][user] for user in range(n)])
@@ -292,7 +271,7 @@ def test_randomization_is_the_permutation_test_of_scipy(n: int, templates: Path)
 
 
 @pytest.mark.thorough
-def test_randomization_and_bootstrap_of_many_users(templates: Path) -> None:
+def test_randomization_and_bootstrap_of_many_users(given_metric: Path) -> None:
     draw = np.random.default_rng(4)
     n, lots = 250, 10_000
     base = draw.random(n)
@@ -301,7 +280,7 @@ def test_randomization_and_bootstrap_of_many_users(templates: Path) -> None:
     flips = draw.choice([-1.0, 1.0], (lots, n))
     counts = draw.multinomial(n, np.full(n, 1 / n), lots)
     found = {
-        test: mean_p_values(models, test, templates) for test in ("randomization", "bootstrap")
+        test: mean_p_values(models, test, given_metric) for test in ("randomization", "bootstrap")
     }
     p_values = []
     for model, d in differences.items():

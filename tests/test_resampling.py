@@ -262,28 +262,6 @@ def test_users_that_share_a_group_do_not_bias_the_standard_error() -> None:
 
 # ---------------------------------------------------------------- whole intervals
 
-GIVEN = """
-{#---
-title = "The score of the only item of a list"
-audience = "recommended"
----#}
-SELECT
-    {{ keys_of("ranked") }},
-    cutoffs.k,
-    max(ranked.score) AS value
-FROM ranked
-CROSS JOIN cutoffs
-GROUP BY {{ keys_of("ranked") }}, cutoffs.k
-"""
-
-
-@pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the metric `given`: of every user, the number in `lists_of`."""
-    folder = tmp_path_factory.mktemp("templates")
-    (folder / "given.sql.j2").write_text(GIVEN.lstrip(), encoding="utf-8")
-    return folder
-
 
 def lists_of(values: Array) -> pd.DataFrame:
     return pd.DataFrame({"user_id": range(len(values)), "item_id": 1, "score": values})
@@ -434,13 +412,13 @@ def test_comparisons_rest_on_paired_resamples(of_integers: sm.Evaluator) -> None
 # ---------------------------------------------------------------- the same seed, the same numbers
 
 
-def test_neither_threads_nor_the_order_of_rows_change_an_interval(templates: Path) -> None:
+def test_neither_threads_nor_the_order_of_rows_change_an_interval(given_metric: Path) -> None:
     frame = lists_of(skewed(150_000, 1))  # more than one thread takes at a time
     shuffled = frame.sample(frac=1, random_state=1)
     found = []
     for rows, threads in ((frame, 1), (frame, 2), (shuffled, 4)):
         with sm.Evaluator(
-            rows, templates=templates, threads=threads, trust_input=True
+            rows, templates=given_metric, threads=threads, trust_input=True
         ) as evaluator:
             found.append(evaluator.evaluate("given", ci="bootstrap", resamples=20))
     for other in found[1:]:
@@ -512,10 +490,10 @@ def test_resampled_means_are_those_of_the_oracle() -> None:
     assert_allclose(replicates(values, 300, 11, flipped=True), flipped, rtol=1e-12, atol=1e-14)
 
 
-def test_intervals_agree_with_those_of_scipy(templates: Path) -> None:
+def test_intervals_agree_with_those_of_scipy(given_metric: Path) -> None:
     values = skewed(120, 4)
     seeds = range(12)
-    with sm.Evaluator(lists_of(values), templates=templates) as evaluator:
+    with sm.Evaluator(lists_of(values), templates=given_metric) as evaluator:
         found = pd.concat(
             evaluator.evaluate("given", ci="bootstrap", seed=seed, resamples=1000) for seed in seeds
         )
@@ -535,8 +513,8 @@ def test_intervals_agree_with_those_of_scipy(templates: Path) -> None:
 # ---------------------------------------------------------------- without an interval, and refusals
 
 
-def test_no_interval(templates: Path) -> None:
-    with sm.Evaluator(lists_of(skewed(50, 6)), templates=templates) as evaluator:
+def test_no_interval(given_metric: Path) -> None:
+    with sm.Evaluator(lists_of(skewed(50, 6)), templates=given_metric) as evaluator:
         none = evaluator.evaluate("given", ci="none")
         normal = evaluator.evaluate("given", ci="normal")
     assert none[["ci_low", "ci_high"]].isna().all(axis=None)
@@ -546,15 +524,15 @@ def test_no_interval(templates: Path) -> None:
 
 
 @pytest.mark.parametrize("ci", ["normal", "bootstrap"])
-def test_a_single_user_has_no_interval(ci: str, templates: Path) -> None:
-    with sm.Evaluator(lists_of(np.array([0.5])), templates=templates) as evaluator:
+def test_a_single_user_has_no_interval(ci: str, given_metric: Path) -> None:
+    with sm.Evaluator(lists_of(np.array([0.5])), templates=given_metric) as evaluator:
         found = evaluator.evaluate("given", ci=ci)
     assert found[["value", "n_users"]].to_numpy().tolist() == [[0.5, 1]]
     assert found[["std", "ci_low", "ci_high"]].isna().all(axis=None)
 
 
-def test_equal_values_have_an_interval_of_width_0(templates: Path) -> None:
-    with sm.Evaluator(lists_of(np.full(30, 0.3)), templates=templates) as evaluator:
+def test_equal_values_have_an_interval_of_width_0(given_metric: Path) -> None:
+    with sm.Evaluator(lists_of(np.full(30, 0.3)), templates=given_metric) as evaluator:
         found = evaluator.evaluate("given", ci="bootstrap", resamples=100)
     assert_allclose(found[["ci_low", "ci_high"]], 0.3, rtol=1e-15)
 
@@ -802,7 +780,7 @@ def test_replay_median_of_all_metrics(aggregate: str, expected: float) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 19, 100])
-def test_quantiles_are_those_of_numpy(n: int, templates: Path) -> None:
+def test_quantiles_are_those_of_numpy(n: int, given_metric: Path) -> None:
     values = skewed(n, n)
     shares = [0.0, 0.05, 0.1, 0.25, 0.7, 0.9, 0.95, 1.0]
     kinds = {"quantile": "linear", "quantile_low": "inverted_cdf"}
@@ -818,20 +796,20 @@ def test_quantiles_are_those_of_numpy(n: int, templates: Path) -> None:
         "given(aggregate=min)": values.min(),
         "given(aggregate=max)": values.max(),
     }
-    with sm.Evaluator(lists_of(values), templates=templates) as evaluator:
+    with sm.Evaluator(lists_of(values), templates=given_metric) as evaluator:
         found = evaluator.evaluate(list(calls))
     assert found["value"].tolist() == pytest.approx(list(calls.values()), rel=1e-12, abs=1e-15)
     assert found[["ci_low", "ci_high"]].isna().all(axis=None)
 
 
 def test_the_lower_quantile_is_exact_where_a_share_is_a_whole_number_of_users(
-    templates: Path,
+    given_metric: Path,
 ) -> None:
     """0.29 of 100 users are 29, though 0.29 · 100 is 28.999999999999996 in floating point."""
     for n, share in ((100, "0.29"), (100, "0.57"), (20, "0.55"), (30, "0.1"), (10, "0.3")):
         values = np.arange(1.0, n + 1)
         place = math.ceil(Fraction(share) * n)
-        with sm.Evaluator(lists_of(values), templates=templates) as evaluator:
+        with sm.Evaluator(lists_of(values), templates=given_metric) as evaluator:
             call = f"given(aggregate=quantile_low, quantile={share})"
             assert evaluator.evaluate(call)["value"].tolist() == [place]
 
