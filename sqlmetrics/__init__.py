@@ -14,6 +14,8 @@ from sqlmetrics.errors import (
 
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
+    from sqlmetrics.parts import reduce
+    from sqlmetrics.sources import TableName
 
 __version__ = "0.1.0"
 
@@ -24,9 +26,11 @@ __all__ = [
     "MissingTableError",
     "SqlmetricsError",
     "SqlmetricsWarning",
+    "TableName",
     "TemplateError",
     "UsageError",
     "__version__",
+    "reduce",
 ]
 
 
@@ -36,4 +40,12 @@ def __getattr__(name: str) -> Any:
         from sqlmetrics.evaluator import Evaluator
 
         return Evaluator
+    if name == "reduce":
+        from sqlmetrics.parts import reduce
+
+        return reduce
+    if name == "TableName":
+        from sqlmetrics.sources import TableName
+
+        return TableName
     raise AttributeError(f"module 'sqlmetrics' has no attribute {name!r}")

@@ -116,6 +116,7 @@ class Stage(Template):
     `unique`: columns that no two rows share (`user` stands for the user's key columns).
     `constant`: columns that are the same in all rows of one user and model. `judged_only`: of the
     lists, it reads only items that are judged, so that it can be computed for a slice of them.
+    `enough`: computed from some of the users, it has all rows that queries about these users read.
     """
 
     keep: bool = False
@@ -123,6 +124,7 @@ class Stage(Template):
     unique: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     judged_only: bool = False
+    enough: bool = False
 
 
 @dataclass(frozen=True)
@@ -415,6 +417,7 @@ def _read_stage(path: Path) -> Stage:
         unique=tuple(meta.pop("unique", ())),
         constant=tuple(meta.pop("constant", ())),
         judged_only=meta.pop("judged_only", False),
+        enough=meta.pop("enough", False),
     )
     _no_more(path, meta, "the front matter")
     return stage

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from click.core import ParameterSource
 
+from sqlmetrics import __version__
+from sqlmetrics.dialects import DIALECTS, NATIVE
 from sqlmetrics.errors import (
     GateError,
     SqlmetricsError,
@@ -21,27 +24,33 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
-from sqlmetrics.intervals import KINDS
-from sqlmetrics.statistics import CORRECTIONS, TESTS
+from sqlmetrics.given import asked_of, cutoffs_of, evaluator_of, pairs_of, with_names
+from sqlmetrics.options import (
+    COMPARED,
+    EVALUATED,
+    FORMATS,
+    OF_INTERVAL,
+    PER_USER,
+    combinations_option,
+    engine_options,
+    fallback_option,
+    input_options,
+    interval_options,
+    name_options,
+    output_options,
+    partition_option,
+    question_options,
+    resampling_options,
+    summary_options,
+    templates_option,
+    test_options,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.progress import Progress
 
     from sqlmetrics.evaluator import Evaluator
-
-FORMATS = ["table", "csv", "json", "jsonl", "markdown", "latex"]
-_PROGRESS_AFTER = 1.0  # seconds until a progress bar appears
-
-_TABLES = [
-    ("interactions", ["-i", "--interactions"], "Held-out truth: user_id, item_id, [relevance]."),
-    ("history", ["--history"], "Past interactions: user_id, item_id."),
-    ("items", ["--items"], "Attributes of items: item_id, …"),
-    ("users", ["--users"], "Attributes of users: user_id, …"),
-    ("aspects", ["--aspects"], "Aspects of items: item_id, aspect."),
-    ("baseline", ["--baseline"], "Other lists to compare with, or a NAME given with -r."),
-    ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
-]
+    from sqlmetrics.rows import Rows
 
 _EXAMPLE = """
 \b
@@ -57,20 +66,13 @@ Example:
       --baseline popular ndcg@10 recall@10 --fail-if "ndcg@10 ci_low < -1%"
 """
 
-# which options are arguments of the methods of the evaluator
-_PER_USER = ("by", "by_item", "skip_missing")
-_OF_INTERVAL = ("ci", "confidence")
-_RESAMPLED = ("resamples", "seed")
-_EVALUATED = (*_PER_USER, "combinations", *_OF_INTERVAL, *_RESAMPLED, "run_ci")
-_COMPARED = (*_PER_USER, "combinations", *_OF_INTERVAL, *_RESAMPLED, "test", "correction")
-
 
 class _Command(click.Command):
     """A command whose errors are one clear message and the exit code of their kind."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _warnings_on_stderr():
+            with _warnings_on_stderr(), _terminated_like_interrupted():
                 result = super().invoke(ctx)
             sys.stdout.flush()
             return result
@@ -87,6 +89,21 @@ class _Command(click.Command):
             click.echo(f"sqlmetrics: error: the result cannot be written: {error}", err=True)
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nothing is left to flush at exit
             ctx.exit(1)
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Clean up at SIGTERM as at Ctrl-C: neither leaves temporary or half-written files."""
+    import signal
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager
@@ -132,218 +149,64 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="sqlmetrics")
+@click.version_option(__version__)
 def main() -> None:
     """Evaluate recommender systems with readable SQL, directly over Parquet."""
 
 
-def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-_templates_option = click.option(
-    "--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own."
-)
-
-_input_options = _options(
-    click.option(
-        "-r",
-        "--recommendations",
-        multiple=True,
-        metavar="[NAME=]FILE",
-        help="Lists to judge: user_id, item_id, rank or score. A path, glob, folder or - for "
-        "stdin; repeat it as NAME=FILE for several models.",
-    ),
-    *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in _TABLES],
-    click.option("-k", "cutoffs", metavar="K", help="Cutoffs of metrics without one: 5,10 or 1:20"),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="A choice that differs from the convention; METRIC.NAME=VALUE for one metric.",
-    ),
-    click.option(
-        "--column",
-        "columns",
-        multiple=True,
-        metavar="NAME=COLUMN",
-        help="The column that holds NAME; TABLE.NAME=COLUMN for one table.",
-    ),
-    click.option(
-        "--key",
-        default="user_id",
-        metavar="NAMES",
-        show_default=True,
-        help="The columns that make a user, separated by commas.",
-    ),
-    _templates_option,
-    click.option(
-        "--trust-input", is_flag=True, help="Skip the checks that need a pass over the rows."
-    ),
-    click.option(
-        "--skip-missing",
-        is_flag=True,
-        help="Leave out metrics that need a table or column that was not given.",
-    ),
-    click.option("--threads", type=click.IntRange(min=1), help="Threads of the engine."),
-    click.option("--memory-limit", metavar="SIZE", help="Memory of the engine, such as 4GB."),
-    click.option("--temp-directory", metavar="DIR", help="Where the engine puts what exceeds it."),
-)
-
-_fallback_option = click.option(
-    "--fallback",
-    metavar="NAME|FILE",
-    help="The convention for metrics that the others do not have: standard.",
-)
-
-_convention_options = _options(
-    click.option(
-        "--convention",
-        "conventions",
-        multiple=True,
-        metavar="NAMES|FILE",
-        help="Whose definitions to use (default: standard); several names, separated by commas, "
-        "give a row for each, and all every one there is.",
-    ),
-    _fallback_option,
-)
-
-_slice_options = _options(
-    click.option(
-        "--by",
-        multiple=True,
-        metavar="NAMES",
-        help="A row for every slice: columns of users (or of recommendations or interactions, the "
-        "same in all rows of a user), items.COLUMN, activity, activity_group, popularity, month.",
-    ),
-    click.option(
-        "--by-item",
-        multiple=True,
-        metavar="NAMES",
-        help="Slices of the relevant items: columns of items, or popularity, month.",
-    ),
-)
-
-# what is asked for, of which tables, by whose definitions
-_question_options = _options(
-    click.argument("metrics", nargs=-1), _input_options, _convention_options, _slice_options
-)
-
-_combinations_option = click.option(
-    "--combinations", is_flag=True, help="Also the slices by fewer of these columns, and by none."
-)
-
-_interval_options = _options(
-    click.option(
-        "--ci",
-        type=click.Choice(KINDS),
-        default="normal",
-        show_default=True,
-        help="The interval ci_low to ci_high.",
-    ),
-    click.option(
-        "--confidence",
-        type=float,
-        default=0.95,
-        show_default=True,
-        metavar="P",
-        help="Of the interval.",
-    ),
-)
-
-_resampling_options = _options(
-    click.option(
-        "--resamples",
-        type=int,
-        default=1000,
-        show_default=True,
-        metavar="N",
-        help="How often users are drawn, for bootstrap and randomization.",
-    ),
-    click.option(
-        "--seed", type=int, default=1, show_default=True, help="The same seed, the same draws."
-    ),
-)
-
-_summary_options = _options(
-    _combinations_option,
-    _interval_options,
-    _resampling_options,
-    click.option(
-        "--run-ci",
-        is_flag=True,
-        help="With --ci bootstrap: also for metrics of the whole run (coverage, …), each computed "
-        "anew for every resample.",
-    ),
-)
-
-_test_options = _options(
-    click.option(
-        "--test",
-        type=click.Choice(TESTS),
-        default="t",
-        show_default=True,
-        help="The test of paired differences.",
-    ),
-    click.option(
-        "--correction",
-        type=click.Choice(CORRECTIONS),
-        default="holm",
-        show_default=True,
-        help="Of the p-values, for their number.",
-    ),
-)
-
-_output_options = _options(
-    click.option(
-        "--format",
-        "kind",
-        type=click.Choice(FORMATS),
-        help="Default: a table on a terminal, CSV in a pipe.",
-    ),
-    click.option("--digits", type=click.IntRange(0, 17), help="Digits behind the point."),
-    click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write to a file (.csv .json .jsonl .md .tex .txt .parquet).",
-    ),
-    click.option("--force", is_flag=True, help="Overwrite the file of -o."),
-)
-
-
 @main.command(epilog=_EXAMPLE)
-@_question_options
-@_summary_options
-@_output_options
+@question_options
+@summary_options
+@partition_option
+@output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS (such as ndcg@10), averaged over users.
 
-    Without METRICS: the default set at 10. The word all stands for every metric there is.
+    Without METRICS: the default set at 10. The word all stands for every metric there is. With
+    --partition I/N, what the result needs of some of the users goes to the folder of -o; once it
+    has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
+    if options["partition"] is not None:
+        _part(metrics, options)
+        return
     _result(metrics, options, per_user=False)
 
 
 @main.command("per-user")
-@_question_options
-@_output_options
+@question_options
+@partition_option
+@output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS for every user."""
     _result(metrics, options, per_user=True)
 
 
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@engine_options
+@output_options
+def reduce(directory: Path, **options: Any) -> None:
+    """Put the parts in DIRECTORY together, which evaluate --partition I/N has written there.
+
+    The result is that of evaluate without partitions.
+    """
+    from sqlmetrics.parts import Parts
+
+    engine = {name: options[name] for name in ("threads", "memory_limit", "temp_directory")}
+    _write(
+        options,
+        Parts.frame,
+        lambda parts, path: parts.write_parquet(path, options["force"]),
+        opened=Parts.opened(directory, **engine),
+    )
+
+
 @main.command(epilog=_COMPARISON)
-@_question_options
-@_combinations_option
-@_test_options
-@_interval_options
-@_resampling_options
+@question_options
+@combinations_option
+@test_options
+@interval_options
+@resampling_options
 @click.option(
     "--fail-if",
     "gates",
@@ -351,7 +214,7 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     metavar="EXPRESSION",
     help="End with exit code 3 if a row is so: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%].",
 )
-@_output_options
+@output_options
 def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) -> None:
     """Compare every model with one of them, --baseline NAME: paired differences, user by user.
 
@@ -360,7 +223,7 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     """
     from sqlmetrics.gate import failures
 
-    chosen, cutoffs, asked = metrics or None, _cutoffs(options), _asked(options, *_COMPARED)
+    chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
     asked["baseline"] = options["baseline"]
     if not any(given.startswith(f"{asked['baseline']}=") for given in options["recommendations"]):
         options["baseline"] = None  # a value of the column model, not another table
@@ -378,8 +241,8 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
 
 
 @main.command()
-@_question_options
-@_combinations_option
+@question_options
+@combinations_option
 @click.option(
     "--alpha",
     type=float,
@@ -388,14 +251,14 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     metavar="P",
     help="An adjusted p-value below it makes a model significantly worse than the best.",
 )
-@_test_options
-@_resampling_options
-@_output_options
+@test_options
+@resampling_options
+@output_options
 def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     """Rank models: a row for each, the best of every metric and what is not worse marked."""
     from sqlmetrics.output import render_leaderboard
 
-    asked = _asked(options, "alpha", *(name for name in _COMPARED if name not in _OF_INTERVAL))
+    asked = asked_of(options, "alpha", *(name for name in COMPARED if name not in OF_INTERVAL))
     correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
     how = (
@@ -404,32 +267,116 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     )
     _write(
         options,
-        lambda evaluator: evaluator.leaderboard(metrics or None, _cutoffs(options), **asked),
+        lambda evaluator: evaluator.leaderboard(metrics or None, cutoffs_of(options), **asked),
         render=lambda frame, kind, digits: render_leaderboard(frame, kind, digits, how),
     )
 
 
 @main.command()
-@_question_options
-@_summary_options
+@question_options
+@summary_options
 @click.option("--per-user", is_flag=True, help="The statement behind per-user.")
-def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
-    """Print the statement that computes METRICS; it runs alone in the DuckDB shell."""
-    asked = _asked(options, *(_PER_USER if per_user else _EVALUATED))
+@click.option(
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    help="The system that the statement is for; default: that of the engine.",
+)
+@name_options
+def sql(metrics: tuple[str, ...], per_user: bool, dialect: str | None, **options: Any) -> None:
+    """Print the statement that computes METRICS; it runs alone, in DuckDB or your warehouse.
+
+    Other systems read tables by name: --recommendations-table analytics.recs. With -r FILE beside
+    it, an export of that table, its columns and their types are those of the file; without, it has
+    user_id, item_id, rank (or the column that --column recommendations.score=NAME names), and the
+    other columns that --column maps.
+    """
+    options = with_names(options)
+    asked = asked_of(options, *(PER_USER if per_user else EVALUATED))
     if per_user:
         given = click.get_current_context().get_parameter_source
-        for name in _EVALUATED:
-            if name not in _PER_USER and given(name) is not ParameterSource.DEFAULT:
+        for name in EVALUATED:
+            if name not in PER_USER and given(name) is not ParameterSource.DEFAULT:
                 option = "--" + name.replace("_", "-")
                 raise UsageError(f"{option} is about means over users; drop it, or --per-user")
-    with _evaluator(options) as evaluator:
-        text = evaluator.sql(metrics or None, _cutoffs(options), per_user=per_user, **asked)
+    with evaluator_of(options) as evaluator:
+        text = evaluator.sql(
+            metrics or None, cutoffs_of(options), per_user=per_user, dialect=dialect, **asked
+        )
     click.echo(text, nl=False)
+
+
+class _RecordedCommand(_Command):
+    """A command that knows what was typed after its name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.obj = list(args)
+        return super().parse_args(ctx, args)
+
+
+_PACKAGE = """
+\b
+Example:
+  sqlmetrics dbt packages/sqlmetrics ndcg recall -k 10 --dialect snowflake \\
+      --recommendations-table "{{ ref('recs') }}" --interactions-table "{{ ref('held_out') }}"
+"""
+
+
+@main.command(cls=_RecordedCommand, epilog=_PACKAGE)
+@click.argument("directory", type=click.Path(path_type=Path))
+@question_options
+@summary_options
+@click.option(
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    default=NATIVE,
+    show_default=True,
+    help="The system that dbt runs on.",
+)
+@name_options
+@click.option(
+    "--name",
+    default="sqlmetrics",
+    show_default=True,
+    help="Of the package, and what the names of its models start with.",
+)
+@click.option("--force", is_flag=True, help="Replace a package that is there.")
+@click.pass_obj
+def dbt(
+    typed: list[str],
+    /,
+    directory: Path,
+    metrics: tuple[str, ...],
+    dialect: str,
+    name: str,
+    force: bool,
+    **options: Any,
+) -> None:
+    """Write a dbt package to DIRECTORY that computes METRICS: models, descriptions and tests.
+
+    Tables are named as for sql: --recommendations-table "{{ ref('recs') }}" takes part in the
+    lineage of dbt, --recommendations-table analytics.recs is written as it stands.
+    """
+    import shlex
+
+    options = with_names(options)
+    with evaluator_of(options) as evaluator:
+        paths = evaluator.dbt(
+            directory,
+            metrics or None,
+            cutoffs_of(options),
+            dialect=dialect,
+            name=name,
+            command=shlex.join(["sqlmetrics", "dbt", *typed]),
+            force=force,
+            **asked_of(options, *EVALUATED),
+        )
+    for path in paths:
+        click.echo(str(path))
 
 
 @main.command()
 @click.argument("metrics", nargs=-1)
-@_input_options
+@input_options
 @click.option(
     "--from", "start", required=True, metavar="NAME|FILE", help="The convention to start from."
 )
@@ -441,8 +388,8 @@ def sql(metrics: tuple[str, ...], per_user: bool, **options: Any) -> None:
     show_default=True,
     help="The convention to end at.",
 )
-@_fallback_option
-@_output_options
+@fallback_option
+@output_options
 def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> None:
     """Walk from one convention's number to another's, one setting at a time.
 
@@ -453,7 +400,7 @@ def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> N
         options,
         lambda evaluator: evaluator.explain(
             metrics or None,
-            _cutoffs(options),
+            cutoffs_of(options),
             start=start,
             end=end,
             skip_missing=options["skip_missing"],
@@ -462,17 +409,65 @@ def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> N
 
 
 @main.command()
+@click.argument("metrics", nargs=-1)
+@click.option(
+    "--convention",
+    default="standard",
+    metavar="NAME|FILE",
+    show_default=True,
+    help="Whose definitions to use.",
+)
+@fallback_option
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A choice that differs from the convention; METRIC.NAME=VALUE for one metric.",
+)
+@templates_option
+@click.option("-o", "--output", metavar="FILE", help="Write to a file.")
+@click.option("--force", is_flag=True, help="Overwrite the file of -o.")
+def macros(
+    metrics: tuple[str, ...],
+    convention: str,
+    fallback: str | None,
+    settings: tuple[str, ...],
+    templates: tuple[str, ...],
+    output: str | None,
+    force: bool,
+) -> None:
+    """Write a SQL script for the DuckDB shell: a table macro for each of METRICS, or for all.
+
+    \b
+    sqlmetrics macros -o sqlmetrics.sql; then, in DuckDB:
+      .read sqlmetrics.sql
+      FROM sm_evaluate('recs', 'truth', k := [5, 10]);
+    """
+    from sqlmetrics.macros import script
+    from sqlmetrics.output import whole_file
+
+    text = script(convention, pairs_of("--set", settings), fallback, templates, metrics)
+    if output is None or output == "-":
+        click.echo(text, nl=False)
+        return
+    if not output:
+        raise UsageError("-o: an empty file name")
+    with whole_file(Path(output), force) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@main.command()
 @click.argument("name", required=False)
-@_templates_option
+@templates_option
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="As of evaluate.")
 def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) -> None:
     """List the conventions; of one NAME: all that it chooses; of a metric: who chooses what."""
-    import pandas as pd
-
     from sqlmetrics.catalog import Catalog
     from sqlmetrics.choices import choices, describe_convention, listing
     from sqlmetrics.convention import conventions as known
-    from sqlmetrics.output import render_frame
+    from sqlmetrics.output import render_rows
+    from sqlmetrics.rows import Rows
 
     catalog = Catalog.load(templates)
     if name is not None and (name in known() or name.endswith(".toml")):
@@ -485,20 +480,19 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
         raise UsageError(
             f"{name!r} is neither a convention nor a metric{suggestion(name, [*known(), *metrics])}"
         )
-    rows: Any = listing(catalog) if name is None else choices(catalog, name)
-    click.echo(render_frame(pd.DataFrame(rows), kind or _default_format(), None), nl=False)
+    rows = Rows.of_records(listing(catalog) if name is None else choices(catalog, name))
+    click.echo(render_rows(rows, kind or _default_format(), None), nl=False)
 
 
 @main.command("list")
-@_templates_option
+@templates_option
 @click.option("--slices", is_flag=True, help="What --by knows beside columns, instead.")
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="As of evaluate.")
 def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> None:
     """List all metrics."""
-    import pandas as pd
-
     from sqlmetrics.catalog import Catalog
-    from sqlmetrics.output import render_frame
+    from sqlmetrics.output import render_rows
+    from sqlmetrics.rows import Rows
 
     catalog = Catalog.load(templates)
     rows = [
@@ -516,12 +510,12 @@ def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> 
             {"slice": one.name, "of": one.of, "title": one.title, "settings": " ".join(one.params)}
             for one in catalog.slices.values()
         ]
-    click.echo(render_frame(pd.DataFrame(rows), kind or _default_format(), None), nl=False)
+    click.echo(render_rows(Rows.of_records(rows), kind or _default_format(), None), nl=False)
 
 
 @main.command()
 @click.argument("metric")
-@_templates_option
+@templates_option
 def describe(metric: str, templates: tuple[str, ...]) -> None:
     """Say how METRIC (or a slice) is computed: formula, settings, source and SQL."""
     from sqlmetrics.catalog import Catalog
@@ -563,39 +557,81 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
 # ---- from options to an evaluator ---------------------------------------------------------------
 
 
+def _part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Write what one partition of the users hands over."""
+    if options["output"] in (None, "", "-"):
+        raise UsageError("--partition: name the folder that the parts go to with -o FOLDER")
+    for name in ("format", "digits"):
+        if options["kind" if name == "format" else name] is not None:
+            raise UsageError(f"--{name} is about the result; give it to sqlmetrics reduce")
+    with evaluator_of(options) as evaluator:
+        evaluator.write_partition(
+            options["output"],
+            options["partition"],
+            metrics or None,
+            cutoffs_of(options),
+            force=options["force"],
+            **asked_of(options, *EVALUATED),
+        )
+
+
 def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
-    chosen, cutoffs = metrics or None, _cutoffs(options)
-    asked = _asked(options, *(_PER_USER if per_user else _EVALUATED))
+    from sqlmetrics.output import render_rows
+
+    chosen, cutoffs = metrics or None, cutoffs_of(options)
+    asked = asked_of(options, *(PER_USER if per_user else EVALUATED))
+    if per_user:
+        asked["partition"] = options["partition"]
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
         method = evaluator.per_user if per_user else evaluator.evaluate
         return method(chosen, cutoffs, **asked)
 
-    def write_parquet(evaluator: Evaluator, path: Path) -> None:
+    def means(evaluator: Evaluator) -> Rows:
+        return evaluator.rows(chosen, cutoffs, **asked)
+
+    def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
         evaluator.write_parquet(
             path, chosen, cutoffs, per_user=per_user, force=options["force"], **asked
         )
 
-    _write(options, compute, write_parquet)
+    if options["engine"] == "duckdb" and not per_user:
+        _write(options, means, write_parquet, render=render_rows)
+    elif options["engine"] == "duckdb":
+        _write(options, compute, write_parquet)
+    elif (per_user and options["output"] not in (None, "", "-")) or "://" in str(options["output"]):
+        _write_with_spark(options, write_parquet)
+    else:
+        _write(options, compute)
 
 
-def _asked(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Pick the options that are arguments of a method of the evaluator."""
-    asked = {name: options[name] for name in names}
-    for name in ("by", "by_item"):
-        # commas separate names, but for those inside of parentheses
-        parts = [part for text in asked[name] for part in re.split(r",(?![^(]*\))", text)]
-        asked[name] = parts or None
-    return asked
+def _write_with_spark(
+    options: Mapping[str, Any], write_parquet: Callable[[Any, str], None]
+) -> None:
+    """Let Spark write a folder of Parquet files, to a path or URI of any name."""
+    from sqlmetrics.output import format_of
+
+    target = options["output"]
+    named = Path(target).suffix and "://" not in target
+    kind = format_of(Path(target), options["kind"]) if named else options["kind"]
+    if kind not in (None, "parquet"):
+        raise UsageError(f"-o {target}: Spark writes a folder of Parquet files, not {kind}")
+    with evaluator_of(options) as evaluator:
+        write_parquet(evaluator, target)
 
 
 def _write(
     options: Mapping[str, Any],
-    compute: Callable[[Evaluator], pd.DataFrame],
-    write_parquet: Callable[[Evaluator, Path], None] | None = None,
-    render: Callable[[pd.DataFrame, str, int | None], str] | None = None,
+    compute: Callable[[Any], Any],
+    write_parquet: Callable[[Any, Path], None] | None = None,
+    render: Callable[[Any, str, int | None], str] | None = None,
+    opened: AbstractContextManager[Any] | None = None,
 ) -> None:
-    """Write what `compute` returns where the options say; Parquet straight from the engine."""
+    """Write what `compute` returns where the options say; Parquet straight from the engine.
+
+    `render` lays it out, by default a data frame. `opened`: what it computes it with, where that is
+    not an evaluator.
+    """
     from sqlmetrics.output import format_of, render_frame, whole_file
 
     render = render or render_frame
@@ -607,7 +643,7 @@ def _write(
         kind = options["kind"] or _default_format()
     else:
         kind = format_of(path, options["kind"])
-    with _evaluator(options) as evaluator:
+    with opened or evaluator_of(options) as evaluator:
         if path is not None and kind == "parquet" and write_parquet is not None:
             write_parquet(evaluator, path)
             return
@@ -626,127 +662,6 @@ def _write(
 
 def _default_format() -> str:
     return "table" if sys.stdout.isatty() else "csv"
-
-
-def _cutoffs(options: Mapping[str, Any]) -> list[int] | None:
-    from sqlmetrics.spec import parse_cutoffs
-
-    return None if options["cutoffs"] is None else parse_cutoffs(options["cutoffs"])
-
-
-@contextlib.contextmanager
-def _evaluator(options: Mapping[str, Any]) -> Iterator[Evaluator]:
-    from sqlmetrics.evaluator import Evaluator
-
-    bar = _ProgressBar() if sys.stderr.isatty() else None
-    given = [*options["recommendations"], *(options[table] for table, _, _ in _TABLES)]
-    if sum(str(source).rpartition("=")[2] == "-" for source in given) > 1:
-        raise UsageError("stdin (-) can be one table only: of -r, -i and the others, give - to one")
-    tables: dict[str, Any] = {table: _path(options[table]) for table, _, _ in _TABLES}
-    evaluator = Evaluator(
-        recommendations=_recommendations(options["recommendations"]),
-        **tables,
-        convention=_conventions(options.get("conventions", ())),
-        fallback=options["fallback"],
-        settings=_pairs("--set", options["settings"]),
-        columns=_pairs("--column", options["columns"]),
-        key=[name.strip() for name in options["key"].split(",")],
-        threads=options["threads"],
-        memory_limit=options["memory_limit"],
-        temp_directory=options["temp_directory"],
-        templates=options["templates"],
-        trust_input=options["trust_input"],
-        watch=bar,
-    )
-    with evaluator, contextlib.closing(bar) if bar else contextlib.nullcontext():
-        yield evaluator
-
-
-def _conventions(values: Sequence[str]) -> list[str] | str:
-    """Read --convention: names separated by commas, or a file."""
-    names = [
-        name.strip()
-        for value in values
-        for name in ([value] if Path(value).is_file() else value.split(","))
-    ]
-    if len(names) == 1:
-        return names[0]
-    return names or "standard"
-
-
-def _path(text: str | None) -> str | None:
-    if text == "":
-        raise UsageError("an empty file name")
-    return text
-
-
-def _recommendations(values: Sequence[str]) -> Any:
-    """Read -r: one source, or NAME=FILE for several models. What exists as a path is a path."""
-    import glob
-
-    if not values:
-        return None
-    named: dict[str, list[str]] = {}
-    plain: list[str] = []
-    for value in values:
-        name, equals, path = value.partition("=")
-        is_path = (
-            value == "-"
-            or Path(value).exists()
-            or (glob.has_magic(value) and bool(glob.glob(value, recursive=True)))
-        )
-        if equals and name.isidentifier() and not is_path:
-            if name in named:
-                raise UsageError(f"-r gives the model {name} twice")
-            named[name] = [_path(path) or ""]
-        elif equals and not is_path and Path(path).exists():
-            raise UsageError(f"-r {value}: {name!r} cannot name a model; use letters, digits and _")
-        else:
-            plain.append(value)
-    if named and plain:
-        raise UsageError(f"-r {plain[0]} has no name and others have; write every -r as NAME=FILE")
-    if named:
-        return {name: paths[0] for name, paths in named.items()}
-    if len(plain) > 1:
-        raise UsageError("several -r need names, one for each model: -r NAME=FILE")
-    return _path(plain[0])
-
-
-def _pairs(option: str, values: Sequence[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for value in values:
-        name, equals, rest = value.partition("=")
-        if not equals or not name.strip() or not rest.strip():
-            what = "NAME=COLUMN" if option == "--column" else "NAME=VALUE"
-            raise UsageError(f"{option} {value}: write {what}")
-        if name.strip() in pairs and pairs[name.strip()] != rest.strip():
-            raise UsageError(f"{option} gives {name.strip()} twice")
-        pairs[name.strip()] = rest.strip()
-    return pairs
-
-
-class _ProgressBar:
-    """Shows on stderr what is being computed, once it takes longer than about a second."""
-
-    def __init__(self) -> None:
-        self._progress: Progress | None = None
-
-    def __call__(self, title: str, share: float, seconds: float) -> None:
-        if self._progress is None:
-            if seconds < _PROGRESS_AFTER:
-                return
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._progress = Progress(console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task("", total=1.0)
-            self._progress.start()
-        self._progress.update(self._task, description=title.replace("_", " "), completed=share)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        if self._progress is not None:
-            self._progress.stop()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from sqlmetrics.errors import DataError, EngineError, UsageError
-from sqlmetrics.render import environment, literal
+from sqlmetrics.render import demo_macros, environment, literal
 
 #: Longest list. The engine unrolls the lists of 2048 users at a time: 160 MB for this length.
 MAX_PER_USER = 10_000
@@ -156,7 +156,7 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
 
 
 def _render(template: str, context: dict[str, object]) -> str:
-    return environment().get_template(f"demo/{template}.sql.j2").render(context)
+    return environment().get_template(f"demo/{template}.sql.j2").render(demo_macros() | context)
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, statement: str) -> None:

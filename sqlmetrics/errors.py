@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +30,10 @@ class DataError(SqlmetricsError):
     """A table cannot be read or breaks a rule that the numbers rest on."""
 
 
+class RowsError(DataError):
+    """Rows of a table break a rule; the message shows some of them."""
+
+
 class UnreadableError(DataError):
     """The engine met rows of a source that it cannot read."""
 
@@ -51,6 +54,8 @@ class SqlmetricsWarning(UserWarning):
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x' or 'y'?` for the names closest to `name`, or an empty text."""
+    import difflib
+
     lowered = {option.lower(): option for option in known}
     close = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
     if not close:

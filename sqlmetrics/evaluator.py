@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
+import logging
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlmetrics import checks
 from sqlmetrics.calls import Call, Request, calls_of, requests_of
 from sqlmetrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.convention import STANDARD, Convention, load_all
+from sqlmetrics.dialects import checked
+from sqlmetrics.engines import handover
+from sqlmetrics.engines.choose import open_engine
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
+from sqlmetrics.engines.spark import SparkEngine
 from sqlmetrics.errors import (
     DataError,
     MissingTableError,
+    RowsError,
     SqlmetricsWarning,
     TemplateError,
     UsageError,
     suggestion,
 )
 from sqlmetrics.explain import requests_for, walks, with_steps
-from sqlmetrics.graph import Node, Plan
+from sqlmetrics.graph import Node, Plan, Query
+from sqlmetrics.in_turn import in_turn, tables_needed_whole
 from sqlmetrics.intervals import Interval
-from sqlmetrics.output import whole_file
+from sqlmetrics.locality import aggregates_of
+from sqlmetrics.memory import Division, checked_count, divide
+from sqlmetrics.partition import Partition, Split
 from sqlmetrics.plan import Planner
 from sqlmetrics.render import template_root
 from sqlmetrics.results import Results
+from sqlmetrics.rows import Rows
 from sqlmetrics.settings import Settings
-from sqlmetrics.slices import Slicing, attributes_of
+from sqlmetrics.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
 from sqlmetrics.tables import Table, TableReader
@@ -42,8 +54,16 @@ if TYPE_CHECKING:
 
     from sqlmetrics.gate import Gate
 
+_log = logging.getLogger(__name__)
+
 DEFAULT_K = 10
 DEFAULT_TEST = "t"
+_Frame = TypeVar("_Frame", "pd.DataFrame", Rows)
+RowsOf: TypeAlias = Callable[[Plan], Plan]
+"""Makes the plan of a check look at some rows only."""
+_SHOWN = 1000  # rows of a stage, where not all may come
+# slices are numbered in the order of their names; per user, any numbers will do
+_NUMBERS = ("slice_names", "item_slice_names")
 _SEVERAL = (
     "to compare models takes several: -r NAME=FILE for each (in Python: a dict "
     "{'als': source, 'popular': source}), or a column model"
@@ -59,6 +79,7 @@ class _Asked:
     combinations: bool = False
     interval: Interval = field(default_factory=Interval)
     skip_missing: bool = False
+    partition: str | None = None
 
     @classmethod
     def of(cls, per_user: bool, /, **options: Any) -> _Asked:
@@ -98,16 +119,24 @@ class Evaluator:
         columns: names of the queries -> names in the tables: `{"user_id": "user_idx"}` for all
             tables, `{"interactions.relevance": "rating"}` for one.
         key: the columns that make a user, where that is not `user_id`.
+        engine: a SparkSession to run in, classic or Connect; without one, DuckDB runs it in this
+            process.
         connection: a DuckDB connection to run in; its tables can be given by name. It is left as
             it was found.
-        threads, memory_limit, temp_directory: for the connection that is opened otherwise.
+        threads, memory_limit, temp_directory: for the connection that is opened otherwise. On
+            Spark, `temp_directory` is a folder that Spark and this process both see: what several
+            queries read is written there, and what comparisons are computed from, until `close`.
+        partitions: into how many partitions of the users a run is split, which are computed one
+            after another; 1 for none. By default, this is decided by the size of the tables and the
+            memory limit. Results are the same, up to the last digits of sums.
         templates: folders with templates of one's own.
         trust_input: skip the checks that need a pass over the rows.
         watch: shows progress; see `DuckDBEngine`.
 
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
     pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
-    table in `connection`, or a dict `{user: [items]}`.
+    table in `connection`, or a dict `{user: [items]}`. On Spark: Parquet, the name of a table of
+    its catalog, a DataFrame of Spark, and small frames, Arrow tables and dicts.
 
     Raises:
         UsageError: an unknown convention, setting or value.
@@ -130,10 +159,12 @@ class Evaluator:
         settings: Mapping[str, Any] | None = None,
         columns: Mapping[str, str] | None = None,
         key: str | Sequence[str] = "user_id",
+        engine: Any = None,
         connection: duckdb.DuckDBPyConnection | None = None,
         threads: int | None = None,
         memory_limit: str | None = None,
         temp_directory: str | Path | None = None,
+        partitions: int | None = None,
         templates: str | Path | Iterable[str | Path] = (),
         trust_input: bool = False,
         watch: Watch | None = None,
@@ -149,13 +180,8 @@ class Evaluator:
         if not self.user_keys or not all(self.user_keys):
             raise UsageError("key names at least one column")
         self.trust_input = trust_input
-        self.engine = DuckDBEngine(
-            connection,
-            threads=threads,
-            memory_limit=memory_limit,
-            temp_directory=temp_directory,
-            watch=watch,
-        )
+        self.partitions = checked_count(partitions)
+        self.engine = open_engine(engine, connection, threads, memory_limit, temp_directory, watch)
         baseline_model: str | None = None
         models = list(recommendations) if is_models(recommendations) else []
         if isinstance(baseline, str) and baseline in models:
@@ -171,6 +197,8 @@ class Evaluator:
             "logs": logs,
         }
         try:
+            if partitions is not None:
+                self._embedded()
             reader = TableReader(self.engine, self.user_keys, columns or {})
             self.tables: dict[str, Table] = {}
             for name, source in sources.items():
@@ -189,19 +217,38 @@ class Evaluator:
         lists = self.tables.get("recommendations")
         several = is_models(recommendations) or (lists is not None and "model" in lists.columns)
 
-        def planner(checked: bool) -> Planner:
+        def planner(checked: bool, dialect: str, alone: bool = False) -> Planner:
             return Planner(
                 self.catalog,
-                self.tables,
+                self._tables_read_alone() if alone else self.tables,
                 user_keys=self.user_keys,
                 several_models=several,
                 baseline_model=baseline_model,
                 checked=checked,
+                dialect=dialect,
             )
 
-        self._planner = planner(checked=False)  # what is printed
-        self._checking_planner = planner(checked=not trust_input)  # what runs
-        self._checked: set[str] = set()
+        # what is printed, for each dialect
+        self._planner_for = functools.cache(functools.partial(planner, False, alone=True))
+        # what runs
+        self._checking_planner = planner(not trust_input, self.engine.dialect)
+        # by the rows that checks look at, those that have passed
+        self._checked: dict[RowsOf, set[str]] = {}
+        # warnings of a run in partitions, each of which finds them again
+        self._said: set[str] | None = None
+
+    def _tables_read_alone(self) -> dict[str, Table]:
+        """Read every table as a statement does that is to run without this evaluator."""
+        return {
+            name: replace(
+                table,
+                sources=tuple(
+                    replace(source, relation=self.engine.printed(source.relation))
+                    for source in table.sources
+                ),
+            )
+            for name, table in self.tables.items()
+        }
 
     def __enter__(self) -> Evaluator:
         return self
@@ -271,8 +318,29 @@ class Evaluator:
         asked = _Asked(by, by_item, combinations, interval, skip_missing)
         with self._own_templates_named():
             results = self._results(self._checking_planner, metrics, k, asked)
-            frame = self.engine.frame(self._checked_plan(results, results.summary()))
+            with self._checked_plan(results, results.summary()) as plan:
+                frame = self.engine.frame(plan)
             return _with_slices_looked_at(frame, results.slicing)
+
+    def rows(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        **options: Any,
+    ) -> Rows:
+        """Compute what `evaluate` computes, without a data frame: pandas need not be loaded.
+
+        Arguments and errors are those of `evaluate`.
+
+        Returns:
+            The rows of `evaluate` as tuples, in `values`; `names` and `kinds` are of their columns.
+        """
+        asked = _Asked.of(False, **options)
+        with self._own_templates_named():
+            results = self._results(self._checking_planner, metrics, k, asked)
+            with self._checked_plan(results, results.summary()) as plan:
+                rows = self.engine.rows(plan)
+            return _with_slices_looked_at(rows, results.slicing)
 
     def per_user(
         self,
@@ -282,8 +350,15 @@ class Evaluator:
         by: str | Iterable[str] | None = None,
         by_item: str | Iterable[str] | None = None,
         skip_missing: bool = False,
+        partition: str | None = None,
     ) -> pd.DataFrame:
-        """Compute the values of every user; the arguments are those of `evaluate`.
+        """Compute the values of every user; the other arguments are those of `evaluate`.
+
+        On Spark, `write_parquet` or `write_table` with `per_user=True` write them where they are.
+
+        Args:
+            partition: only for the users of one partition, such as `"3/8"`: see
+                `write_partition`.
 
         Returns:
             One row per user (and model, and convention, and slice) and cutoff, ordered by them:
@@ -294,10 +369,16 @@ class Evaluator:
         Raises:
             UsageError, DataError: as `evaluate`.
         """
-        asked = _Asked(by, by_item, skip_missing=skip_missing)
+        if not self.engine.fetches_users:
+            raise UsageError(
+                "values per user of Spark do not come to this process: let Spark write them, with "
+                "-o FOLDER (in Python: write_parquet(folder, …, per_user=True), or write_table)"
+            )
+        asked = _Asked(by, by_item, skip_missing=skip_missing, partition=partition)
         with self._own_templates_named():
             results = self._results(self._checking_planner, metrics, k, asked, per_user=True)
-            frame = self.engine.frame(self._checked_plan(results, results.per_user()))
+            with self._checked_plan(results, results.per_user(), asked.partition) as plan:
+                frame = self.engine.frame(plan)
             return _with_slices_looked_at(frame, results.slicing)
 
     def compare(
@@ -349,13 +430,19 @@ class Evaluator:
 
         statistics.checked(test=test, correction=correction)
         statistics.check_scipy(test=test, interval=ci)
+        if isinstance(self.engine, SparkEngine):
+            handover.require_folder(self.engine)
         asked = _Asked(by, by_item, combinations, Interval(ci, confidence, resamples, seed),
                        skip_missing)  # fmt: skip
         with self._own_templates_named():
             results = self._results(self._checking_planner, metrics, k, asked, per_user=True)
             chosen = self._baseline(baseline, results.requests)
-            plan = self._checked_plan(results, results.comparison(chosen, test))
-            rows = _with_slices_looked_at(self.engine.frame(plan), results.slicing)
+            with self._checked_plan(results, results.comparison(chosen, test)) as plan:
+                if isinstance(self.engine, SparkEngine):
+                    frame = handover.frame(self.engine, plan, results.of_users, _callers_level())
+                else:
+                    frame = self.engine.frame(plan)
+            rows = _with_slices_looked_at(frame, results.slicing)
         leading = [name for name in rows.columns if name != "model"]
         place = leading.index("k") + 1
         rows = rows[[*leading[:place], "model", *leading[place:]]]
@@ -442,6 +529,8 @@ class Evaluator:
 
         statistics.checked(test=test, correction=correction)
         statistics.check_scipy(test=test)
+        if isinstance(self.engine, SparkEngine):
+            handover.require_folder(self.engine)
         slicing: dict[str, Any] = {
             "by": by if by is None or isinstance(by, str) else list(by),
             "by_item": by_item if by_item is None or isinstance(by_item, str) else list(by_item),
@@ -453,7 +542,7 @@ class Evaluator:
         values["model"] = values["model"].astype(str)
         better = {name: metric.higher_is_better for name, metric in self.catalog.metrics.items()}
         requests = requests_of(
-            self.parse(metrics, k), self.conventions, self.fallback, self._planner.has_rank
+            self.parse(metrics, k), self.conventions, self.fallback, self._checking_planner.has_rank
         )
         means = {
             (request.call.name, request.k)
@@ -490,13 +579,136 @@ class Evaluator:
         """Write what `evaluate` or `per_user` returns straight from the engine to a file.
 
         The file is written whole or not at all; an existing one only with `force`. `options` are
-        the other arguments of `evaluate`, or of `per_user`.
+        the other arguments of `evaluate`, or of `per_user`. Spark writes a folder of files, to any
+        path or URI that it knows; where it stops on the way, what it was to replace is gone.
         """
-        with whole_file(Path(path), force) as temporary, self._own_templates_named():
-            asked = _Asked.of(per_user, **options)
-            results = self._results(self._checking_planner, metrics, k, asked, per_user)
-            plan = results.per_user() if per_user else results.summary()
-            self.engine.write_parquet(self._checked_plan(results, plan), temporary)
+        with (
+            self.engine.new_file(path, force) as target,
+            self._own_templates_named(),
+            self._plan(metrics, k, per_user, options) as plan,
+        ):
+            self.engine.write_parquet(plan, target, force)
+
+    def write_table(
+        self,
+        name: str,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        per_user: bool = False,
+        force: bool = False,
+        **options: Any,
+    ) -> None:
+        """Let Spark write what `evaluate` or `per_user` returns into a table of its catalog.
+
+        `name` is one as Spark reads it (`catalog.schema.table`). An existing table is replaced only
+        with `force`. `options` are the other arguments of `evaluate`, or of `per_user`.
+
+        Raises:
+            UsageError: the engine is not Spark, or `name` is no name; otherwise as `evaluate`.
+            DataError: the table exists, is read, or its schema does not exist; otherwise as
+                `evaluate`.
+        """
+        if not isinstance(self.engine, SparkEngine):
+            raise UsageError(
+                "write_table writes into Spark's catalog; on DuckDB, write_parquet writes a file"
+            )
+        self.engine.check_table(name, force)
+        with self._own_templates_named(), self._plan(metrics, k, per_user, options) as plan:
+            self.engine.write_table(plan, name, force)
+
+    def _plan(
+        self,
+        metrics: str | Iterable[str] | None,
+        k: int | Iterable[int] | None,
+        per_user: bool,
+        options: Mapping[str, Any],
+    ) -> AbstractContextManager[Plan]:
+        """Plan what `evaluate` or `per_user` returns, its tables checked."""
+        asked = _Asked.of(per_user, **options)
+        results = self._results(self._checking_planner, metrics, k, asked, per_user)
+        plan = results.per_user() if per_user else results.summary()
+        return self._checked_plan(results, plan, asked.partition)
+
+    def write_partition(
+        self,
+        folder: str | Path,
+        partition: str,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        force: bool = False,
+        **options: Any,
+    ) -> None:
+        """Compute what `evaluate` needs of the users of one partition, and write it to a folder.
+
+        Once all partitions are there, `reduce(folder)` returns what `evaluate` returns. Jobs may
+        run at the same time, on several machines, with the same versions of sqlmetrics and DuckDB.
+        `options` are the other arguments of `evaluate`, the same in every job.
+
+        Args:
+            folder: where the parts of this run go; made if it is not there.
+            partition: which of how many, such as `"3/8"`.
+            force: replace the part if it is there.
+
+        Raises:
+            UsageError: `partition` is none; otherwise as `evaluate`.
+            DataError: the part is there already, or the folder has parts of another request;
+                otherwise as `evaluate`, about the rows of these users.
+        """
+        from sqlmetrics.parts import check_folder, write_part
+
+        part = self._part(partition)
+        check_folder(Path(folder), part, force)
+        with self._own_templates_named():
+            asked = _Asked.of(False, **options)
+            results = self._results(self._checking_planner, metrics, k, asked)
+            root, engine = results.summary().root, self._embedded()
+            split, before = self._split(), set(engine.kept())
+            try:
+                self._check_results(results, rows_of=split.rows_of(part))
+                slicing = results.slicing
+                write_part(
+                    engine,
+                    split,
+                    root,
+                    part,
+                    Path(folder),
+                    asked=[
+                        str(replace(request.call, cutoff=request.k)) for request in results.requests
+                    ],
+                    sliced_by=() if slicing is None else slicing.attributes,
+                    force=force,
+                )
+            finally:
+                engine.forget(set(engine.kept()) - before)
+
+    def _split(self, enough: Iterable[str] = (), keeps: bool = True) -> Split:
+        """Cut plans by users; `keeps`: the rows of a partition, where they are read again."""
+        engine, lists = self._embedded(), self.tables.get("recommendations")
+        return Split(
+            self.user_keys,
+            {} if lists is None else lists.columns,
+            aggregates_of(engine.connection),
+            # in a connection of others, it would be as Arrow: other types
+            keeps=keeps and engine.owned,
+            enough=frozenset(enough),
+        )
+
+    def _part(self, partition: str) -> Partition:
+        """Read which partition a job computes."""
+        if self.partitions not in (None, 1):
+            raise UsageError(
+                "partition is the share of one of several jobs, partitions splits a run in this "
+                "process: give one of them"
+            )
+        return Partition.parse(partition)
+
+    def _embedded(self) -> DuckDBEngine:
+        """Return the engine, where it has to be DuckDB."""
+        if not isinstance(self.engine, DuckDBEngine):
+            raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
+        return self.engine
 
     def sql(
         self,
@@ -504,18 +716,96 @@ class Evaluator:
         k: int | Iterable[int] | None = None,
         *,
         per_user: bool = False,
+        dialect: str | None = None,
         **options: Any,
     ) -> str:
-        """Return the statement behind `evaluate` (or `per_user`), which runs alone in DuckDB.
+        """Return the statement behind `evaluate` (or `per_user`), which runs alone.
 
-        It does not check its tables. Frames appear in it under the name of their table, prefixed
-        with `sqlmetrics_`. `options` are the other arguments of `evaluate`, or of `per_user`.
+        It does not check its tables. In DuckDB's SQL, frames appear in it under the name of their
+        table, prefixed with `sqlmetrics_`; where this evaluator would split the users into
+        partitions, the first line says so. `options` are the other
+        arguments of `evaluate`, or of `per_user`.
+
+        Args:
+            dialect: the system that it is for, by default that of the engine: duckdb, spark,
+                databricks, snowflake, bigquery, trino, athena, clickhouse, postgres, redshift or
+                datafusion. All but the engine's own read tables by name: see `TableName`.
+
+        Raises:
+            UsageError: the dialect cannot express a metric or option, or a table has no name there.
         """
+        dialect = self.engine.dialect if dialect is None else checked(dialect)
+        planner = self._planner_for(dialect)
         asked = _Asked.of(per_user, **options)
-        results = self._results(self._planner, metrics, k, asked, per_user)
+        results = self._results(planner, metrics, k, asked, per_user)
         plan = results.per_user() if per_user else results.summary()
-        self._warn(self._planner)
-        return plan.statement() + ";\n"
+        if asked.partition is not None:
+            plan = self._split(_NUMBERS).of_partition(plan, self._part(asked.partition))
+        self._require_names(plan, dialect)
+        self._warn(planner)
+        text = plan.statement(dialect=dialect) + ";\n"
+        here = dialect == self.engine.dialect and asked.partition is None
+        division = self._division(plan) if here else Division()
+        return text if division.is_whole else f"-- here: {division}\n{text}"
+
+    def dbt(
+        self,
+        folder: str | Path,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        dialect: str | None = None,
+        name: str = "sqlmetrics",
+        command: str = "",
+        force: bool = False,
+        **options: Any,
+    ) -> list[Path]:
+        """Write a dbt package that computes what `evaluate` and `per_user` return in a warehouse.
+
+        Its tables are given by name: see `TableName`. `options` are the other arguments of
+        `evaluate`.
+
+        Args:
+            folder: where the package goes; all of its files are written, or none.
+            dialect: the system that dbt runs on, as of `sql`.
+            name: of the package, and what the names of its models start with.
+            command: what the README of the package says that made it.
+            force: replace a package that is there.
+
+        Returns:
+            The files of the package.
+
+        Raises:
+            UsageError: as `sql`; or a table is not given by name, or `name` cannot name a package.
+            DataError: there are files already, or the folder cannot be written to.
+        """
+        from sqlmetrics import dbt
+
+        dialect = self.engine.dialect if dialect is None else checked(dialect)
+        planner = self._planner_for(dialect)
+        results = self._results(planner, metrics, k, _Asked.of(False, **options))
+        files = dbt.package(results, dialect, name, command)
+        self._warn(planner)
+        return dbt.write(Path(folder), files, force)
+
+    def _require_names(self, plan: Plan, dialect: str) -> None:
+        """Refuse to print, for another system, a statement that reads what only we can see.
+
+        Raises:
+            UsageError: names the table.
+        """
+        if dialect == self.engine.dialect:
+            return
+        for node in plan.nodes():
+            owner = node.table if isinstance(node, Query) else ""
+            given = self.tables.get(owner)
+            for source in () if given is None else given.sources:
+                if not source.only_named:
+                    raise UsageError(
+                        f"{dialect} does not read {source.label} ({owner}): say what the table is "
+                        f"called there, --{owner}-table NAME (in Python: {owner}=TableName('NAME', "
+                        "like=…))"
+                    )
 
     def explain(
         self,
@@ -557,16 +847,21 @@ class Evaluator:
         steps = walks(planner, pairs, from_there, side(end), self.fallback, skip_missing)
         requests = [request for walk in steps.values() for request in requests_for(walk)]
         with self._own_templates_named():
-            plan = Results(planner, requests, with_convention=True).summary()
-            self._check_calls(planner, calls_of(requests), "after step")
-            self._warn(planner)
-            return with_steps(self.engine.frame(plan), steps)
+
+            def check(rows_of: RowsOf) -> None:
+                self._check_calls(planner, calls_of(requests), "after step", rows_of)
+                self._warn(planner)
+
+            summary = Results(planner, requests, with_convention=True).summary()
+            with self._divided(summary, check) as plan:
+                return with_steps(self.engine.frame(plan), steps)
 
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
         """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
 
         Some stages need to know for which metric: `stage("ideal_lists", "ndcg(gain=linear)")`. Of
-        several conventions, the first is the one whose stage is shown.
+        several conventions, the first is the one whose stage is shown. Of Spark, some rows come:
+        1000 at most.
 
         Raises:
             UsageError: there is no such stage, or it needs a metric.
@@ -582,7 +877,8 @@ class Evaluator:
             (request,) = requests_of(pairs, [first], self.fallback, has_rank)
             values = dict(request.values)
         try:
-            plan = self._checking_planner.stage(name, values)
+            limit = None if self.engine.fetches_users else _SHOWN
+            plan = self._checking_planner.stage(name, values, limit)
         except TemplateError as error:
             if metric is not None:
                 raise
@@ -675,21 +971,28 @@ class Evaluator:
     def models(self) -> list[str]:
         """Names of the models whose lists are judged; empty where models are not named."""
         lists = self.tables.get("recommendations")
-        if lists is None or not self._planner.several_models:
+        if lists is None or not self._checking_planner.several_models:
             return []
-        named = [source.model for source in lists.sources if source.model is not None]
-        if named:
+        if named := self._named_models:
             return named
-        _, values = self.conventions[0].resolve(None, self._planner.has_rank)
+        _, values = self.conventions[0].resolve(None, self._checking_planner.has_rank)
         plan = self._checking_planner.stage("models", values)
         return sorted(str(row["model"]) for row in self.engine.records(plan))
+
+    @property
+    def _named_models(self) -> list[str]:
+        """Names of models that were given with their lists, each a source of its own."""
+        lists = self.tables.get("recommendations")
+        sources = () if lists is None else lists.sources
+        return [source.model for source in sources if source.model is not None]
 
     def _baseline(self, baseline: str | None, requests: Sequence[Request]) -> str:
         """Find the model to compare with."""
         chosen = self._checking_planner.baseline_model if baseline is None else str(baseline)
         if not self._checking_planner.several_models:
             raise UsageError(_SEVERAL)
-        self._check_calls(self._checking_planner, calls_of(requests), "under the convention")
+        if not self._named_models:  # their names are read from the lists
+            self._check_calls(self._checking_planner, calls_of(requests), "under the convention")
         models = self.models
         if len(models) < 2:
             raise UsageError(f"{_SEVERAL}; there is only {models[0]}")
@@ -726,30 +1029,106 @@ class Evaluator:
 
     def _warn(self, planner: Planner) -> None:
         """Pass on what templates and the planner have to say."""
-        messages = list(planner.warnings)
+        messages = [one for one in planner.warnings if one not in (self._said or ())]
         planner.warnings.clear()
         for message in messages:
             warnings.warn(message, SqlmetricsWarning, stacklevel=_callers_level())
+        if self._said is not None:
+            self._said.update(messages)
 
-    def _checked_plan(self, results: Results, plan: Plan) -> Plan:
-        """Check the tables that a result reads."""
-        self._check_calls(results.planner, calls_of(results.requests), "under the convention")
-        self._check_slices(results.slicing)
+    @contextlib.contextmanager
+    def _checked_plan(
+        self, results: Results, plan: Plan, partition: str | None = None
+    ) -> Iterator[Plan]:
+        """Check the tables that a result reads; hand out the plan, that of a partition if asked."""
+        if partition is None:
+            with self._divided(plan, lambda rows_of: self._check_results(results, rows_of)) as plan:
+                yield plan
+            return
+        part, split = self._part(partition), self._split(_NUMBERS)
+        plan = split.of_partition(plan, part)
+        self._check_results(results, split.rows_of(part))
+        yield plan
+
+    @contextlib.contextmanager
+    def _divided(self, plan: Plan, check: Callable[[RowsOf], None]) -> Iterator[Plan]:
+        """Check the tables and hand out the plan; what does not fit into memory, in partitions.
+
+        `check` looks at the rows that it is told to.
+        """
+        division, engine = self._division(plan), self.engine
+        if division.is_whole:
+            check(checks.all_rows)
+            yield plan
+            return
+        _log.info("%s", division)
+        assert isinstance(engine, DuckDBEngine)
+        split = self._split(keeps=not division.bounds and not division.to_sort)
+        before, passed = set(engine.kept()), self._done(checks.all_rows)
+        done: list[set[str]] = []
+        self._said = set()
+
+        def check_partition(part: Partition) -> None:
+            rows_of = split.rows_of(part)
+            self._checked[rows_of] = set(passed)
+            try:
+                check(rows_of)
+            except RowsError as error:
+                message = f"{error}\nThese are rows of partition {part} of the users."
+                raise RowsError(message) from error
+            finally:
+                done.append(self._checked.pop(rows_of))
+
+        try:
+            with engine.scratch() as folder:
+                reduced = in_turn(engine, split, plan.root, division, folder, check_partition)
+                passed |= set.intersection(*done)
+                yield reduced
+        finally:
+            self._said = None
+            engine.forget(set(engine.kept()) - before)
+
+    def _division(self, plan: Plan) -> Division:
+        """Decide whether a result is computed as a whole, or for partitions of the users."""
+        if not isinstance(self.engine, DuckDBEngine):
+            return Division()
+        read = {node.table for node in plan.nodes() if isinstance(node, Query) and node.is_input}
+        tables = {name: table for name, table in self.tables.items() if name in read}
+        division = divide(self.engine, tables, self.user_keys, self.partitions)
+        if division.is_whole:
+            return division
+        return replace(division, whole=tables_needed_whole(self._split(), plan.root))
+
+    def _check_results(self, results: Results, rows_of: RowsOf = checks.all_rows) -> None:
+        """Check the tables that a result reads; `rows_of` makes checks look at some rows only."""
+        calls = calls_of(results.requests)
+        self._check_calls(results.planner, calls, "under the convention", rows_of)
+        self._check_slices(results.slicing, rows_of)
         self._warn(results.planner)
-        return plan
 
-    def _check_slices(self, slicing: Slicing | None) -> None:
+    def _check_slices(self, slicing: Slicing | None, rows_of: RowsOf) -> None:
         """Check what is sliced by: a user has one value of a column."""
         if slicing is None or self.trust_input:
             return
-        for attribute in (*slicing.of_users, *slicing.of_items):
+        for attribute in slicing.attributes:
             if attribute.template is not None:
                 nodes = {node.name: node for node in Plan(slicing.values_of(attribute)).nodes()}
-                self._check(nodes, slicing.values)
+                self._check(nodes, slicing.values, rows_of)
             if attribute.of == "users" and not attribute.built_in:
-                checks.check_even(self.engine, slicing, attribute, self._checked)
+                done = self._done(rows_of)
+                checks.check_even(self.engine, slicing, attribute, done, rows_of)
 
-    def _check_calls(self, planner: Planner, calls: Sequence[Call], where: str) -> None:
+    def _done(self, rows_of: RowsOf) -> set[str]:
+        """Return the checks of these rows that have passed."""
+        return self._checked.setdefault(rows_of, set())
+
+    def _check_calls(
+        self,
+        planner: Planner,
+        calls: Sequence[Call],
+        where: str,
+        rows_of: RowsOf = checks.all_rows,
+    ) -> None:
         """Check the tables that calls read, under the settings of each.
 
         `where`: what stands before the name of a convention, where there are several.
@@ -757,21 +1136,40 @@ class Evaluator:
         several = len({call.convention for call in calls}) > 1
         for call in calls:
             try:
-                self._check(planner.nodes(call), call.values)
+                self._check(planner.nodes(call), call.values, rows_of)
             except DataError as error:
                 if not several:
                     raise
                 raise type(error)(f"{error}\nThis is so {where} {call.convention}.") from error
 
-    def _check(self, nodes: Mapping[str, Node], values: Mapping[str, Any]) -> None:
+    def _check(
+        self,
+        nodes: Mapping[str, Node],
+        values: Mapping[str, Any],
+        rows_of: RowsOf = checks.all_rows,
+    ) -> None:
         """Check the tables once for each set of settings that bears on the checks."""
+        for node in nodes.values():
+            given = self.tables.get(node.table) if isinstance(node, Query) else None
+            if given is not None and any(source.only_named for source in given.sources):
+                raise UsageError(
+                    f"{given.name}: {given.sources[0].label} is only a name, for statements that "
+                    "sqlmetrics sql prints; to compute, give a file or a table that can be read"
+                )
         if not self.trust_input:
-            checks.check_rows(self.engine, self._checking_planner, values, nodes, self._checked)
+            checks.check_rows(
+                self.engine, self._checking_planner, values, nodes, self._done(rows_of), rows_of
+            )
 
 
-def _with_slices_looked_at(frame: pd.DataFrame, slicing: Slicing | None) -> pd.DataFrame:
+def _with_slices_looked_at(frame: _Frame, slicing: Slicing | None) -> _Frame:
+    warn_of_empty_slices(frame, () if slicing is None else slicing.attributes)
+    return frame
+
+
+def warn_of_empty_slices(frame: pd.DataFrame | Rows, sliced_by: Iterable[Attribute]) -> None:
     """Warn where nobody has a value of a column: ids may be of another kind."""
-    for attribute in () if slicing is None else (*slicing.of_users, *slicing.of_items):
+    for attribute in sliced_by:
         if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
             warnings.warn(
@@ -780,13 +1178,13 @@ def _with_slices_looked_at(frame: pd.DataFrame, slicing: Slicing | None) -> pd.D
                 SqlmetricsWarning,
                 stacklevel=_callers_level(),
             )
-    return frame
 
 
 def _callers_level() -> int:
     """Count the frames up to the code that called the package, for its line in a warning."""
-    package = str(Path(__file__).parent)
+    # a context manager of ours is entered by way of contextlib
+    ours = (str(Path(__file__).parent), contextlib.__file__)
     level, frame = 0, inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(package):
+    while frame is not None and frame.f_code.co_filename.startswith(ours):
         level, frame = level + 1, frame.f_back
     return level

@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from sqlmetrics.catalog import Stage
 from sqlmetrics.graph import DIALECT, new_name
+from sqlmetrics.render import identifier
 
 _BY_CASE = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg)
 _NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offset", "windows")
@@ -108,7 +109,10 @@ class FusedSelect:
     def build(self) -> exp.Select:
         """Return the SELECT: one row per key that has a row in the stage."""
         source = self.base.source
-        keys = [exp.column(key, table=source.alias_or_name) for key in self.keys]
+        keys = [
+            exp.column(exp.to_identifier(key, quoted=identifier(key) != key), source.alias_or_name)
+            for key in self.keys
+        ]
         select = exp.Select(expressions=[*keys, *self.columns]).from_(source.copy(), copy=False)
         for join in self.base.joins:
             select.append("joins", join.copy())

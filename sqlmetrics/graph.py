@@ -19,11 +19,13 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from sqlmetrics import compiler
 from sqlmetrics.catalog import Stage
+from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import TemplateError
 from sqlmetrics.render import identifier
 
-DIALECT = "duckdb"
+DIALECT = NATIVE
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +53,20 @@ class Node(ABC):
         """Return the identity of a parent for every time the query names it."""
 
     @abstractmethod
-    def sql(self, names: Mapping[str, str], pretty: bool) -> str:
-        """Print the query, its parents under the given names."""
+    def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
+        """Print the query for a dialect, its parents under the given names."""
 
 
 @dataclass(frozen=True, eq=False)
 class Query(Node):
-    """A node whose query is a parsed tree; `tables` are those in it that stand for parents."""
+    """A node whose query is a parsed tree; `tables` are those in it that stand for parents.
+
+    `table`: the table of the user that an input reads.
+    """
 
     tree: exp.Expr = field(default_factory=exp.Select)
     tables: Sequence[exp.Table] = ()
+    table: str = ""
 
     @property
     def has_ctes(self) -> bool:
@@ -77,7 +83,7 @@ class Query(Node):
         """Return the identity of a parent for every table that stands for it."""
         return [table.name for table in self.tables]
 
-    def sql(self, names: Mapping[str, str], pretty: bool) -> str:
+    def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
         """Print the tree; the tables get their names for as long as that takes."""
         before = [(table.this, table.args.get("alias")) for table in self.tables]
         for table, (_, alias) in zip(self.tables, before, strict=True):
@@ -86,9 +92,7 @@ class Query(Node):
             if alias is not None and alias.name == name:
                 table.set("alias", None)
         try:
-            return self.tree.sql(
-                DIALECT, pretty=pretty, normalize_functions="lower", comments=pretty
-            )
+            return compiler.printed(self.tree, dialect, pretty, self.is_input)
         finally:
             for table, (key, alias) in zip(self.tables, before, strict=True):
                 table.set("this", key)
@@ -118,14 +122,17 @@ class Rendered(Node):
         """Return the identities of the parents."""
         return [*self.aliases.values()] * (2 if self.often else 1)
 
-    def sql(self, names: Mapping[str, str], pretty: bool) -> str:  # noqa: ARG002
-        """Render the template."""
+    def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
+        """Render the template; for another dialect, its text is parsed and printed anew."""
 
         def ref(parent: str, alias: str | None = None) -> str:
             name, alias = names[self.aliases[parent]], alias or parent
             return identifier(name) + ("" if name == alias else f" AS {identifier(alias)}")
 
-        return self.template.render(self.context, ref=ref).strip()
+        text = self.template.render(self.context, ref=ref).strip()
+        if dialect == DIALECT and not any(map(compiler.is_reference, names.values())):
+            return text
+        return compiler.printed(parse(text, f"the query of {self.name}"), dialect, pretty)
 
 
 @dataclass(frozen=True)
@@ -179,34 +186,52 @@ class Plan:
             tables.add(node.key)
         return counts
 
-    def statement(self, tables: Mapping[str, str] | None = None, pretty: bool = True) -> str:
-        """Print the plan as one statement; `tables` names nodes that are tables already."""
+    def statement(
+        self,
+        tables: Mapping[str, str] | None = None,
+        pretty: bool = True,
+        dialect: str = DIALECT,
+    ) -> str:
+        """Print the plan as one statement; `tables` names nodes that are tables already.
+
+        Raises:
+            UsageError: a query has something that the dialect cannot express.
+        """
         tables = tables or {}
         names: dict[str, str] = dict(tables)
-        taken: set[str] = set()
         uses: dict[str, int] = {}
         nodes = [node for node in self.nodes(tables) if node.key not in tables]
+        # what a table of the user's is called, no CTE may be called: it would be read instead
+        taken = {
+            name
+            for node in nodes
+            if isinstance(node, Query) and node.is_input
+            for name in compiler.tables_named(node.tree)
+        }
         for node in nodes:
             names[node.key] = new_name(node.name, taken)
             taken.add(names[node.key])
             for key in node.reads():
                 uses[key] = uses.get(key, 0) + 1
-        texts = {node.key: node.sql(names, pretty) for node in nodes}
+        texts = {node.key: node.sql(names, pretty, dialect) for node in nodes}
         ctes = []
         for node in nodes:
             if node is self.root and not node.has_ctes:
                 continue
             how = ""
-            if uses.get(node.key, 0) > 1:  # an input is cheaper to scan twice than to copy
+            if uses.get(node.key, 0) > 1 and compiler.keeps_materialized(dialect):
+                # an input is cheaper to scan twice than to copy
                 how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
             inner = _indented(texts[node.key]) if pretty else texts[node.key]
-            ctes.append(f"{identifier(names[node.key])} AS {how}(\n  {inner}\n)")
+            name = compiler.name(names[node.key], dialect)
+            ctes.append(f"{name} AS {how}(\n  {inner}\n)")
         result = texts[self.root.key]
         if self.root.has_ctes:  # of a rendered query, which is never a result, all columns
             known = self.root.columns if isinstance(self.root, Query) else []
-            columns = ", ".join(map(identifier, known)) or "*"
-            result = f"SELECT {columns} FROM {identifier(names[self.root.key])}"
-        return f"WITH {', '.join(ctes)}\n{result}" if ctes else result
+            columns = ", ".join(compiler.name(column, dialect) for column in known) or "*"
+            result = f"SELECT {columns} FROM {compiler.name(names[self.root.key], dialect)}"
+        statement = f"WITH {', '.join(ctes)}\n{result}" if ctes else result
+        return "\n".join(filter(None, [statement, compiler.settings(dialect)]))
 
 
 def parse(text: str, where: str) -> exp.Expr:

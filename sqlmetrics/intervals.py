@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from statistics import NormalDist
 from typing import Any
 
 from sqlmetrics.errors import UsageError, suggestion
@@ -54,6 +53,8 @@ class Interval:
     @property
     def z(self) -> float:
         """How many standard errors the normal interval reaches to both sides."""
+        from statistics import NormalDist
+
         return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
     @property

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.leaderboard import BEST, NOT_WORSE, marked_columns
+from sqlmetrics.rows import NUMBER, TEXT, Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,23 +92,30 @@ def format_of(path: Path, asked: str | None) -> str:
 
 
 def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
-    """Lay out a result as text ; `digits` rounds what is shown.
+    """Lay out a result as text; formats and `digits` are those of `render_rows`."""
+    if kind == "csv":
+        rounded = None if digits is None else f"%.{digits}f"
+        return str(frame.to_csv(index=False, float_format=rounded))
+    return render_rows(Rows.of_frame(frame), kind, digits)
+
+
+def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
+    """Lay out a result as text; `digits` rounds what is shown.
 
     Machine formats (csv, json, jsonl) have full precision unless `digits` is given; tables show
     four digits.
     """
     if kind in ("json", "jsonl"):
         records = [
-            {name: _plain(value, digits) for name, value in zip(frame.columns, row, strict=True)}
-            for row in frame.itertuples(index=False, name=None)
+            {name: _plain(value, digits) for name, value in zip(rows.names, row, strict=True)}
+            for row in rows.values
         ]
         if kind == "jsonl":
             return "".join(json.dumps(r, ensure_ascii=False, default=str) + "\n" for r in records)
         return json.dumps(records, ensure_ascii=False, indent=2, default=str) + "\n"
     if kind == "csv":
-        rounded = None if digits is None else f"%.{digits}f"
-        return str(frame.to_csv(index=False, float_format=rounded))
-    return _LAYOUTS[kind](_cells(frame, digits), _kinds(frame), {})
+        return _csv(rows, digits)
+    return _LAYOUTS[kind](_cells(rows, digits), {})
 
 
 def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: str) -> str:
@@ -123,17 +134,30 @@ def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: 
         for number, name in enumerate(shown.columns)
         if name in columns and any(frame[columns[name]])
     }
-    text = _LAYOUTS[kind](_cells(shown, digits), _kinds(shown), marks)
+    text = _LAYOUTS[kind](_cells(Rows.of_frame(shown), digits), marks)
     if not marks:
         return text
     brackets = f" ({' '.join(how.split())})" if how.strip() else ""
     return text + _LEGENDS[kind] + f" not significantly worse than the best{brackets}\n"
 
 
-def _cells(frame: pd.DataFrame, digits: int | None) -> pd.DataFrame:
+def _csv(rows: Rows, digits: int | None) -> str:
+    def cell(value: Any) -> Any:
+        if _is_missing(value):
+            return None
+        return f"{value:.{digits}f}" if isinstance(value, float) and digits is not None else value
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows.names)
+    writer.writerows([cell(value) for value in row] for row in rows.values)
+    return text.getvalue()
+
+
+def _cells(rows: Rows, digits: int | None) -> Rows:
     """Spell every value as tables show it."""
     places = 4 if digits is None else digits
-    return frame.astype(object).map(lambda value: _shown(value, places))
+    return replace(rows, values=[tuple(_shown(v, places) for v in row) for row in rows.values])
 
 
 def _plain(value: Any, digits: int | None) -> Any:
@@ -158,19 +182,7 @@ def _shown(value: Any, digits: int) -> str:
 
 
 def _is_missing(value: Any) -> bool:
-    import pandas as pd
-
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
-
-
-def _kinds(frame: pd.DataFrame) -> list[str]:
-    """Tell texts, counts and other numbers apart, for every column."""
-    from pandas.api.types import is_float_dtype, is_numeric_dtype
-
-    return [
-        "number" if is_float_dtype(dtype) else "count" if is_numeric_dtype(dtype) else "text"
-        for dtype in frame.dtypes
-    ]
+    return value is None or (isinstance(value, float) and value != value)
 
 
 Marks: TypeAlias = Mapping[int, Sequence[str]]
@@ -189,10 +201,10 @@ _LEGENDS = {
 
 
 def _rows(
-    cells: pd.DataFrame, marks: Marks, kind: str, escape: Callable[[str], str] = str
+    cells: Rows, marks: Marks, kind: str, escape: Callable[[str], str] = str
 ) -> list[list[str]]:
     """Return the rows with their marks."""
-    rows = [[escape(cell) for cell in row] for row in cells.itertuples(index=False, name=None)]
+    rows = [[escape(cell) for cell in row] for row in cells.values]
     for column, its_marks in marks.items():
         for row, mark in zip(rows, its_marks, strict=True):
             before, after = _SIGNS[kind][mark]
@@ -200,17 +212,17 @@ def _rows(
     return rows
 
 
-def _table(cells: pd.DataFrame, kinds: Sequence[str], marks: Marks) -> str:
+def _table(cells: Rows, marks: Marks) -> str:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    names, rows = list(cells.columns), _rows(cells, marks, "table")
+    names, rows = list(cells.names), _rows(cells, marks, "table")
     # what a row is about stands before the first number with a point
-    leading = kinds.index("number") if "number" in kinds else len(names)
+    leading = cells.kinds.index(NUMBER) if NUMBER in cells.kinds else len(names)
     styles = [[""] * len(names) for _ in rows]
     justify: list[Literal["left", "right"]] = [
-        "left" if kind == "text" else "right" for kind in kinds
+        "left" if kind == TEXT else "right" for kind in cells.kinds
     ]
     for column, its_marks in marks.items():
         # set by hand: where rich sets to the right, it drops the space that stands for no mark
@@ -246,19 +258,19 @@ def _blocks(widths: Sequence[int], leading: int, room: int) -> list[list[int]]:
     return blocks
 
 
-def _markdown(cells: pd.DataFrame, kinds: Sequence[str], marks: Marks) -> str:
+def _markdown(cells: Rows, marks: Marks) -> str:
     def escape(cell: str) -> str:
         return cell.replace("|", "\\|")
 
     def line(row: Iterable[str]) -> str:
         return "| " + " | ".join(row) + " |\n"
 
-    rule = ["---" if kind == "text" else "---:" for kind in kinds]
+    rule = ["---" if kind == TEXT else "---:" for kind in cells.kinds]
     rows = _rows(cells, marks, "markdown", escape)
-    return line(map(escape, cells.columns)) + line(rule) + "".join(map(line, rows))
+    return line(map(escape, cells.names)) + line(rule) + "".join(map(line, rows))
 
 
-def _latex(cells: pd.DataFrame, kinds: Sequence[str], marks: Marks) -> str:
+def _latex(cells: Rows, marks: Marks) -> str:
     escaped = {char: "\\" + char for char in "&%$#_{}"}
     escaped |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     # in the default fonts, other characters are in their places
@@ -270,9 +282,9 @@ def _latex(cells: pd.DataFrame, kinds: Sequence[str], marks: Marks) -> str:
     def line(row: Iterable[str]) -> str:
         return " & ".join(row) + " \\\\\n"
 
-    sides = "".join("l" if kind == "text" else "r" for kind in kinds)
+    sides = "".join("l" if kind == TEXT else "r" for kind in cells.kinds)
     rows = map(line, _rows(cells, marks, "latex", escape))
-    header = line(map(escape, cells.columns))
+    header = line(map(escape, cells.names))
     body = "\\hline\n" + header + "\\hline\n" + "".join(rows) + "\\hline\n"
     return f"\\begin{{tabular}}{{{sides}}}\n{body}\\end{{tabular}}\n"
 

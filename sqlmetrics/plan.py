@@ -15,11 +15,14 @@ from sqlmetrics import fusion, passes
 from sqlmetrics.calls import Call, Request, calls_of, cutoff_context
 from sqlmetrics.catalog import Catalog, Check, Metric, Stage
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError
-from sqlmetrics.graph import Node, Plan, Query, Rendered, new_name, parse
+from sqlmetrics.graph import DIALECT, Node, Plan, Query, Rendered, new_name, parse
 from sqlmetrics.render import environment, identifier, key_context, render
 from sqlmetrics.sources import RANKED
 from sqlmetrics.spec import Value, value_text
-from sqlmetrics.tables import ATTRIBUTES, OPTIONS, Table
+from sqlmetrics.tables import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
+
+# of a column without its ends: engines cut names, Postgres those of more than 63 letters
+_LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
@@ -154,15 +157,19 @@ class Planner:
     checked: bool = False
     fuse: bool = True
     keeps: bool = True  # may an engine keep stages for later calls?
+    dialect: str = DIALECT  # of the engine or warehouse that the queries are printed for
+    lists_are_ranked: bool = False  # whole, for other queries: then hits are found in those
     # what templates say while they are rendered, in their order
     warnings: dict[str, None] = field(default_factory=dict)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
     _memo: dict[Any, Query] = field(default_factory=dict)
-    _nodes: dict[str, Query] = field(default_factory=dict)
+    _nodes: dict[tuple[str, bool], Query] = field(default_factory=dict)
     _reads: dict[str, list[str]] = field(default_factory=dict)  # text of a query -> tables it reads
 
     def __post_init__(self) -> None:
-        self.key_context = key_context(self.user_keys, self.several_models, self.model)
+        self.key_context = key_context(
+            self.user_keys, self.several_models, self.model, self.dialect
+        )
         self.keys = (["model"] if self.several_models else []) + list(self.user_keys)
 
     @property
@@ -269,6 +276,11 @@ class Planner:
         """Plan who gets a value: the users of the audience, or the models."""
         home = "audience" if metric.grain == "user" else "models"
         return self.node(home, values, for_metric=metric)
+
+    def rank_lists_once(self, calls: Iterable[Call]) -> None:
+        """Find hits in whole ranked lists if one of these calls reads such lists anyway."""
+        self.lists_are_ranked = False
+        self.lists_are_ranked = any("ranked" in self.nodes(call) for call in calls)
 
     def nodes(self, call: Call) -> dict[str, Node]:
         """Find all that one metric reads, by name.
@@ -390,16 +402,20 @@ class Planner:
             MissingTableError: the table was not given.
             TemplateError: there is no stage or table of this name.
         """
-        memo = (name, tuple(sorted((k, str(v)) for k, v in values.items())))
+        settings = tuple(sorted((k, str(v)) for k, v in values.items()))
+        memo = (name, settings, self.lists_are_ranked)
         if memo not in self._memo:
             if name in self.catalog.stages:
                 stage = self.catalog.stages[name]
                 if not self.keeps:
                     stage = replace(stage, keep=False)
                 text = self.stage_text(stage, values, for_metric)
-                self._memo[memo] = self._bind(
-                    name, text, str(stage.path), values, for_metric, stage
-                )
+                query = self._bind(name, text, str(stage.path), values, for_metric, stage)
+                if not self.lists_are_ranked and "lists_are_ranked" in stage.body:
+                    # the same rows found in another way: what is kept of them serves both
+                    whole = replace(self, lists_are_ranked=True)
+                    query = replace(query, key=whole.node(name, values, for_metric).key)
+                self._memo[memo] = query
             elif name in self.tables:
                 self._memo[memo] = self._input(name, name, values)
             elif name in ATTRIBUTES:
@@ -427,7 +443,8 @@ class Planner:
             what = table if column is None else f"{table} with a column {column}"
             raise MissingTableError(
                 f"{who} needs the table {what}, which was not given: "
-                f"{OPTIONS[table]} on the command line, {table}=… in Python{leave}"
+                f"{OPTIONS[table]} on the command line (for a statement, --{table}-table NAME), "
+                f"{table}=… in Python{leave}"
             )
         if column is not None and column not in self.tables[table].columns:
             raise MissingTableError(
@@ -462,7 +479,7 @@ class Planner:
                 **self.key_context,
             )
         )
-        return input_node(name, text)
+        return input_node(name, text, table_name)
 
     def rendered(
         self,
@@ -517,10 +534,28 @@ class Planner:
                 ] = None
             return ""
 
+        def in_bytes(expression: str, is_text: bool = False) -> str:
+            """Let a template order items by the bytes of their ids, where those are texts."""
+            held = "" if lists is None else lists.columns["item_id"]
+            if self.dialect != "postgres":  # the others compare bytes
+                return expression
+            if held == UNKNOWN and not is_text:
+                self.warnings[
+                    "postgres: items with equal scores are ordered by item_id; if that is a text "
+                    'and the database has another collation than "C", lists come out in another '
+                    "order than elsewhere. Give an export of the table beside its name (-r FILE), "
+                    "whose types tell"
+                ] = None
+                return expression
+            is_text = is_text or type_family(held) == "text"
+            return f'{expression} COLLATE "C"' if is_text else expression
+
         return {
             **self.key_context,
             **values,
+            "in_bytes": in_bytes,
             "checked": self.checked,
+            "lists_are_ranked": self.lists_are_ranked,
             "score_is_read": values.get("order") == "score",
             "rank_is_whole": lists is not None and lists.rank_is_whole,
             "baseline_model": self.baseline_model,
@@ -562,10 +597,14 @@ class Planner:
         if text not in self._reads:
             tree = _parsed(text, where)
             self._reads[text] = tables_read(tree)
-        parents = {table: find(table) for table in self._reads[text]}
+        names = self._reads[text]
+        # where several tables are missing, that of the lists is named
+        nodes = {name: find(name) for name in sorted(names, key=lambda one: one not in RANKED)}
+        parents = {name: nodes[name] for name in names}
         keys = {table: node.key for table, node in parents.items() if node is not None}
         key = _identity(name, text, *(f"{table}={key}" for table, key in keys.items()))
-        if key not in self._nodes:
+        known_as = (key, self.lists_are_ranked)
+        if known_as not in self._nodes:
             tree = tree or _parsed(text, where)
             local = {cte.alias for cte in tree.find_all(exp.CTE)}
             for table in tree.find_all(exp.Table):
@@ -582,8 +621,8 @@ class Planner:
                         "the name of a column that the queries compute: map it to user_id instead"
                     )
             found = [node for node in parents.values() if node is not None]
-            self._nodes[key] = _node(key, name, tree, found, stage)
-        return self._nodes[key]
+            self._nodes[known_as] = _node(key, name, tree, found, stage)
+        return self._nodes[known_as]
 
 
 def _parsed(text: str, where: str) -> exp.Expr:
@@ -597,10 +636,10 @@ def _parsed_once(text: str, where: str) -> exp.Expr:
     return passes.apply(parse(text, where))
 
 
-def input_node(name: str, text: str) -> Query:
-    """Make a node of a query that reads a source."""
+def input_node(name: str, text: str, table: str) -> Query:
+    """Make a node of a query that reads the sources of a table."""
     tree = parse(text, f"table {name}")
-    return _node(_identity(name, text), name, tree, (), is_input=True)
+    return Query(_identity(name, text), name, {}, is_input=True, tree=tree, table=table)
 
 
 def _node(
@@ -609,13 +648,12 @@ def _node(
     tree: exp.Expr,
     parents: Iterable[Node],
     stage: Stage | None = None,
-    is_input: bool = False,
 ) -> Query:
     """Make a node of a query whose tables are named by the identities of its parents."""
     by_key = {parent.key: parent for parent in parents}
     tables = [table for table in tree.find_all(exp.Table) if table.name in by_key]
     read = {table.name: by_key[table.name] for table in tables}
-    return Query(key, name, read, stage, is_input, tree=tree, tables=tables)
+    return Query(key, name, read, stage, tree=tree, tables=tables)
 
 
 def _identity(*parts: str) -> str:
@@ -638,7 +676,7 @@ def tables_read(tree: exp.Expr) -> list[str]:
 def _column_name(metric: str, k: int | None, taken: set[str]) -> str:
     """Name a column of the wide table: `ndcg_gain_exponential_at_10`, `map_all`."""
     end = "all" if k is None else f"at_{k}"
-    base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")
+    base = re.sub(r"[^a-z0-9]+", "_", metric.lower())[:_LONGEST_NAME].strip("_")
     name = new_name(f"{base}_{end}", taken)
     taken.add(name)
     return name

@@ -13,6 +13,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmetrics.errors import DataError, TemplateError, UsageError
 
+_DEMO = "demo"  # the macros that evaluations do not read, and so do not compile
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 # words that DuckDB does not take as the name of a column
 _RESERVED_WORDS = """
@@ -23,7 +24,14 @@ _RESERVED_WORDS = """
     references returning select show some summarize symmetric table then to trailing true union
     unique unpivot using variadic when where window with
 """
-_RESERVED = frozenset(_RESERVED_WORDS.split())
+# words that stand for a function without parentheses, in DuckDB or elsewhere: in Postgres,
+# `SELECT user` is not a column, but who is logged in
+_FUNCTION_WORDS = """
+    current_catalog current_database current_date current_path current_role current_schema
+    current_time current_timestamp current_user localtime localtimestamp session_user sysdate
+    system_user today user
+"""
+_RESERVED = frozenset((_RESERVED_WORDS + _FUNCTION_WORDS).split())
 
 
 def template_root() -> Path:
@@ -49,9 +57,19 @@ def environment() -> jinja2.Environment:
         ident=identifier, literal=literal, refuse=_refuse, refuse_setting=_refuse_setting
     )
     for path in sorted((root / "macros").glob("*.sql")):
-        module = env.get_template(f"macros/{path.name}").module
-        env.globals.update({k: v for k, v in vars(module).items() if not k.startswith("_")})
+        if path.stem != _DEMO:
+            env.globals.update(_macros_of(env, path.stem))
     return env
+
+
+def demo_macros() -> dict[str, Any]:
+    """Find the macros that only the templates of the demo read."""
+    return _macros_of(environment(), _DEMO)
+
+
+def _macros_of(env: jinja2.Environment, file: str) -> dict[str, Any]:
+    module = env.get_template(f"macros/{file}.sql").module
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
 
 def macro(name: str) -> Callable[..., str]:
@@ -111,10 +129,14 @@ def literal(value: Any) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def key_context(user_keys: Sequence[str], several_models: bool, model: str) -> dict[str, Any]:
-    """Build what templates know about keys.
+def key_context(
+    user_keys: Sequence[str], several_models: bool, model: str, dialect: str = "duckdb"
+) -> dict[str, Any]:
+    """Build what every template knows: about keys, and the dialect that its query is printed in.
 
-    `keys` are the columns of one list (model and user), `user_keys` those of one user.
+    `keys` are the columns of one list (model and user), `user_keys` those of one user. Queries are
+    always written in DuckDB's SQL; for another dialect, in the part of it that is the same
+    everywhere.
     """
     users = [identifier(name) for name in user_keys]
     keys = ["model", *users] if several_models else users
@@ -129,6 +151,7 @@ def key_context(user_keys: Sequence[str], several_models: bool, model: str) -> d
         return f"coalesce({left}.{name}, {right}.{name})"
 
     return {
+        "dialect": dialect,
         "keys": ", ".join(keys),
         "user_keys": ", ".join(users),
         "first_user_key": users[0],

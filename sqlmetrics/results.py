@@ -47,6 +47,7 @@ class Results:
             self.requests = [request for call in kept for request in call.requests]
             of_users, self.of_runs = self.requests, []
             self.of_users_planner = sliced
+        planner.rank_lists_once(calls_of(self.requests))
         self.wide = self.of_users_planner.wide(of_users)
         if self.slicing is not None and self.slicing.of_users:
             members = [table.node for table in self.wide.tables.values()]
@@ -61,6 +62,12 @@ class Results:
         self.groups.append(slice_)
         self.names_of.append({"slice": slice_, "table": table, "columns": columns})
         self.names[table] = node
+
+    @property
+    def of_users(self) -> list[Node]:
+        """What is known of every user: values, and in which slices; with the slices' names."""
+        tables = [table.node for table in self.wide.tables.values()]
+        return [*tables, *(self.slices or ()), *self.names.values()]
 
     def _lists(self) -> list[Node]:
         """Plan whose lists the values of a run are computed from."""
@@ -306,6 +313,41 @@ class Results:
                 sliced=self.slices is not None,
                 names_of=self.names_of,
                 with_convention=self.with_convention,
+            )
+        )
+
+    def per_user_long(self) -> Plan | None:
+        """Plan the values of users in rows: one per user, metric and cutoff; None without any.
+
+        Slices of users are left out: a user's value is the same in all of them.
+        """
+        homes = []
+        for request in self.requests:
+            if request.metric.grain == "user":
+                source, column = self.wide.home(request)
+                homes.append(
+                    {
+                        "source": source,
+                        "name": column.name,
+                        "convention": request.convention,
+                        "metric": request.call.name,
+                        "k": request.k,
+                    }
+                )
+        if not homes:
+            return None
+        reads = {name: table.node for name, table in self.wide.tables.items()}
+        of_items = [kind for kind in self.names_of if kind["slice"] == "item_slice"]
+        for kind in of_items:
+            reads[kind["table"]] = self.names[kind["table"]]
+        return Plan(
+            self.of_users_planner.rendered(
+                "per_user_long",
+                reads,
+                homes_of_values=homes,
+                own_user_keys=self.own_user_keys,
+                with_convention=self.with_convention,
+                item_slices=[name for kind in of_items for name in kind["columns"]],
             )
         )
 

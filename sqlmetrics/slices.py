@@ -163,10 +163,10 @@ def _column(
     if table not in tables:
         raise MissingTableError(
             f"{option}: {asked} is in the table {table}, which was not given: {OPTIONS[table]} on "
-            f"the command line, {table}=… in Python"
+            f"the command line (for a statement, --{table}-table NAME), {table}=… in Python"
         )
     for source in tables[table].sources:
-        column = source.find(name)
+        column = source.find(name) or source.assume(name)
         if column is None:
             raise UsageError(
                 f"{option}: {source.label} ({table}) has no column {name!r}"
@@ -220,6 +220,7 @@ class Slicing:
         self.planner = planner
         self.combinations = combinations
         self.values = {**values, "cutoffs": [None], "max_cutoff": None}
+        self.attributes = list(attributes)
         self.of_users = [one for one in attributes if one.of == "users"]
         self.of_items = [one for one in attributes if one.of != "users"]
         if combinations and not attributes:
@@ -338,9 +339,9 @@ class Slicing:
         text = (
             environment()
             .get_template("inputs/attribute.sql.j2")
-            .render(table=attribute.table, attribute=attribute.name, sources=sources)
+            .render(table=attribute.table, sources=sources, **self.planner.key_context)
         )
-        return input_node(f"{attribute.name}_of_{attribute.table}", text)
+        return input_node(f"{attribute.name}_of_{attribute.table}", text, attribute.table)
 
     # ---- planners ------------------------------------------------------------------------------
 
@@ -399,7 +400,10 @@ def by_user(
 
 
 def _shared(base: Planner) -> dict[str, Any]:
-    names = ("catalog", "tables", "model", "baseline_model", "checked", "fuse", "warnings", "needs")
+    names = (
+        "catalog", "tables", "model", "baseline_model", "checked", "fuse", "dialect", "warnings",
+        "needs",
+    )  # fmt: skip
     return {name: getattr(base, name) for name in names}
 
 
@@ -420,6 +424,8 @@ class SlicedPlanner(Planner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.keeps = False
+        self.lists_are_ranked = True  # the stage that slices and resamples come from
+        self.base = replace(self.base, lists_are_ranked=True)
         folder = template_root() / self.folder
         self._instead = {path.name.split(".")[0]: path for path in folder.iterdir()}
 
@@ -546,6 +552,6 @@ class SlicedPlanner(Planner):
 
 
 def _found(source: Source, name: str) -> SourceColumn:
-    column = source.find(name)
+    column = source.find(name) or source.assume(name)
     assert column is not None
     return column

@@ -6,15 +6,16 @@ import glob
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics import compiler
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.render import environment, macro
 
 if TYPE_CHECKING:
-    from sqlmetrics.engines.duckdb import DuckDBEngine
+    from sqlmetrics.engines.base import Engine
 
 RANKED = ("recommendations", "baseline")  # tables that hold lists in an order
 
@@ -35,7 +36,9 @@ class Relation:
     """What stands after FROM, and the type of every column.
 
     `row_number` is an expression that numbers the rows in their order in `ordered`, or None where
-    the order of rows means nothing. `parts` are the types in each of several files.
+    the order of rows means nothing. `parts` are the types in each of several files. `files`: those
+    that it reads, all of one `format`. `only_named`: it is a name for a statement, nothing that can
+    be read here; without `types`, its columns are not known.
     """
 
     sql: str
@@ -44,16 +47,45 @@ class Relation:
     row_number: str | None = None
     ordered: str | None = None
     parts: Sequence[tuple[str, Mapping[str, str]]] = ()
-    csv_files: Sequence[str] = field(default=())
+    files: Sequence[str] = ()
+    format: str = ""
+    only_named: bool = False
 
 
-def read_source(engine: DuckDBEngine, table: str, label: str, source: Any) -> Relation:
+@dataclass(frozen=True)
+class TableName:
+    """A table of a warehouse that a statement reads: nothing is read here.
+
+    Args:
+        name: what it is called there (`analytics.recs`), in the spelling of the dialect, or a
+            reference that dbt fills in (`{{ ref('recs') }}`).
+        like: a source with the same columns, such as an export of the table, that tells their names
+            and types. Without it, the table has the required columns, `rank` (unless `score` is
+            mapped), and the other columns that `columns` maps.
+    """
+
+    name: str
+    like: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise UsageError(f"the name of a table is a text, not {self.name!r}")
+
+
+def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation:
     """Turn one source of a table into a relation; `label` names it in messages.
 
     Raises:
         DataError: the source cannot be read.
         UsageError: it is nothing that can be a source.
     """
+    if isinstance(source, TableName):
+        types = {} if source.like is None else read_source(engine, table, label, source.like).types
+        named = f"the table {source.name}"
+        return Relation(compiler.table(source.name), types, named, only_named=True)
+    own = engine.relation(table, label, source)
+    if own is not None:
+        return own
     if isinstance(source, str | Path):
         paths = _expand(engine, label, source)
         if paths is None:
@@ -121,7 +153,7 @@ def _is_file(value: Any) -> bool:
 # ---- tables and frames --------------------------------------------------------------------------
 
 
-def _table_of_connection(engine: DuckDBEngine, label: str, name: str) -> Relation:
+def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
     full_name = engine.find_table(name)
     if full_name is None:
         folder = Path(name).parent
@@ -138,7 +170,7 @@ def _table_of_connection(engine: DuckDBEngine, label: str, name: str) -> Relatio
     return Relation(full_name, engine.describe(full_name, label), f"the table {name}")
 
 
-def _register(engine: DuckDBEngine, table: str, label: str, data: Any) -> Relation:
+def _register(engine: Engine, table: str, label: str, data: Any) -> Relation:
     import pyarrow as pa
 
     row_number = None
@@ -315,7 +347,7 @@ def _from_pandas(label: str, frame: Any) -> Any:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def _expand(engine: DuckDBEngine, label: str, source: str | Path) -> list[str] | None:
+def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     """Expand a path, folder or glob; None if there is no such file and it may name a table."""
     text = str(source)
     if not text or (isinstance(source, Path) and text == "."):
@@ -345,7 +377,7 @@ def _expand(engine: DuckDBEngine, label: str, source: str | Path) -> list[str] |
     return None
 
 
-def _read_files(engine: DuckDBEngine, table: str, label: str, paths: list[str]) -> Relation:
+def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Relation:
     shown = [engine.shown(path) for path in paths]
     kinds = [_format(label, path, name) for path, name in zip(paths, shown, strict=True)]
     if len(set(kinds)) > 1:
@@ -377,21 +409,22 @@ def _read_files(engine: DuckDBEngine, table: str, label: str, paths: list[str]) 
         row_number,
         ordered,
         parts if len(parts) > 1 else (),
-        paths if kind == "csv" else (),
+        paths,
+        kind,
     )
 
 
-def keep_zeros(engine: DuckDBEngine, relation: Relation, columns: Sequence[str]) -> Relation:
+def keep_zeros(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
     """Read id columns of CSV files as they stand, unless all are whole numbers.
 
     So 1e2, 2020-1-1 and true stay what they are, and so does 007, which starts with a zero.
     """
-    if not relation.csv_files:
+    if relation.format != "csv":
         return relation
     whole = [name for name in columns if relation.types[name].endswith(("INT", "INTEGER"))]
     other = [name for name in columns if name not in whole and relation.types[name] != "VARCHAR"]
     source = macro("source_csv")
-    as_text = source(list(relation.csv_files), text_columns=whole)
+    as_text = source(list(relation.files), text_columns=whole)
     probe = environment().get_template("inputs/leading_zeros.sql.j2")
     found = other
     if whole:
@@ -399,19 +432,19 @@ def keep_zeros(engine: DuckDBEngine, relation: Relation, columns: Sequence[str])
         found = [*other, *(name for name in whole if row[name])]
     if not found:
         return relation
-    paths = list(relation.csv_files)
-    return Relation(
-        str(source(paths, text_columns=found)),
-        {**relation.types, **dict.fromkeys(found, "VARCHAR")},
-        relation.label,
-        relation.row_number,
-        str(source(paths, in_order=True, text_columns=found)),
-        [(part, {**types, **dict.fromkeys(found, "VARCHAR")}) for part, types in relation.parts],
-        paths,
+    paths = list(relation.files)
+    return replace(
+        relation,
+        sql=str(source(paths, text_columns=found)),
+        types={**relation.types, **dict.fromkeys(found, "VARCHAR")},
+        ordered=str(source(paths, in_order=True, text_columns=found)),
+        parts=[
+            (part, {**types, **dict.fromkeys(found, "VARCHAR")}) for part, types in relation.parts
+        ],
     )
 
 
-def uneven_lists(engine: DuckDBEngine, relation: Relation, columns: Sequence[str]) -> Any:
+def uneven_lists(engine: Engine, relation: Relation, columns: Sequence[str]) -> Any:
     """Find a row whose lists have different lengths."""
     probe = environment().get_template("inputs/uneven_lists.sql.j2")
     rows = engine.query(probe.render(columns=columns, relation=relation.sql), relation.label)

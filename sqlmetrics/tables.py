@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sources import RANKED, Relation, is_models, keep_zeros, read_source, uneven_lists
 
 if TYPE_CHECKING:
-    from sqlmetrics.engines.duckdb import DuckDBEngine
+    from sqlmetrics.engines.base import Engine
 
 # the option of the command line that supplies each table
 OPTIONS = {
@@ -44,6 +44,13 @@ _RESULT_NAMES = {
     "resample_hash", "label", "position",
 }  # fmt: skip
 _NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
+UNKNOWN = "UNKNOWN"  # the type of a column of a table of which only the name is known
+# what the queries take other columns of such a table for
+_ASSUMED = {
+    "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "relevance": "DOUBLE",
+    "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR", "features": "DOUBLE[]",
+    "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE",
+}  # fmt: skip
 _WITHOUT_USER = {"items"}
 _USER_IS_OPTIONAL = {"aspects"}
 
@@ -74,7 +81,8 @@ class SourceColumn:
 class Source:
     """One relation of a table, with the model it belongs to (None where models are not named).
 
-    `types`: every column of the relation, also those that no query knows by name.
+    `types`: every column of the relation, also those that no query knows by name. `files` are those
+    that it reads, of a `format`.
     """
 
     relation: str
@@ -85,6 +93,9 @@ class Source:
     row_number: str | None = None
     list_column: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[str] = ()
+    format: str = ""
+    only_named: bool = False
 
     def find(self, name: str) -> SourceColumn | None:
         """Find a column: by the name that the queries know it by, else by its own."""
@@ -94,6 +105,10 @@ class Source:
         if known is not None or actual is None:
             return known
         return SourceColumn(name, actual, self.types[actual])
+
+    def assume(self, name: str) -> SourceColumn | None:
+        """Take a column to be there, in a table of which only the name is known."""
+        return SourceColumn(name, name, UNKNOWN) if self.only_named else None
 
 
 @dataclass(frozen=True)
@@ -130,8 +145,13 @@ class Table:
             if source.row_number is None:
                 raise DataError(
                     f"{self.name}: {source.label} has no order of rows that could be the ranking "
-                    "(only frames, Arrow tables, Parquet and CSV files have one); give it a "
-                    "column rank or score"
+                    "(only frames, Arrow tables, Parquet and CSV files have one); "
+                    + (
+                        "equal scores are ordered so: choose another rule for them with "
+                        "--set ties=item_asc, or give it a column rank"
+                        if order == "score"
+                        else "give it a column rank or score"
+                    )
                 )
         return True
 
@@ -173,11 +193,31 @@ def is_number(type_name: str) -> bool:
     return type_family(type_name) in ("integer", "floating-point", "decimal")
 
 
+def _assumed(
+    table: str, wanted: Mapping[str, str | None], required: Sequence[str]
+) -> dict[str, str]:
+    """Say which columns a table has of which only the name is known, and of which types.
+
+    `wanted`: the columns that it may have, and the names that were given for them.
+    """
+    there = [name for name, column in wanted.items() if column or name in required]
+    if table in RANKED and not {"rank", "score"} & set(there):
+        there.append("rank")
+    types: dict[str, str] = {}
+    for name in there:
+        column, type_name = wanted[name] or name, _ASSUMED.get(name, UNKNOWN)
+        if name == "features" and "," in column:
+            types |= {part.strip(): "DOUBLE" for part in column.split(",")}
+        else:
+            types[column] = type_name
+    return types
+
+
 class TableReader:
     """Opens sources in an engine and maps their columns."""
 
     def __init__(
-        self, engine: DuckDBEngine, user_keys: Sequence[str], columns: Mapping[str, str]
+        self, engine: Engine, user_keys: Sequence[str], columns: Mapping[str, str]
     ) -> None:
         self.engine = engine
         self.user_keys = tuple(user_keys)
@@ -279,6 +319,8 @@ class TableReader:
             optional, users = (*users, *optional), ()
         names = [n for n in (*users, *required, *optional) if not (n == "model" and model)]
         wanted = {n: self.mapping.get((table, n), self.mapping.get(("", n))) for n in names}
+        if relation.only_named and not relation.types:
+            relation = replace(relation, types=_assumed(table, wanted, (*users, *required)))
         taken = {column.lower() for column in wanted.values() if column}
         lowered = {column.lower(): column for column in relation.types}
         actual: dict[str, str] = {}
@@ -334,6 +376,9 @@ class TableReader:
             row_number=None if is_list else relation.row_number,
             list_column=actual["item_id"] if ranked_by_list else None,
             types=relation.types,
+            files=relation.files,
+            format=relation.format,
+            only_named=relation.only_named,
         )
 
     def _column(self, table: str, name: str, column: str, relation: Relation) -> SourceColumn:
@@ -400,7 +445,7 @@ class TableReader:
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
         close = suggestion(column, relation.types)
         columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
-        if relation.csv_files:
+        if relation.format == "csv":
             columns += " (the first line of a CSV file names its columns)"
         return DataError(
             f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}. "

@@ -7,6 +7,10 @@ among tests on the command line. Then a named test that did not pass (it failed,
 expected to fail, or is not there) makes the exit status 1, with one line that names it. A name
 without [id] stands for all cases of the test. With pytest-xdist only the controller, to which the
 reports of all workers come, does this.
+
+The tests of other engines (tests/engines) are a suite of their own: they take minutes, need the
+extra `engines`, and run with --engines. A run without it says in one line that they are left out;
+the names of their tests are judged in a run of all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parent
+ENGINES = TESTS / "engines"
 COVERAGE = TESTS.parent / "docs" / "coverage.md"
 
 
@@ -30,20 +35,29 @@ def cases_of(name: str, node_ids: set[str]) -> set[str]:
     return {node_id for node_id in node_ids if node_id == name or node_id.startswith(f"{name}[")}
 
 
-def _asks_for_everything(config: pytest.Config) -> bool:
-    """Does the command line ask for all tests of all files?"""
+def _roots(config: pytest.Config) -> set[Path]:
+    """Return the files and folders that the command line asks for."""
+    return {(config.invocation_params.dir / argument).resolve() for argument in config.args}
+
+
+def _suites_asked_for(config: pytest.Config) -> set[Path]:
+    """Return the folders all of whose tests the command line asks for."""
     choices = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
     if any(getattr(config.option, name, None) for name in (*choices, "collectonly")):
-        return False
-    roots = {(config.invocation_params.dir / argument).resolve() for argument in config.args}
-    return all(roots & {file, *file.parents} for file in TESTS.glob("test_*.py"))
+        return set()
+    roots = _roots(config)
+    return {
+        folder
+        for folder in ((TESTS, ENGINES) if config.option.engines else (TESTS,))
+        if all(roots & {file, *file.parents} for file in folder.glob("test_*.py"))
+    }
 
 
 class CoverageWatch:
     """Collects how the tests of a run ended; runs in the controller, or where there is only one."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.is_whole_run = _asks_for_everything(config)
+        self.suites = _suites_asked_for(config)
         self.passed: set[str] = set()
         self.not_passed: set[str] = set()
         self.problem = ""
@@ -56,12 +70,13 @@ class CoverageWatch:
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         stopped = session.shouldstop or session.shouldfail or exitstatus not in (0, 1)
-        if stopped or not self.is_whole_run:
+        if stopped:
             return
         clean = self.passed - self.not_passed
         missing = [
             name
             for name in named_tests(COVERAGE.read_text(encoding="utf-8"))
+            if (TESTS.parent / name.partition("::")[0]).parent in self.suites
             if not cases_of(name, clean) or cases_of(name, self.not_passed)
         ]
         if missing:
@@ -89,6 +104,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also the tests that take long and say little that others do not; .ci/run does",
     )
+    parser.addoption(
+        "--engines",
+        action="store_true",
+        help="also tests/engines: needs pip install -e '.[engines]'; .ci/run does",
+    )
+    parser.addoption(
+        "--renew",
+        action="store_true",
+        help="write what is stored and compared with: printed statements, the record of engines",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    left_out = ENGINES in (collection_path, *collection_path.parents)
+    return True if left_out and not config.option.engines else None
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    asked_for = _roots(config) & {ENGINES, *ENGINES.parents}  # a file in it, named, is collected
+    if ENGINES.exists() and asked_for and not config.option.engines:
+        terminalreporter.write_line(
+            "tests of other engines left out: they run with --engines,"
+            " and need pip install -e '.[engines]'"
+        )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -96,7 +137,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
         config.hook.pytest_deselected(items=left_out)
-    items.sort(key=lambda item: item.name not in LONGEST)
+    items.sort(key=lambda item: item.name.partition("[")[0] not in LONGEST)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import COVERAGE, TESTS, cases_of, named_tests
+from conftest import COVERAGE, ENGINES, TESTS, cases_of, named_tests
 
 TEXT = COVERAGE.read_text(encoding="utf-8")
 TABLE_ROWS = [
@@ -34,13 +34,20 @@ def run_pytest(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.thorough
 def test_every_named_test_exists() -> None:
     names = named_tests(TEXT)
     files = sorted({name.partition("::")[0] for name in names})
     assert [name for name in files if not (TESTS.parent / name).exists()] == []
+    # those of other engines may need what is not installed here: not collected, but read
+    on_engines = {name for name in files if (TESTS.parent / name).parent == ENGINES}
+    files = [name for name in files if name not in on_engines]
     collected = run_pytest("--collect-only", "-q", *files, folder=TESTS.parent)
     assert collected.returncode == 0, collected.stdout
     node_ids = set(collected.stdout.splitlines())
+    for file in on_engines:
+        text = (TESTS.parent / file).read_text(encoding="utf-8")
+        node_ids |= {f"{file}::{test}" for test in re.findall(r"^def (test_\w+)", text, re.M)}
     assert [name for name in names if not cases_of(name, node_ids)] == []
 
 
@@ -143,3 +150,60 @@ def test_a_name_that_no_test_has(project: Path) -> None:
     result = run_pytest(folder=project)
     assert result.returncode == 1
     assert f"{COMPLAINT}tests/test_a.py::test_passes[3]" in result.stdout
+
+
+# ---------------------------------------------------------------- the suite of other engines
+
+ENGINE_TEST = """\
+import no_such_package  # the extra is not installed
+
+def test_engine(): pass
+"""
+LEFT_OUT = "tests of other engines left out: they run with --engines"
+
+
+@pytest.fixture
+def with_engines(project: Path) -> Path:
+    (project / "tests" / "test_a.py").write_text(A_TEST.format(line="pass"), encoding="utf-8")
+    (project / "tests" / "engines").mkdir()
+    (project / "tests" / "engines" / "__init__.py").touch()
+    file = project / "tests" / "engines" / "test_engine.py"
+    file.write_text(ENGINE_TEST, encoding="utf-8")
+    named = f"{DOCUMENT} `tests/engines/test_engine.py::test_engine`"
+    (project / "docs" / "coverage.md").write_text(named, encoding="utf-8")
+    return project
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [([], True), (["-n", "2"], True), (["tests"], True), (["tests/test_a.py"], False)],
+    ids=str,
+)
+def test_engines_are_left_out_with_a_line(
+    with_engines: Path, arguments: list[str], says: bool
+) -> None:
+    result = run_pytest(*arguments, folder=with_engines)
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.count(LEFT_OUT) == says
+    assert COMPLAINT not in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["tests/engines"]], ids=" ".join)
+def test_a_missing_engine_is_a_failure_where_engines_are_asked_for(
+    with_engines: Path, arguments: list[str]
+) -> None:
+    result = run_pytest(*arguments, "--engines", folder=with_engines)
+    assert result.returncode == 2
+    assert "No module named 'no_such_package'" in result.stdout
+    assert LEFT_OUT not in result.stdout
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_named_tests_of_engines_are_judged_where_they_run(with_engines: Path, passes: bool) -> None:
+    line = "def test_engine(): pass" if passes else "def test_other(): pass"
+    file = with_engines / "tests" / "engines" / "test_engine.py"
+    file.write_text(f"{line}\n", encoding="utf-8")
+    result = run_pytest("tests/engines", "--engines", folder=with_engines)
+    assert result.returncode == (0 if passes else 1), result.stdout
+    complaint = f"{COMPLAINT}tests/engines/test_engine.py::test_engine"
+    assert (complaint in result.stdout) is not passes

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_generated_parts_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")  # a script imports what lies beside it
     monkeypatch.chdir(ROOT)

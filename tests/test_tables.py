@@ -1210,6 +1210,19 @@ def test_what_needs_no_propensity_does_not_announce_one(logged: sm.Evaluator) ->
     assert logged.evaluate(specs)["value"][0] == close(2 / 3)  # a warning would be an error here
 
 
+def test_equal_terms_have_no_error_whatever_is_beyond_the_cutoff() -> None:
+    """Six equal rewards at the first place, and others below it, far from them."""
+    lists = {user: [10 * user, 10 * user + 1] for user in range(1, 7)}
+    rows = [(u, 10 * u, 0.3, 0.7) for u in lists] + [(u, 10 * u + 1, 0.9 * u, 0.7) for u in lists]
+    logs = [dict(zip(("user_id", "item_id", "reward", "propensity"), row, strict=True))
+            for row in rows]  # fmt: skip
+    specs = ["ctr(statistic=standard_error)", "ips(statistic=standard_error)"]
+    with Evaluator(lists, logs=pa.Table.from_pylist(logs)) as evaluator:
+        errors = evaluator.evaluate(specs, k=[1, 2])
+    assert errors[errors["k"] == 1]["value"].tolist() == close([0.0, 0.0])
+    assert (errors[errors["k"] == 2]["value"] > 0.1).all()
+
+
 def test_a_warning_is_not_kept_for_the_next_call(logged: sm.Evaluator) -> None:
     with pytest.warns(sm.SqlmetricsWarning, match="propensity"):
         logged.evaluate("ips")
@@ -1485,11 +1498,14 @@ STAGES: dict[str, tuple[str, int]] = {
     "cascades": ("err", 2),
     "catalogue": ("coverage", 4),
     "cutoffs": ("mrr", 1),
+    "decision_groups": ("ips", 1),  # of both lists, without a cutoff
     "decisions": ("ips", 4),
     "diverse_ideal": ("alpha_ndcg", 2),  # each user wants one item
+    "expected_items": ("unexpectedness", 3),  # both lists, and user 1 expects one item
     "exposure": ("coverage", 3),
     "harmonics": ("map(divisor=all_positions)", 2),
     "history_users": ("popularity", 1),
+    "hit_ranks": ("ndcg", 2),
     "hits": ("ndcg", 2),
     "ideal_lists": ("ndcg(gain=linear)", 2),
     "interaction_profile": ("mrr", 2),
@@ -1514,6 +1530,8 @@ STAGES: dict[str, tuple[str, int]] = {
     "relevant": ("recall", 2),
     "relevant_aspects": ("alpha_ndcg", 2),
     "relevant_users": ("recall", 2),
+    "repeated_interactions": ("mrr", 0),  # no item is there twice
+    "repeated_recommendations": ("mrr", 0),
     "revenues": ("money_recall", 2),
     "sampled_users": ("intra_list_diversity(sample_users=1, runs=3)", 3),
     "seen": ("popularity", 5),

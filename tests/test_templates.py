@@ -19,11 +19,13 @@ from sqlmetrics import demo
 from sqlmetrics.calls import Request, requests_of
 from sqlmetrics.catalog import Catalog, Metric, Param, Slice, Stage, Template
 from sqlmetrics.convention import Convention
+from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.graph import Node, Plan, Rendered
 from sqlmetrics.intervals import Interval
+from sqlmetrics.partition import Bounds, Partition, Split, for_parquet, reader
 from sqlmetrics.plan import Planner
-from sqlmetrics.render import environment, key_context, render, template_root
+from sqlmetrics.render import environment, key_context, literal, render, template_root
 from sqlmetrics.results import Results
 from sqlmetrics.settings import Settings
 from sqlmetrics.slices import Slicing, attributes_of, by_user
@@ -71,6 +73,7 @@ NUMBERS: dict[str, list[float | None]] = {
     "groups": [4],
     "head_share": [0.2],
 }
+RECURSIVE = ("duckdb", "clickhouse", "datafusion", "postgres")  # with windows in the recursion
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
     {"cutoffs": [10, None], "max_cutoff": None},
@@ -118,6 +121,7 @@ def planner(
     checked: bool = False,
     fuse: bool = True,
     baseline: str = "score",
+    dialect: str = NATIVE,
 ) -> Planner:
     """Make a planner for tables with all columns that there are, or with as few as possible.
 
@@ -131,7 +135,14 @@ def planner(
         keys = KEYS if of_users else {"item_id": "BIGINT"}
         parts = models if name == "recommendations" else (None,)
         tables[name] = table(name, {**keys, **columns}, parts)
-    return Planner(CATALOG, tables, several_models=several_models, checked=checked, fuse=fuse)
+    return Planner(
+        CATALOG,
+        tables,
+        several_models=several_models,
+        checked=checked,
+        fuse=fuse,
+        dialect=dialect,
+    )
 
 
 def values_of(param: Param) -> list[Any]:
@@ -144,7 +155,9 @@ def names_in(source: str) -> set[str]:
     return jinja2.meta.find_undeclared_variables(environment().parse(source))
 
 
-def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str, str]]:
+def renderings(
+    template: Template, briefly: bool = False, dialect: str = NATIVE
+) -> Iterator[tuple[str, str]]:
     """Yield the SQL of a template for every choice that it looks at, and what was chosen.
 
     `briefly`: several models only where they change more than the list of keys, and of many
@@ -166,7 +179,7 @@ def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str,
     defaults = {name: param.default for name, param in params.items()}
     for fact_values in itertools.product(*facts.values()):
         fact = dict(zip(facts, fact_values, strict=True))
-        plans = planner(**fact)
+        plans = planner(**fact, dialect=dialect)
         for cutoff in cutoffs:
             chosen_values = list(itertools.product(*choices.values()))
             if briefly and len(chosen_values) > 40:
@@ -175,7 +188,8 @@ def renderings(template: Template, briefly: bool = False) -> Iterator[tuple[str,
                 choice = dict(zip(choices, chosen, strict=True))
                 values = {**defaults, **choice, **cutoff}
                 label = f"{template.name} {fact} {cutoff} {choice}"
-                if (expected := refusal(template, fact["poor"], choice)) is None:
+                asked = {**choice, **cutoff, "dialect": dialect}
+                if (expected := refusal(template, fact["poor"], asked)) is None:
                     yield label, text_of(template, plans, values)
                 else:
                     error, message = expected
@@ -208,6 +222,10 @@ def refusal(
         return UsageError, "needs a number from 0 up"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "nobody is drawn"
+    if template.name == "diverse_ideal" and choice["dialect"] not in RECURSIVE:
+        return (UsageError, "give cutoffs") if choice["max_cutoff"] is None else None
+    if template.name == "month" and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
+        return UsageError, "give a view with a timestamp"
     return None
 
 
@@ -222,6 +240,8 @@ def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> st
 def wanted(plans: Planner, *calls: str, k: Iterable[int | None] = (5, None)) -> list[Request]:
     """Ask for calls at cutoffs."""
     pairs = [(parse_spec(call), cutoff) for call in calls for cutoff in k]
+    if plans.dialect not in RECURSIVE:  # the others refuse whole lists of it
+        pairs = [(call, cutoff) for call, cutoff in pairs if cutoff or call.metric != "alpha_ndcg"]
     return requests_of(pairs, [STANDARD], None, plans.has_rank)
 
 
@@ -253,26 +273,35 @@ TESTS = ["t", "wilcoxon", "randomization", "bootstrap"]
 
 
 def plans() -> Iterator[tuple[str, Plan]]:
-    """Yield plans that need every template of summaries/, inputs/, by_item/ and by_user/."""
+    """Yield plans that need every template but those of stages, metrics and the like."""
     yield from plans_of_calls()
     yield from plans_of_inputs()
+    yield from plans_of_partitions()
 
 
-def plans_of_calls() -> Iterator[tuple[str, Plan]]:
+def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
     """Yield plans of results for calls of metrics, and looks at stages."""
     for several_models, fuse in itertools.product([False, True], repeat=2):
-        plans = planner(several_models, fuse=fuse)
+        plans = planner(several_models, fuse=fuse, dialect=dialect)
         where = f"several_models={several_models} fuse={fuse}"
         of_users, of_runs = wanted(plans, *PER_USER), wanted(plans, *PER_RUN)
         yield f"summary {where}", Results(plans, [*of_users, *of_runs]).summary()
         yield f"summary of runs {where}", Results(plans, of_runs).summary()
         yield f"per user {where}", Results(plans, of_users).per_user()
         yield f"one per user {where}", Results(plans, of_users[:1]).per_user()
+        yield from long_plans(f"long {where}", Results(plans, [*of_users, *of_runs]))
         _, values = STANDARD.resolve(None)
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
     for several_models in (False, True):
-        yield from plans_of_results(planner(several_models))
+        yield from plans_of_results(planner(several_models, dialect=dialect))
+
+
+def long_plans(label: str, results: Results) -> Iterator[tuple[str, Plan]]:
+    """Yield the plan of values of users in rows."""
+    plan = results.per_user_long()
+    assert plan is not None
+    yield label, plan
 
 
 def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
@@ -292,22 +321,43 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
         results = Results(plans, both, True, slices)
         yield f"two conventions {sliced} {where}", results.summary()
         yield f"two conventions per user {sliced} {where}", results.per_user()
+        yield from long_plans(f"two conventions long {sliced} {where}", results)
     for sliced in BY_ITEM:
         requests = wanted(plans, *OF_JUDGED, k=(5, 10))
         for interval in (NORMAL, BOOTSTRAP):
             results = Results(plans, requests, slicing=slicing(plans, **sliced), interval=interval)
             yield f"{interval.kind} {sliced} {where}", results.summary()
         yield f"per user {sliced} {where}", results.per_user()
+        yield from long_plans(f"long {sliced} {where}", results)
     for name in ("country", "recommendations.score", "activity"):
         slices = slicing(plans, [name])
         yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
     for test, interval in itertools.product(
-        TESTS if plans.several_models else (), (NORMAL, BOOTSTRAP)
+        TESTS if plans.several_models and plans.dialect == NATIVE else (), (NORMAL, BOOTSTRAP)
     ):
         label = f"{test} {interval.kind}"
         yield label, Results(plans, few, interval=interval).comparison("als", test)
         results = Results(plans, both, True, slicing(plans, **BY_USER[1]), interval)
         yield f"two conventions {label}", results.comparison("als", test)
+
+
+def plans_of_partitions() -> Iterator[tuple[str, Plan]]:
+    """Yield what a partition of the users computes, and how all of that is read."""
+    plans = planner(several_models=True)
+    root = Results(plans, wanted(plans, "ndcg", "coverage", k=[5])).summary().root
+    split = Split(plans.user_keys, {}, frozenset())
+    for piece in split.pieces(root):
+        columns = [
+            {"name": name, "merge": (piece.merge or {}).get(name), "type": type_name,
+             "is_huge": type_name is not None}
+            for name, type_name in zip(piece.columns, itertools.cycle([None, "HUGEINT"]))
+        ]  # fmt: skip
+        for bounds in (None, Bounds(None, 7), Bounds(7, 9), Bounds(9, None)):
+            node = split.piece_of(piece.node, Partition(3, 8, bounds))
+            yield f"partition of {node.name}, {bounds}", Plan(for_parquet(node, columns))
+        yield f"{node.name} in order", Plan(for_parquet(node, columns, sorted_by="user_id"))
+        files, title = literal(f"{node.name}/part-*-of-0008.parquet"), "one row per row"
+        yield f"parts of {node.name}", Plan(reader(piece, node.name, files, columns, title))
 
 
 def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
@@ -395,11 +445,19 @@ def lint(paths: Iterable[Path]) -> dict[str, list[str]]:
     }
 
 
-def test_every_template_is_lint_clean() -> None:
-    found = lint([ROOT])
+CORE = ("metrics", "stages", "slices")
+OTHERS = sorted({path.relative_to(ROOT).parts[0] for path in FILES} - {*CORE})
+
+
+@pytest.mark.parametrize(
+    "folder", [*CORE, *(pytest.param(name, marks=pytest.mark.thorough) for name in OTHERS)]
+)
+def test_every_template_is_lint_clean(folder: str) -> None:
+    found = lint([ROOT / folder])
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
-    assert sorted(found) == sorted(map(str, FILES))
-    assert len(FILES) > 50
+    files = [path for path in FILES if ROOT / folder in path.parents]
+    assert sorted(found) == sorted(map(str, files))
+    assert files
 
 
 @pytest.mark.parametrize(
@@ -464,12 +522,22 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         for columns in (["item_id", "rank"], ["user_id", "item_id", "score"]):
             text = template.render(relation="some_table", columns=columns)
             rendered.setdefault(f"inputs/{probe}.sql.j2", set()).add(text)
+    sizes: dict[str, list[dict[str, Any]]] = {
+        "row_groups": [{"files": ["a.parquet"], "key": "user_id", "item": "it's"}],
+        "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
+    }
+    for name, contexts in sizes.items():
+        template = environment().get_template(f"inputs/{name}.sql.j2")
+        rendered[f"inputs/{name}.sql.j2"] = {
+            template.render(table="recommendations", **context) for context in contexts
+        }
     for text in {text for texts in rendered.values() for text in texts}:
         assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
-    others = {"summaries", "inputs", "demo", *INSTEAD}
+    others = {"summaries", "inputs", "demo", "partition", *INSTEAD}
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
     assert rendered.keys() == files
-    assert len(FILES) == len(files) + len(TEMPLATES)
+    of_macros = [path for path in FILES if path.parent.name == "shell"]  # see test_macros.py
+    assert len(FILES) == len(files) + len(TEMPLATES) + len(of_macros)
 
 
 def test_queries_of_results_run() -> None:
@@ -525,6 +593,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known = {*plans.context({}), *CUTOFFS[0], *environment().globals, "ref"}
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
+    known |= {"key", "item", "list_column"}  # of counts of rows
     _, values = STANDARD.resolve(None)
     of_items, _ = slicing(plans, by_item=["category"]).by_item([values])
     known |= {"names", *of_items.knows, *by_user(plans, None).knows, *RUN_CI.draws}
@@ -598,6 +667,7 @@ def without_comment(text: str) -> list[str]:
 def misplaced(text: str) -> list[str]:
     """Find lines of a query that do not stand where its SELECT does, and lines without words."""
     found, above, indent = [], "", ""
+    around: list[str] = []  # for every open parenthesis, where the SELECT around it stands
     for line in text.splitlines():
         if line != line.rstrip() or (not line and not above.endswith((")", "),"))):
             found.append(f"{above!r}, {line!r}")
@@ -606,6 +676,11 @@ def misplaced(text: str) -> list[str]:
         clause = CLAUSE.match(line)
         if clause and clause[1] != indent and not above.endswith("("):
             found.append(line)
+        for mark in re.findall(r"[()]", line):
+            if mark == "(":
+                around.append(indent)
+            else:
+                indent = around.pop()
         above = line
     return found
 
@@ -634,6 +709,8 @@ def test_queries_of_plans_are_laid_out() -> None:
         ("WITH b AS (\n    SELECT a\n    FROM c\n)\n\nSELECT a\n    FROM b", ["    FROM b"]),
         ("SELECT a\nFROM b\n\nORDER BY a", ["'FROM b', ''"]),
         ("SELECT a \nFROM b", ["'', 'SELECT a '"]),
+        ("SELECT a\nFROM (\n    SELECT a\n    FROM b\n) AS c\nORDER BY a", []),
+        ("SELECT a\nFROM (\n    SELECT a\n    FROM b\n) AS c\n    WHERE a", ["    WHERE a"]),
         ("SELECT\n    rank() OVER (\n        ORDER BY a\n    )\nFROM b", []),
     ],
 )

@@ -8,22 +8,21 @@
 strpos('0123456789abcdef', substring({{ hash }}, {{ place }}, 1)) - 1
 {%- endmacro -%}
 
-{#- The group of a user, 0 to 65535: the first four digits of a hash. -#}
+{#- The group of a user, 0 to 65535: the first four digits of a hash. A number of 64 bits, as it is
+    multiplied by large ones. -#}
 {%- macro resample_group(hash) -%}
-4096 * ({{ hex_digit(hash, 1) }})
-    + 256 * ({{ hex_digit(hash, 2) }})
-    + 16 * ({{ hex_digit(hash, 3) }})
-    + ({{ hex_digit(hash, 4) }})
+CAST(
+        4096 * ({{ hex_digit(hash, 1) }})
+        + 256 * ({{ hex_digit(hash, 2) }})
+        + 16 * ({{ hex_digit(hash, 3) }})
+        + ({{ hex_digit(hash, 4) }}) AS BIGINT
+    )
 {%- endmacro -%}
 
 {#- The CTEs `resamples` and `drawn`: a number from 0 to 2^31 - 2 for every group of `groups` and
     resample. A linear function of both would draw neighbours alike; squares bend it. -#}
-{%- macro drawn_numbers(groups, resamples, seed) -%}
--- one row per resample
-resamples AS (
-    SELECT numbers.resample
-    FROM range(1, {{ resamples }} + 1) AS numbers (resample)
-),
+{%- macro drawn_numbers(groups, resamples, seed, dialect) -%}
+{{ number_series("resamples", "resample", resamples, dialect) }},
 
 -- one row per group and resample, with a number that the next steps make random
 numbered AS (

@@ -8,13 +8,16 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
+from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -23,17 +26,26 @@ from sqlmetrics.errors import (
     UsageError,
 )
 from sqlmetrics.graph import Plan
+from sqlmetrics.output import whole_file
 from sqlmetrics.render import identifier, literal
+from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from sqlmetrics.sources import Relation
 
 # shows progress: called several times a second with what is being computed, the share of it that
 # is done (0 to 1), and the seconds it has taken so far
 Watch = Callable[[str, float, float], None]
 
 _POLL = 0.2  # seconds
+_PREFIX = "sqlmetrics-"  # of temporary files and folders
+# DuckDB 2.0 splits a window over a Parquet file into ranges of the whole file, each of which scans
+# anew what a filter leaves of it: 100 instead of 9 CPU seconds for a 23rd of a billion rows
+_WITHOUT = "partitioned_execution"
+_UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _T = TypeVar("_T")
 
 
@@ -43,6 +55,9 @@ class DuckDBEngine:
     Without `connection` it opens one of its own, in memory, to which `threads`, `memory_limit`
     and `temp_directory` apply. A connection that is passed in is left as it was found.
     """
+
+    dialect = NATIVE
+    fetches_users = True
 
     def __init__(
         self,
@@ -67,8 +82,17 @@ class DuckDBEngine:
                 )
             self.connection = connection
         else:
-            self.connection = _open(threads, memory_limit, temp_directory)
+            self._folder = _own_folder(temp_directory)
+            # also where it is not closed, but for a process that is killed
+            self._removed = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            try:
+                self.connection = _open(threads, memory_limit, self._folder)
+            except BaseException:
+                self._removed()
+                raise
+        self._limit = memory_limit
         self._watch = watch
+        self._part = ""
         if self.owned and watch is not None:
             self.connection.execute("SET enable_progress_bar = true")
             self.connection.execute("SET enable_progress_bar_print = false")
@@ -77,7 +101,38 @@ class DuckDBEngine:
         self._files: list[Path] = []
         self._closed = False
 
+    # ---- memory --------------------------------------------------------------------------------
+
+    def memory_limit(self) -> int:
+        """Return how much memory the engine may use, in bytes."""
+        query = "SELECT current_setting('memory_limit')"
+        ((text,),) = self.connection.execute(query).fetchall()
+        number, unit = text.split()
+        return int(float(number) * 1024 ** _UNITS.index(unit))
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Hand out an empty folder that is removed in the end."""
+        with tempfile.TemporaryDirectory(
+            prefix=_PREFIX, dir=self._folder if self.owned else None
+        ) as name:
+            yield Path(name)
+
+    @contextlib.contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Run a part of something larger as long as it lasts; progress shows its name."""
+        self._part = f", {name}"
+        try:
+            with contextlib.nullcontext() if self.owned else _simple_plans(self.connection):
+                yield
+        finally:
+            self._part = ""
+
     # ---- inputs --------------------------------------------------------------------------------
+
+    def relation(self, table: str, label: str, source: Any) -> Relation | None:  # noqa: ARG002
+        """Read every source as `sources.py` does."""
+        return None
 
     def bind(self, name: str, table: Any) -> str:
         """Make an Arrow object readable as a table; returns the name to use in SQL."""
@@ -92,7 +147,7 @@ class DuckDBEngine:
         """Copy a stream to a temporary file, which `close` removes."""
         if self._files:
             raise UsageError("stdin (-) can be read once only")
-        handle, name = tempfile.mkstemp(prefix="sqlmetrics-")
+        handle, name = tempfile.mkstemp(prefix=_PREFIX)
         self._files.append(Path(name))
         with os.fdopen(handle, "wb") as file:
             shutil.copyfileobj(stream, file)
@@ -116,10 +171,13 @@ class DuckDBEngine:
 
         Raises:
             DataError: the source cannot be read.
+            EngineError: the memory limit is too small for that.
         """
         with self._registered():
             try:
-                return _records(self.connection.execute(statement))
+                return self._interruptible(lambda: _records(self.connection.execute(statement)))
+            except duckdb.OutOfMemoryException as error:
+                raise EngineError(self._out_of_memory(f"reading {label}", error)) from error
             except duckdb.Error as error:
                 raise DataError(f"{label} cannot be read: {_reason(error)}") from error
 
@@ -162,6 +220,10 @@ class DuckDBEngine:
         _, best = min(matches, key=lambda m: (m[0], m[1][0] != "temp", m[1][:2] != current))
         return ".".join(identifier(part) for part in best)
 
+    def printed(self, relation: str) -> str:
+        """Say what stands in place of a relation in a statement that is to run without us."""
+        return relation
+
     # ---- running -------------------------------------------------------------------------------
 
     def records(self, plan: Plan) -> list[dict[str, Any]]:
@@ -171,6 +233,11 @@ class DuckDBEngine:
                 plan.root.name, lambda: _records(self.connection.execute(statement))
             )
 
+    def rows(self, plan: Plan) -> Rows:
+        """Run a plan with a small result and return its rows, with the kinds of its columns."""
+        with self._prepared(plan) as statement:
+            return self._watched(plan.root.name, lambda: _rows(self.connection.execute(statement)))
+
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
         with self._prepared(plan) as statement:
@@ -179,15 +246,44 @@ class DuckDBEngine:
         counts = [name for name in ("k", "n_users") if name in frame.columns]
         return frame.astype(dict.fromkeys(counts, "Int64"))
 
-    def write_parquet(self, plan: Plan, path: Path) -> None:
-        """Run a plan and write its rows to a new Parquet file."""
+    def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
+        """Hand out a temporary path; what is written there becomes the file, whole or not at all.
+
+        Raises:
+            DataError: the file exists and `force` is not set, or its folder does not exist.
+        """
+        return whole_file(Path(target), force)
+
+    def write_parquet(
+        self,
+        plan: Plan,
+        target: Path | str,
+        force: bool = False,  # noqa: ARG002
+        rows_per_group: int | None = None,
+    ) -> None:
+        """Run a plan and write its rows to the Parquet file that `new_file` handed out."""
+        how = "FORMAT parquet" + (f", ROW_GROUP_SIZE {rows_per_group}" if rows_per_group else "")
         with self._prepared(plan) as statement:
-            target = literal(str(path))
-            self._run(plan.root.name, f"COPY ({statement}) TO {target} (FORMAT parquet)")
+            self._run(plan.root.name, f"COPY ({statement}) TO {literal(str(target))} ({how})")
+
+    def adopt(self, key: str, folder: Path) -> int:
+        """Read what a node returns from a folder of Parquet files; returns the number of rows."""
+        files = literal(str(folder / "*.parquet"))
+        with self._registered():
+            parts = f"read_parquet({files}, hive_partitioning = false)"
+            self.connection.execute(f"CREATE VIEW {key} AS FROM {parts}")
+            ((count,),) = self.connection.execute(f"SELECT count(*) FROM {key}").fetchall()
+        self._kept[key] = key
+        return int(count)
 
     def kept(self) -> Mapping[str, str]:
         """Return the intermediate relations that are kept: identity -> table."""
         return self._kept
+
+    def forget(self, identities: Iterable[str]) -> None:
+        """Drop intermediate relations that are kept."""
+        for key in identities:
+            self._drop(self._kept.pop(key))
 
     @contextlib.contextmanager
     def _prepared(self, plan: Plan) -> Iterator[str]:
@@ -211,7 +307,9 @@ class DuckDBEngine:
 
     def _materialise(self, name: str, title: str, statement: str) -> None:
         if self.owned:
-            self._run(title, f"CREATE TEMP TABLE {name} AS {statement}")
+            self._run(
+                title, f"CREATE OR REPLACE TEMP TABLE {name} AS {statement}"
+            )  # an interrupt may come late
         else:  # nothing is created in a connection that is not ours
             self._bound[name] = self._arrow(title, statement)
             self.connection.register(name, self._bound[name])
@@ -221,8 +319,9 @@ class DuckDBEngine:
             with contextlib.suppress(duckdb.Error):
                 self.connection.execute(f"DROP TABLE IF EXISTS {name}")
         else:
-            self.connection.unregister(name)
-            del self._bound[name]
+            with contextlib.suppress(duckdb.Error):  # as when its transaction was aborted
+                self.connection.unregister(name)
+            self._bound.pop(name, None)
 
     @contextlib.contextmanager
     def _registered(self) -> Iterator[None]:
@@ -254,44 +353,74 @@ class DuckDBEngine:
         return self._watched(title, lambda: self.connection.sql(statement).to_arrow_table())
 
     def _watched(self, title: str, work: Callable[[], _T]) -> _T:
-        """Run in a second thread, so that this one can show progress and take an interrupt.
+        """Run a query of a plan, and show progress.
 
         Raises:
             KeyboardInterrupt: after the engine has stopped.
             EngineError: what the engine raised, in our words.
         """
+        started = time.monotonic()
+
+        def show_progress() -> None:
+            if self._watch is not None:
+                share = self.connection.query_progress() / 100
+                self._watch(f"{title}{self._part}", max(share, 0.0), time.monotonic() - started)
+
+        try:
+            return self._interruptible(work, show_progress)
+        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+            raise UnreadableError(_reason(error)) from error
+        except (duckdb.BinderException, duckdb.CatalogException) as error:
+            raise TemplateError(f"the query for {title} is wrong: {_reason(error)}") from error
+        except duckdb.OutOfMemoryException as error:
+            what = f"computing {title}{self._part}"
+            raise EngineError(self._out_of_memory(what, error)) from error
+        except duckdb.IOException as error:
+            raise EngineError(
+                f"the engine stopped while computing {title}: {_reason(error)}"
+            ) from error
+        except duckdb.Error as error:
+            raise EngineError(
+                f"the engine refused the query for {title}: {_reason(error)}"
+            ) from error
+
+    def _interruptible(
+        self, work: Callable[[], _T], meanwhile: Callable[[], None] = lambda: None
+    ) -> _T:
+        """Run in a second thread, so that this one can take an interrupt; it stops the engine."""
         if self._closed:
             raise UsageError("the evaluator is closed")
-        started = time.monotonic()
-        with ThreadPoolExecutor(max_workers=1) as pool:
+        pool, future = ThreadPoolExecutor(max_workers=1), None
+        try:
             future = pool.submit(work)
-            try:
-                while True:
-                    try:
-                        return future.result(timeout=_POLL)
-                    except TimeoutError:
-                        if future.done():
-                            raise
-                        if self._watch is not None:
-                            share = self.connection.query_progress() / 100
-                            self._watch(title, max(share, 0.0), time.monotonic() - started)
-            except KeyboardInterrupt:
-                while not future.done():
+            while not wait([future], timeout=_POLL).done:
+                meanwhile()
+            return future.result()
+        finally:
+            while future is not None and not future.done():
+                with contextlib.suppress(KeyboardInterrupt):  # one was enough
                     self.connection.interrupt()
                     time.sleep(0.05)
-                raise
-            except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-                raise UnreadableError(_reason(error)) from error
-            except (duckdb.BinderException, duckdb.CatalogException) as error:
-                raise TemplateError(f"the query for {title} is wrong: {_reason(error)}") from error
-            except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
-                raise EngineError(
-                    f"the engine stopped while computing {title}: {_reason(error)}"
-                ) from error
-            except duckdb.Error as error:
-                raise EngineError(
-                    f"the engine refused the query for {title}: {_reason(error)}"
-                ) from error
+            pool.shutdown(wait=False)
+
+    def _out_of_memory(self, what: str, error: duckdb.Error) -> str:
+        """Say which limit was met, of memory or of the disk, and what to do.
+
+        `what`: was being done.
+        """
+        limit = "memory limit" + (f" of {self._limit}" if self._limit else "")
+        reason = _reason(error).partition(". This limit")[0]
+        if "max_temp_directory_size" in str(error):
+            return (
+                f"the engine stopped while {what}: what exceeds its {limit} has no room on the "
+                f"disk ({reason}). Name a folder on a larger disk with --temp-directory, or raise "
+                "--memory-limit"
+            )
+        return (
+            f"the engine stopped while {what}: its {limit} is too small ({reason}). Raise "
+            "--memory-limit, or split the users into more partitions with --partitions N; fewer "
+            "--threads need less memory too"
+        )
 
     def close(self) -> None:
         """Close our own connection and remove temporary files."""
@@ -300,36 +429,76 @@ class DuckDBEngine:
         self._bound.clear()
         if self.owned:
             self.connection.close()
+            self._removed()
         for path in self._files:
             path.unlink(missing_ok=True)
         self._files.clear()
 
 
+def _own_folder(temp_directory: str | Path | None) -> str:
+    """Make a folder of our own, in the one that was named or where the system has such files."""
+    try:
+        if temp_directory is not None:
+            Path(temp_directory).mkdir(parents=True, exist_ok=True)
+        return tempfile.mkdtemp(prefix=_PREFIX, dir=temp_directory)
+    except OSError as error:
+        raise UsageError(f"temp_directory {temp_directory}: {error.strerror}") from error
+
+
 def _open(
-    threads: int | None, memory_limit: str | None, temp_directory: str | Path | None
+    threads: int | None, memory_limit: str | None, temp_directory: str
 ) -> duckdb.DuckDBPyConnection:
-    config: dict[str, str | bool | int | float | list[str]] = {}
+    config: dict[str, str | bool | int | float | list[str]] = {"temp_directory": temp_directory}
     if threads is not None:
         if not isinstance(threads, int) or threads < 1:
             raise UsageError(f"threads must be a positive whole number, not {threads!r}")
         config["threads"] = threads
     if memory_limit is not None:
+        if memory_limit.lstrip().startswith("-"):  # to the engine, no limit
+            raise UsageError(f"memory_limit is a size such as 4GB, not {memory_limit!r}")
         config["memory_limit"] = memory_limit
-    if temp_directory is not None:
-        config["temp_directory"] = str(temp_directory)
     try:
         connection = duckdb.connect(config=config)
     except duckdb.Error as error:
+        config.pop("temp_directory")
         given = ", ".join(f"{name} {value!r}" for name, value in config.items())
         raise UsageError(f"the engine cannot be set up with {given}: {_reason(error)}") from error
     # rows are ordered where a query says so and nowhere else
     connection.execute("SET preserve_insertion_order = false")
+    with contextlib.suppress(duckdb.Error):  # older versions do not know it
+        connection.execute(f"SET disabled_optimizers = '{_WITHOUT}'")
     return connection
+
+
+@contextlib.contextmanager
+def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Switch off, in a connection of somebody else's, what costs partitions too much."""
+    ((before,),) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()
+    with contextlib.suppress(duckdb.Error):
+        connection.execute(
+            f"SET disabled_optimizers = {literal(f'{before},{_WITHOUT}'.strip(','))}"
+        )
+    try:
+        yield
+    finally:
+        # of all connections to the database; by another one, since a transaction may be aborted
+        connection.cursor().execute(f"SET disabled_optimizers = {literal(before)}")
 
 
 def _records(result: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     names = [column[0] for column in result.description or ()]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def _rows(result: duckdb.DuckDBPyConnection) -> Rows:
+    names, types = zip(*((column[0], str(column[1])) for column in result.description), strict=True)
+    return Rows(names, [_kind(name) for name in types], result.fetchall())
+
+
+def _kind(type_name: str) -> str:
+    if type_name in ("FLOAT", "DOUBLE"):
+        return NUMBER
+    return COUNT if type_name.endswith(("INT", "INTEGER")) else TEXT
 
 
 def _reason(error: Exception) -> str:
@@ -340,4 +509,4 @@ def _reason(error: Exception) -> str:
         if line.startswith(("LINE ", "Possible ", "* ", "Candidate ", "file =", "^")):
             break
         kept.append(line)
-    return re.sub(r"^([A-Z][a-z]+ )+Error: ", "", " ".join(kept))[:400]
+    return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", " ".join(kept))[:400]

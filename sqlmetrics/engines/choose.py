@@ -1,0 +1,51 @@
+"""Which engine an evaluator runs on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
+from sqlmetrics.errors import UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from sqlmetrics.engines.base import Engine
+
+
+def open_engine(
+    engine: Any,
+    connection: duckdb.DuckDBPyConnection | None,
+    threads: int | None,
+    memory_limit: str | None,
+    temp_directory: str | Path | None,
+    watch: Watch | None,
+) -> Engine:
+    """Run on the Spark session that is given as engine; without one, on DuckDB.
+
+    Raises:
+        UsageError: `engine` is nothing that runs plans, or options of DuckDB are given for Spark.
+    """
+    if engine is None:
+        return DuckDBEngine(
+            connection,
+            threads=threads,
+            memory_limit=memory_limit,
+            temp_directory=temp_directory,
+            watch=watch,
+        )
+    from sqlmetrics.engines.spark import SparkEngine, is_session
+
+    if not is_session(engine):
+        raise UsageError(
+            f"engine is a SparkSession, or nothing for DuckDB, not {engine!r}; on the command line "
+            "it is --engine spark"
+        )
+    of_duckdb = {"connection": connection, "threads": threads, "memory_limit": memory_limit}
+    if given := [name for name, value in of_duckdb.items() if value is not None]:
+        raise UsageError(
+            f"{' and '.join(given)}: of DuckDB, which does not run this; memory and processors of "
+            "Spark are settings of its session"
+        )
+    return SparkEngine(engine, temp_directory)

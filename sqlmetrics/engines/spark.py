@@ -1,0 +1,791 @@
+"""Runs plans on Spark, in a session of the user's: on this machine or on a cluster.
+
+Only what classic sessions and Spark Connect both have is used: SQL, the reader of Parquet, views,
+Arrow tables in and out, and the writers. No rows per user come to this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from sqlmetrics import compiler
+from sqlmetrics.errors import (
+    DataError,
+    EngineError,
+    SqlmetricsError,
+    TemplateError,
+    UnreadableError,
+    UsageError,
+)
+from sqlmetrics.graph import Node, Plan, parse
+from sqlmetrics.rows import Rows
+from sqlmetrics.sources import Relation
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+# what Spark calls a type, in the words of DuckDB, which the package uses
+_TYPES = {
+    "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
+    "float": "FLOAT", "double": "DOUBLE", "boolean": "BOOLEAN", "string": "VARCHAR",
+    "date": "DATE", "timestamp": "TIMESTAMP WITH TIME ZONE", "timestamp_ntz": "TIMESTAMP",
+    "binary": "BLOB",
+}  # fmt: skip
+_PARQUET = (".parquet", ".pq")
+_OTHER_FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".run", ".qrels")
+_PACKED = (".gz", ".zst")
+# queries in one statement: the time that Spark takes to plan grows faster than their number
+_MOST_QUERIES = 4
+_UNKNOWN_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+_TAKEN = ("PATH_ALREADY_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS")
+# what Spark leaves in a folder of Parquet files that it has written
+_WRITTEN = re.compile(r"part-.*\.parquet|\.part-.*\.crc|_SUCCESS|\._SUCCESS\.crc")
+
+
+def is_session(value: Any) -> bool:
+    """Is it a session of Spark, classic or Connect?"""
+    return all(hasattr(value, name) for name in ("sql", "read", "createDataFrame"))
+
+
+def _is_same_session(one: Any, other: Any) -> bool:
+    """Are two objects the same session, which has the same views?"""
+    for name in ("_jsparkSession", "session_id"):  # classic; Connect
+        ids = getattr(one, name, None), getattr(other, name, None)
+        if None not in ids:
+            return bool(ids[0] == ids[1])
+    return one is other
+
+
+def open_session(master: str | None) -> Any:
+    """Start a session, or get the one that there is; without a master, as Spark is configured.
+
+    Raises:
+        UsageError: pyspark or Java is not installed, or Spark does not start.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise UsageError(
+            f"the engine spark needs pyspark, which cannot be imported ({error}); install it with "
+            "pip install 'sqlmetrics[spark]'"
+        ) from error
+    builder: Any = SparkSession.builder
+    builder = builder.appName("sqlmetrics")
+    if master is not None and master.startswith("sc://"):
+        builder = builder.remote(master)
+    else:
+        # nobody looks at the page or the bar of a command; what goes wrong is in our message
+        quiet = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+        if master is not None:
+            builder = builder.master(master)
+            if master.startswith("local"):
+                quiet["spark.ui.enabled"] = "false"
+        builder = builder.config(map=quiet)
+    with contextlib.suppress(ImportError):
+        from pyspark.logger import PySparkLogger
+
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # it prints errors
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:  # pyspark does not wrap them all: a wrong setting can be a TypeError
+        where = "" if master is None else f" with the master {master!r}"
+        hint = ""
+        if "JAVA_GATEWAY_EXITED" in str(error):
+            hint = (
+                "; its Java did not start: Spark 4 needs Java 17 or newer, on PATH or where "
+                "JAVA_HOME says (what Java itself has to say stands above)"
+            )
+        elif not _is_of_spark(error):
+            hint = (
+                "; look at the settings in spark-defaults.conf: spark.api.mode must be classic, "
+                "and Spark Connect is asked for with --master sc://HOST:PORT"
+            )
+        raise UsageError(f"Spark does not start{where}: {_reason(error)}{hint}") from error
+    if master is not None and master.startswith("local"):
+        _suit_one_machine(session)
+    return session
+
+
+def _suit_one_machine(session: Any) -> None:
+    """Shuffle into as many partitions as there are threads, unless the user has said how many.
+
+    Spark's default is 200, for clusters.
+    """
+    context = getattr(session, "sparkContext", None)
+    if context is None:  # spark.api.mode is connect, whose sessions have none
+        return
+    name = "spark.sql.shuffle.partitions"
+    if not context.getConf().contains(name):
+        session.conf.set(name, str(context.defaultParallelism))
+
+
+class SparkEngine:
+    """A Spark session that runs plans; what later calls read too is kept in it until `close`.
+
+    Views have names of their own, `sqlmetrics_` and a number of the engine; nothing else of the
+    session, its catalog or its settings is changed. What several queries read is computed once: its
+    rows stay in the executors, where they are lost with an executor, or in `temp_directory`, a
+    folder that Spark and this process both see.
+    """
+
+    dialect = "spark"
+    fetches_users = False
+    owned = True  # sources are not looked up as in a DuckDB connection
+
+    def __init__(self, session: Any, temp_directory: str | Path | None = None) -> None:
+        self.session = session
+        self.temp_directory = temp_directory
+        self._prefix = f"sqlmetrics_{uuid.uuid4().hex[:8]}"
+        self._folder = Path(_absolute(str(temp_directory))) / self._prefix
+        self._views: dict[str, str] = {}  # view -> what it stands for in a printed statement
+        self._kept: dict[str, str] = {}  # identity of a node -> view
+        self._checkpoints: dict[str, Any] = {}  # view -> DataFrame that is computed
+        self._frames: list[Any] = []  # the sources that Spark reads itself
+        self._tables: list[str] = []  # those of them that are tables, as they were named
+        self._closed = False
+
+    # ---- inputs --------------------------------------------------------------------------------
+
+    def relation(self, table: str, label: str, source: Any) -> Relation | None:
+        """Read Parquet, a table of the catalog or a DataFrame of Spark; None: anything else."""
+        if hasattr(source, "createOrReplaceTempView"):
+            if not _is_same_session(source.sparkSession, self.session):
+                raise DataError(
+                    f"{label}: the DataFrame is of another session of Spark than engine; give "
+                    "engine the session that it was made in, or make a table of it"
+                )
+            return self._relation(label, source, f"the DataFrame given as {label}")
+        if isinstance(source, str | Path):
+            if isinstance(source, Path) or _is_path(source):
+                return self._files(table, label, [str(source)])
+            return self._table(label, source)
+        if isinstance(source, list | tuple) and source:
+            if all(isinstance(one, Path) or _is_text_path(one) for one in source):
+                return self._files(table, label, [str(one) for one in source])
+            if table != "items" and all(isinstance(one, str | Path) for one in source):
+                raise DataError(f"{label}: a list is one of Parquet files; {source[0]!r} is none")
+        return None
+
+    def _files(self, table: str, label: str, given: list[str]) -> Relation:
+        paths = [path for one in given for path in _expanded(table, label, one)]
+        shown = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+        parts = []
+        if len(given) > 1:  # of several files, Spark looks at the columns of one
+            for one in given:
+                parts.append((one, _types(self._parquet(label, one, _expanded(table, label, one)))))
+        frame = self._parquet(label, shown, paths)
+        found = self._relation(label, frame, shown, _as_relation(paths))
+        return Relation(found.sql, found.types, found.label, parts=parts)
+
+    def _parquet(self, label: str, shown: str, paths: list[str]) -> Any:
+        return self._read(label, shown, lambda: self.session.read.parquet(*paths))
+
+    def _table(self, label: str, name: str) -> Relation:
+        if not name.strip():
+            raise DataError(f"{label}: an empty name")
+        spelled = _spelled(name)
+        frame = self._read(
+            label, f"the table {name}", lambda: self._sql(f"SELECT * FROM {spelled}")
+        )
+        self._tables.append(name)
+        parts = [part.replace("``", "`") for part in _parts(name)]
+        if len(parts) == 1:  # in a statement, the name of a query would hide it
+            parts = self._in_current_schema(parts[0]) or parts
+        printed = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+        return self._relation(label, frame, f"the table {name}", printed)
+
+    def _in_current_schema(self, name: str) -> list[str] | None:
+        """Name a table with its schema; None for a view of the session, which is in none."""
+        try:
+            # asked of the catalog: a query that fails would have Spark print a stack trace
+            found = self.session.catalog.getTable(_quoted(name))
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            return None
+        if found.isTemporary:
+            return None
+        return [*filter(None, (found.catalog, *(found.namespace or ()))), name]
+
+    def _read(self, label: str, shown: str, read: Callable[[], Any]) -> Any:
+        """Open a source; its columns are asked for here, where a session of Connect looks."""
+        self._check_open()
+        try:
+            frame = read()
+            _types(frame)
+            return frame
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            kind = _condition(error)
+            if kind == "PATH_NOT_FOUND":
+                raise DataError(f"{label}: Spark finds no file {shown}") from error
+            if kind in _UNKNOWN_TABLE:
+                raise DataError(
+                    f"{label}: Spark's catalog has no {shown.removeprefix('the ')}; a file is "
+                    "named by its path, with a / in it or .parquet at its end"
+                ) from error
+            raise DataError(f"{label}: {shown} cannot be read: {_reason(error)}") from error
+
+    def _relation(self, label: str, frame: Any, shown: str, printed: str = "") -> Relation:
+        """Show a DataFrame to our queries as a view."""
+        types = _types(frame)
+        lowered = [name.lower() for name in frame.columns]
+        if twice := [name for name in frame.columns if lowered.count(name.lower()) > 1]:
+            raise DataError(f"{label}: columns have the same name: {', '.join(twice)}; rename one")
+        view = self._view(label, frame)
+        self._frames.append(frame)
+        self._views[view] = printed or view
+        return Relation(view, types, shown)
+
+    def _view(self, label: str, frame: Any) -> str:
+        wanted = f"{self._prefix}_{re.sub(r'[^a-z0-9]+', '_', label.lower())}"
+        name = wanted
+        while name in self._views:
+            name += "_"
+        frame.createOrReplaceTempView(name)
+        return name
+
+    def bind(self, name: str, table: Any) -> str:
+        """Give Spark an Arrow table; returns the name of the view."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        self._check_open()
+        data = _plain(table.to_table() if hasattr(table, "scanner") else table)
+        # times without a zone stay so, whatever the session takes them for
+        schema = from_arrow_schema(data.schema, prefer_timestamp_ntz=True)
+        with self._translated(f"reading {name}"):
+            view = self._view(name.removeprefix("sqlmetrics_"),
+                              self.session.createDataFrame(data, schema=schema))  # fmt: skip
+        self._views[view] = name
+        return view
+
+    def spool(self, stream: IO[bytes]) -> Path:  # noqa: ARG002
+        """Refuse a stream: the cluster could not read it."""
+        raise UsageError("Spark does not read stdin (-); write a Parquet file that it can read")
+
+    def shown(self, path: str) -> str:
+        """Name a file in a message."""
+        return path
+
+    def describe(self, relation: str, label: str) -> dict[str, str]:
+        """Return the columns of a relation and their types, as DuckDB calls these.
+
+        Raises:
+            DataError: the relation cannot be read.
+        """
+        statement = f"SELECT * FROM {_spelled_relation(relation)}"
+        return _types(self._read(label, relation, lambda: self._sql(statement)))
+
+    def query(self, statement: str, label: str) -> list[dict[str, Any]]:
+        """Run a query about a source, written in DuckDB's SQL.
+
+        Raises:
+            DataError: the source cannot be read.
+        """
+        self._check_open()
+        text = compiler.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
+        try:
+            return list(self._sql(text).toArrow().to_pylist())
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            raise DataError(f"{label} cannot be read: {_reason(error)}") from error
+
+    def find_table(self, name: str) -> str | None:  # noqa: ARG002
+        """Tables of the catalog are read by `relation`."""
+        return None
+
+    def printed(self, relation: str) -> str:
+        """Say what stands in place of a view in a statement that is to run without us."""
+        return self._views.get(relation, relation)
+
+    # ---- running -------------------------------------------------------------------------------
+
+    def _sql(self, statement: str) -> Any:
+        """Give Spark a query.
+
+        Raises:
+            UsageError: Spark would put one of its settings in place of a part of the query.
+        """
+        if (found := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
+            raise UsageError(
+                f"Spark puts settings in place of {found[0]} in a query, also inside of names; "
+                "rename the column or table that is called so, or set "
+                "spark.sql.variable.substitute to false in the session"
+            )
+        return self.session.sql(statement)
+
+    def _substitutes(self) -> bool:
+        return str(self.session.conf.get("spark.sql.variable.substitute", "true")).lower() == "true"
+
+    def records(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run a plan with a small result and return its rows."""
+        return list(self._arrow(plan).to_pylist())
+
+    def rows(self, plan: Plan) -> Rows:
+        """Run a plan with a small result and return its rows, with the kinds of its columns."""
+        return Rows.of_frame(self.frame(plan))
+
+    def frame(self, plan: Plan) -> pd.DataFrame:
+        """Run a plan and return its rows as a DataFrame."""
+        frame: pd.DataFrame = self._arrow(plan).to_pandas()
+        counts = [name for name in ("k", "n_users") if name in frame.columns]
+        return frame.astype(dict.fromkeys(counts, "Int64"))
+
+    @contextlib.contextmanager
+    def new_file(self, target: Path | str, force: bool) -> Iterator[str]:
+        """Hand out the folder that Spark writes to; nothing is made here.
+
+        Raises:
+            DataError: it exists and `force` is not set, is a file, holds what Spark has not written
+                there, or a source of ours. Of other stores than files, only the last is seen here.
+        """
+        path = _absolute(str(target))
+        local = _local(path)
+        if local is not None and os.path.lexists(local):
+            if not force:
+                raise _exists(str(target))
+            _check_overwritten(Path(local))
+        if force:
+            self._check_no_source(path)
+        yield path
+
+    def _check_no_source(self, target: str) -> None:
+        """Refuse to replace a folder that rows are read from.
+
+        Raises:
+            DataError: names one of the files.
+        """
+        folder = _comparable(target).rstrip("/") + "/"
+        for file in self._files_read():
+            one = _comparable(file)
+            if one.startswith(folder) or one + "/" == folder:
+                raise DataError(f"{target} is not replaced: rows are read from {file}")
+
+    def _files_read(self) -> list[str]:
+        """Ask Spark which files the sources are in; of some catalogs, such as Iceberg's, none."""
+        with self._translated("the files of the sources"):
+            return [unquote(file) for frame in self._frames for file in frame.inputFiles()]
+
+    def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:
+        """Let Spark write the rows of a plan into a folder of Parquet files.
+
+        Where it stops on the way, what was there before is gone.
+
+        Raises:
+            DataError: the folder exists and `force` is not set, or cannot be written.
+        """
+        self._write(plan, lambda writer: writer.parquet(str(target)), str(target), force)
+
+    def check_table(self, name: str, force: bool) -> None:
+        """Check that a table can be written, before anything is computed for it.
+
+        Raises:
+            UsageError: `name` is no name of a table.
+            DataError: there is no such schema, the table exists and `force` is not set, it is a
+                view, or rows are read from it.
+        """
+        self._check_open()
+        part = r"(?:`(?:[^`]|``)+`|[^.`\s](?:[^.`]*[^.`\s])?)"
+        if not re.fullmatch(rf"{part}(?:\.{part})*", name):
+            raise UsageError(
+                f"{name!r} does not name a table; write table, schema.table or "
+                "catalog.schema.table, with other characters than letters in backticks"
+            )
+        catalog, spelled = self.session.catalog, _spelled(name)
+        schema = spelled[: -len(_spelled_last(name)) - 1]
+        with self._translated(f"the table {name}", f"the table {name}"):
+            if schema and not catalog.databaseExists(schema):
+                raise DataError(
+                    f"the table {name} cannot be written: Spark's catalog has no schema {schema}"
+                )
+            if not catalog.tableExists(spelled):
+                return
+            found = catalog.getTable(spelled)
+            view = found.isTemporary or found.tableType == "VIEW"
+            files = [] if view else self.session.table(spelled).inputFiles()
+            sources = [_path_of(catalog.getTable(_spelled(one))) for one in self._tables]
+        if view:
+            raise DataError(f"{name} is a view, which is not overwritten; choose another name")
+        if not force:
+            raise _exists(name)
+        if _path_of(found) in sources or {unquote(file) for file in files} & {*self._files_read()}:
+            raise DataError(f"{name} is not replaced: rows are read from it")
+
+    def write_table(self, plan: Plan, name: str, force: bool) -> None:
+        """Let Spark write the rows of a plan into a table of its catalog.
+
+        Where it stops on the way, an existing table may be gone.
+
+        Raises:
+            DataError: the table exists and `force` is not set, or cannot be written.
+        """
+        self._write(plan, lambda writer: writer.saveAsTable(_spelled(name)), name, force)
+
+    def _write(self, plan: Plan, write: Callable[[Any], None], target: str, force: bool) -> None:
+        with self._prepared(plan) as (statement,):
+            with self._translated(plan.root.name):
+                frame = self._sql(statement)
+                _types(frame)  # what is wrong with the query is found here, also over Connect
+            with self._translated(plan.root.name, target):
+                write(frame.write.mode("overwrite" if force else "error"))
+
+    def write_nodes(self, nodes: Sequence[Node]) -> dict[str, Path]:
+        """Let Spark write what nodes return into our folder; returns the folder of each."""
+        folders = {node.key: self.folder() / f"{node.name}_{node.key[-8:]}" for node in nodes}
+        with self._prepared(*map(Plan, nodes)) as statements:
+            for node, statement in zip(nodes, statements, strict=True):
+                with self._translated(node.name):
+                    self._sql(statement).write.parquet(str(folders[node.key]))
+        return folders
+
+    def kept(self) -> Mapping[str, str]:
+        """Return the intermediate relations that are kept: identity -> view."""
+        return self._kept
+
+    def _arrow(self, plan: Plan) -> pa.Table:
+        with self._prepared(plan) as (statement,), self._translated(plan.root.name):
+            return _without_decimals(self._sql(statement).toArrow())
+
+    @contextlib.contextmanager
+    def _prepared(self, *plans: Plan) -> Iterator[list[str]]:
+        """Compute what results read more than once, and hand out the statements of the results.
+
+        Spark computes a CTE anew for every query that reads it, and looks through views and cached
+        tables when it plans a query: a plan whose queries read each other in many ways would have
+        thousands of them. A checkpoint is where it stops.
+        """
+        self._check_open()
+        passing: list[str] = []
+        tables = dict(self._kept)
+        try:
+            for node in _to_compute_first([plan.root for plan in plans], tables):
+                name = f"{self._prefix}_{node.key.removeprefix('sqlmetrics_')}"
+                statement = Plan(node).statement(tables, pretty=False, dialect=self.dialect)
+                with self._translated(node.name):
+                    self._checkpoint(name, statement)
+                tables[node.key] = name
+                if node.keep:
+                    self._kept[node.key] = name
+                else:
+                    passing.append(name)
+            yield [
+                f"SELECT * FROM {tables[plan.root.key]}"
+                if plan.root.key in tables
+                else plan.statement(tables, pretty=False, dialect=self.dialect)
+                for plan in plans
+            ]
+        finally:
+            for name in reversed(passing):
+                self._drop(name)
+
+    def _checkpoint(self, name: str, statement: str) -> None:
+        """Compute a query and show its rows as a view: in the executors, or in our folder."""
+        frame = self._sql(statement)
+        if self.temp_directory is None:
+            frame = frame.localCheckpoint()
+        else:
+            folder = str(self.folder() / name)
+            frame.write.parquet(folder)
+            frame = self.session.read.parquet(folder)
+        frame.createOrReplaceTempView(name)
+        self._checkpoints[name] = frame  # Spark keeps the rows for as long as we do
+
+    def folder(self) -> Path:
+        """Make a folder in temp_directory for what is written on the way; `close` removes it.
+
+        Raises:
+            UsageError: temp_directory is not there, or cannot be written to.
+        """
+        try:
+            self._folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"temp_directory: {self._folder.parent} cannot be written to: {error.strerror}; on "
+                "Spark it is a folder that is there"
+            ) from error
+        return self._folder
+
+    def _drop(self, name: str) -> None:
+        """Forget a view and its rows, also where Spark cannot be reached any more."""
+        with contextlib.suppress(Exception):
+            self.session.sql(f"DROP VIEW IF EXISTS {name}")
+        if self._checkpoints.pop(name, None) is not None and self.temp_directory is not None:
+            shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _translated(self, title: str, target: str = "") -> Iterator[None]:
+        """Say what Spark raises in one line of our words."""
+        try:
+            yield
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            raise _our_error(error, title, target) from error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("the evaluator is closed")
+
+    def close(self) -> None:
+        """Drop our views and what is behind them; the session stays."""
+        self._closed = True
+        for name in [*self._checkpoints, *self._views]:
+            self._drop(name)
+        if self.temp_directory is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._kept.clear()
+        self._views.clear()
+        self._frames.clear()
+
+
+def _to_compute_first(roots: Sequence[Node], have: Mapping[str, str]) -> list[Node]:
+    """Find what to compute before the results, each with a statement of its own, in this order.
+
+    That is what is kept, or read more than once, and what ends a statement that would be too large.
+    """
+    found = {node.key: node for root in roots for node in Plan(root).nodes(have)}
+    nodes = [node for node in found.values() if node.key not in have]
+    uses = {root.key: 1 for root in roots}
+    for node in nodes:
+        for key in node.reads():
+            uses[key] = uses.get(key, 0) + 1
+    ends = {root.key for root in roots}
+    sizes: dict[str, int] = {}  # how many queries a statement has that reads the node
+    first = []
+    for node in nodes:
+        sizes[node.key] = 1 + sum(sizes.get(key, 0) for key in node.parents)
+        constant = not any(one.is_input or one.key in have for one in Plan(node).nodes(have))
+        if node.is_input or constant:
+            continue
+        large = sizes[node.key] >= _MOST_QUERIES and node.key not in ends
+        if large or uses[node.key] > 1 or (node.keep and node.key not in ends):
+            first.append(node)
+            sizes[node.key] = 0
+    return first
+
+
+# ---- names and paths -----------------------------------------------------------------------------
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _parts(name: str) -> list[str]:
+    """Split `cat.schema.table`; in backticks, a point belongs to a name."""
+    found = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
+    return [quoted or plain for quoted, plain in found]
+
+
+def _spelled(name: str) -> str:
+    return ".".join(_quoted(part.replace("``", "`")) for part in _parts(name))
+
+
+def _spelled_last(name: str) -> str:
+    return _quoted(_parts(name)[-1].replace("``", "`"))
+
+
+def _path_of(table: Any) -> list[str]:
+    """Name a table of the catalog with all that it is in, the same text for the same table."""
+    path = (table.catalog, *(table.namespace or ()), table.name)
+    return [part.lower() for part in path if part]
+
+
+def _spelled_relation(relation: str) -> str:
+    return compiler.printed(parse(f"SELECT 1 AS one FROM {relation}", relation), "spark", False
+                            ).partition(" FROM ")[2]  # fmt: skip
+
+
+def _is_path(text: str) -> bool:
+    """Is it a path or URI rather than the name of a table?"""
+    if text == "-" or "/" in text or os.sep in text or text.startswith("~"):
+        return True
+    if text.startswith("`"):
+        return False
+    return text.lower().endswith((*_PARQUET, *_OTHER_FORMATS, *_PACKED)) or os.path.exists(text)
+
+
+def _is_text_path(value: Any) -> bool:
+    return isinstance(value, str) and _is_path(value)
+
+
+def _expanded(table: str, label: str, path: str) -> list[str]:
+    """Return what Spark is given for a path: URIs as they are, paths of this machine absolute.
+
+    Raises:
+        DataError: it is no Parquet file.
+    """
+    if path == "-":
+        raise UsageError(
+            f"{label}: Spark does not read stdin (-); write a Parquet file that it can read"
+        )
+    name = path.lower().rstrip("/")
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    if name.endswith(_OTHER_FORMATS):
+        kind = name.rpartition(".")[2]
+        raise DataError(
+            f"{label}: {path} is no Parquet file, and on Spark only Parquet is read by its path; "
+            f"read it with Spark and give the DataFrame ({table}=spark.read.{kind}(…) in Python), "
+            "make a table of it, or evaluate it without Spark"
+        )
+    if "://" not in path and "**" in path:  # a glob that Spark does not know
+        matches = sorted(glob.glob(path, recursive=True))
+        files = [_absolute(match) for match in matches if os.path.isfile(match)]
+        if not files:
+            raise DataError(f"{label}: no file matches {path}")
+        return files
+    return [_absolute(path)]
+
+
+def _absolute(path: str) -> str:
+    return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path) else os.path.abspath(path)
+
+
+def _local(path: str) -> str | None:
+    """Return the path on this machine that a path or URI of Spark stands for; None: elsewhere."""
+    if found := re.match(r"(?i)file:(?://[^/]*)?(/.*)", path):
+        return found[1]
+    return None if _absolute(path) != os.path.abspath(path) else path
+
+
+def _comparable(path: str) -> str:
+    """Spell a path so that the same place is the same text: no links, s3a as s3."""
+    local = _local(path)
+    return path.partition(":")[2] if local is None else os.path.realpath(local)
+
+
+def _as_relation(paths: Sequence[str]) -> str:
+    """Read files in a statement, without a view; several as a glob of Hadoop. Empty: impossible."""
+    path = paths[0]
+    if len(paths) > 1:
+        folder = os.path.commonprefix(list(paths)).rpartition("/")[0]  # noqa: RUF071 - also of URIs
+        if not folder.strip(":/") and "://" in path:
+            return ""  # of several stores
+        path = folder + "/{" + ",".join(one[len(folder) + 1 :] for one in paths) + "}"
+    return 'parquet."' + path.replace('"', '""') + '"'
+
+
+def _exists(target: str) -> DataError:
+    return DataError(f"{target} exists and is not overwritten; add --force to replace it (in "
+                     "Python: force=True)")  # fmt: skip
+
+
+def _check_overwritten(path: Path) -> None:
+    """Refuse to replace a file, or a folder that holds other things than what Spark writes.
+
+    Raises:
+        DataError: names one of them.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path} is not replaced: it is a file, and Spark writes a folder")
+    for entry in sorted(path.iterdir()):
+        if not _WRITTEN.fullmatch(entry.name) or not entry.is_file():
+            raise DataError(
+                f"{path} is not replaced: it holds {entry.name}, which is none of the Parquet "
+                "files that Spark writes there"
+            )
+
+
+# ---- types ---------------------------------------------------------------------------------------
+
+
+def _types(frame: Any) -> dict[str, str]:
+    return {field.name: _type(field.dataType.simpleString()) for field in frame.schema.fields}
+
+
+def _type(name: str) -> str:
+    """Translate the name of a type, such as `array<bigint>`."""
+    if inner := re.fullmatch(r"array<(.*)>", name):
+        return f"{_type(inner[1])}[]"
+    if name.startswith(("varchar(", "char(", "string ")):
+        return "VARCHAR"
+    if name.startswith(("struct<", "map<")):
+        return name.partition("<")[0].upper()
+    return _TYPES.get(name, name.upper())
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Cast the types of Arrow that Spark does not take."""
+    import pyarrow as pa
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_dictionary(kind):
+            return plain(kind.value_type)
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            return pa.list_(plain(kind.value_type))
+        if pa.types.is_fixed_size_list(kind):
+            return pa.list_(plain(kind.value_type))
+        if pa.types.is_unsigned_integer(kind):
+            return pa.int64() if kind.bit_width < 64 else pa.decimal128(20, 0)
+        if pa.types.is_float16(kind):
+            return pa.float32()
+        if pa.types.is_date64(kind):
+            return pa.date32()
+        if pa.types.is_null(kind):
+            return pa.string()
+        return pa.string() if str(kind) == "string_view" else kind
+
+    fields = [field.with_type(plain(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _without_decimals(table: pa.Table) -> pa.Table:
+    """Read exact numbers as doubles, as other engines return them."""
+    import pyarrow as pa
+
+    fields = [
+        field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def _is_of_spark(error: BaseException) -> bool:
+    """Does the error come from Spark, or from what connects us to it?"""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc") or isinstance(
+        error, ConnectionError
+    )
+
+
+def _condition(error: Exception) -> str:
+    """Return Spark's name for what went wrong, such as PATH_NOT_FOUND; empty where it has none."""
+    found = re.search(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]", str(error))
+    return found[1].partition(".")[0] if found else ""
+
+
+def _reason(error: Exception) -> str:
+    """Return Spark's message in one line: no plan of the query, no stack of Java."""
+    text = str(error).strip() or type(error).__name__
+    text = re.split(r"\n\s*(?:at |'|==|JVM stacktrace|Caused by)|SQLSTATE|; line \d+ pos", text)[0]
+    if caused := re.findall(r"Caused by: ([^\n]+)", str(error)):
+        text = f"{text}: {caused[-1]}" if _condition(error) else caused[-1]
+    return " ".join(text.split()).rstrip(" ;:")[:400]
+
+
+def _our_error(error: Exception, title: str, target: str) -> SqlmetricsError:
+    kind = _condition(error)
+    if kind in _TAKEN:
+        return _exists(target or title)
+    if kind.startswith(("FAILED_READ_FILE", "CANNOT_READ", "PARQUET", "CAST_INVALID")):
+        return UnreadableError(_reason(error))
+    if type(error).__name__ in ("AnalysisException", "ParseException"):
+        if target:  # the query was found right before
+            return DataError(f"{target} cannot be written: {_reason(error)}")
+        return TemplateError(f"the query for {title} is wrong: {_reason(error)}")
+    return EngineError(f"Spark stopped while computing {title}: {_reason(error)}")

@@ -1,0 +1,649 @@
+"""Which queries can be computed for some of the users alone: found out from their SQL.
+
+Users are split into partitions, and a query is *local* if its rows for the users of one partition
+can be computed from the rows of these users (and from tables that do not depend on anybody's list),
+so that its result is that of all partitions, one below the other. This is so if it never puts rows
+of different users together: it joins them by the key of the user, groups by it, and its windows are
+partitioned by it. What cannot be proved so is not local, which costs time and is never wrong.
+
+An aggregation of local rows is at least *merged* from those of the partitions, if it is made of
+sums, counts, minima and maxima.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+from sqlglot import exp
+
+# how a query reads a table
+OF_USERS = "of users"  # the rows of the users of the partition
+WHOLE = "whole"  # all of its rows, which are the same in every partition
+ENOUGH = "enough"  # rows of a stage that has all that queries about these users read
+GROUPS = "groups"  # of what is merged, only the columns that it groups by
+
+_CLAUSES = {
+    "kind", "hint", "expressions", "from_", "joins", "where", "group", "having", "qualify",
+    "windows", "order", "distinct", "with_",
+}  # fmt: skip
+# of a nested query, a table, a join, a set operation and a CTE, what does not put rows of different
+# users together; the rest does (LIMIT, samples), or gives columns other names
+_OF_SUBQUERY = {"this", "alias", "order"}
+_OF_TABLE = {"this", "alias"}
+_OF_JOIN = {"this", "on", "side", "kind", "using", "method"}
+_OF_SET_OPERATION = {"this", "expression", "distinct", "order", "with_"}
+_OF_CTE = {"this", "alias", "materialized"}
+_OF_ALIAS = {"this"}
+_MERGED: Mapping[type[exp.Expr], str] = {
+    exp.Count: "sum",
+    exp.Sum: "sum",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Whose rows a relation has.
+
+    `of_users`: each belongs to one user, and these are the rows of the users of the partition;
+    `keys` are the columns that hold the parts of the key of that user. `enough`: not each of a
+    user, nor the same in every partition, but all that queries about these users read; these are
+    the rows whose columns `up_to` are equal to values of the user, or smaller, or to numbers that
+    are not above `always`. None: all of them.
+    """
+
+    of_users: bool = False
+    keys: Mapping[str, int] = field(default_factory=dict)
+    enough: bool = False
+    up_to: frozenset[str] | None = None
+    always: int = 0
+
+
+@dataclass(frozen=True)
+class Readable:
+    """How a table can be read in a partition; not at all if it needs all users at once.
+
+    `rows`: of its users; `whole`: all of it; `groups`: of which columns it has all values.
+    """
+
+    rows: Rows | None = None
+    whole: bool = False
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def at_all(self) -> bool:
+        """Can it be read?"""
+        return self.rows is not None or self.whole or bool(self.groups)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about a query.
+
+    `rows`: of a local one. `merge`: of one that is merged, for each of its columns the aggregate
+    that does so, or None for those that it groups by. `reads`: how it reads each of its tables, in
+    the order of `Expr.find_all`.
+    """
+
+    rows: Rows | None = None
+    merge: Mapping[str, str | None] | None = None
+    reads: Sequence[str] = ()
+
+
+class NeedsAllUsersError(Exception):
+    """A query that is not local, or cannot be shown to be."""
+
+
+def examine(
+    tree: exp.Expr,
+    n_keys: int,
+    known: Callable[[exp.Table], Readable | None],
+    aggregates: frozenset[str],
+) -> Finding:
+    """Find out whether a query is local, or merged.
+
+    Args:
+        tree: the query.
+        n_keys: how many columns make the key of a user.
+        known: how a table that stands for another query can be read; None for other tables.
+        aggregates: names of all functions that aggregate.
+    """
+    for merging in (False, True):
+        examination = _Examination(n_keys, known, aggregates)
+        try:
+            if merging:
+                merge = examination.merged(tree)
+                return Finding(merge=merge, reads=examination.reads(tree))
+            rows = examination.query(tree, {})
+            return Finding(rows, reads=examination.reads(tree))
+        except NeedsAllUsersError:
+            continue
+    return Finding()
+
+
+def aggregates_of(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """List the functions that aggregate, with the macros that are made of them."""
+    rows = connection.execute(
+        "SELECT DISTINCT lower(function_name), function_type, macro_definition "
+        "FROM duckdb_functions()"
+    ).fetchall()
+    names = {name for name, kind, _ in rows if kind == "aggregate"}
+    while True:
+        called = {
+            name
+            for name, _, definition in rows
+            if definition and names & set(re.findall(r"(\w+)\s*\(", definition.lower()))
+        }
+        if called <= names:
+            return frozenset(names)
+        names |= called
+
+
+@dataclass
+class _Joined:
+    """The tables of a SELECT that were joined so far.
+
+    `exact`: for each part of the key, what is equal to it in every row; `links`: what is equal to
+    it or NULL, which is enough to join by. `sources`: whose rows each table has.
+    """
+
+    rows: Rows
+    exact: list[set[str]]
+    links: list[set[str]]
+    sources: dict[str, Rows] = field(default_factory=dict)
+
+
+class _Examination:
+    def __init__(
+        self,
+        n_keys: int,
+        known: Callable[[exp.Table], Readable | None],
+        aggregates: frozenset[str],
+    ) -> None:
+        self.n_keys = n_keys
+        self.known = known
+        self.aggregates = aggregates
+        self._reads: dict[int, str] = {}
+
+    def reads(self, tree: exp.Expr) -> list[str]:
+        """Say how each table that stands for another query is read."""
+        return [self._reads[id(t)] for t in tree.find_all(exp.Table) if id(t) in self._reads]
+
+    # ---- queries -------------------------------------------------------------------------------
+
+    def query(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> Rows:
+        """Find out whose rows a query has."""
+        if isinstance(tree, exp.Subquery):
+            _only(tree, _OF_SUBQUERY)
+            return self.query(tree.this, ctes)
+        ctes = self._with_ctes(tree, ctes)
+        if isinstance(tree, exp.SetOperation):
+            return self._set_operation(tree, ctes)
+        if isinstance(tree, exp.Select):
+            return self._select(tree, ctes)
+        raise NeedsAllUsersError
+
+    def query_or_whole(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> Rows:
+        """Find out whose rows a query has; if they are no user's, it may read its tables whole."""
+        before = dict(self._reads)
+        try:
+            return self.query(tree, ctes)
+        except NeedsAllUsersError:
+            self._reads = before
+            self._read_whole(tree, ctes)
+            return Rows()
+
+    def _read_whole(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> None:
+        """Let a query be what it is in every partition, from tables that are so."""
+        own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        for table in tree.find_all(exp.Table):
+            name = table.name.lower()
+            if name in own or not isinstance(table.this, exp.Identifier):
+                continue
+            if name in ctes:
+                if ctes[name].of_users or ctes[name].enough:
+                    raise NeedsAllUsersError
+                continue
+            readable = self.known(table)
+            if readable is None or not readable.whole:
+                raise NeedsAllUsersError
+            self._reads[id(table)] = WHOLE
+
+    def _with_ctes(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> Mapping[str, Rows]:
+        with_, found = tree.args.get("with_"), dict(ctes)
+        if with_ is None:
+            return found
+        for cte in with_.expressions:
+            _only(cte, _OF_CTE)
+            name, query = cte.alias.lower(), cte.this
+            if with_.args.get("recursive") and isinstance(query, exp.SetOperation):
+                # what the first part has, every further step must keep
+                first = self.query(query.this, found)
+                found[name] = first
+                if self.query(query, found) != first:
+                    raise NeedsAllUsersError
+            found[name] = self.query_or_whole(query, found)
+        return found
+
+    def _set_operation(self, tree: exp.SetOperation, ctes: Mapping[str, Rows]) -> Rows:
+        _only(tree, _OF_SET_OPERATION)
+        left, right = self.query(tree.this, ctes), self.query(tree.expression, ctes)
+        if left.enough or right.enough or left.of_users != right.of_users:
+            raise NeedsAllUsersError
+        names = [name.lower() for name in _selects(tree.this)]
+        others = [name.lower() for name in _selects(tree.expression)]
+        keys = {
+            name: left.keys[name]
+            for name, other in zip(names, others, strict=False)
+            if name in left.keys and left.keys[name] == right.keys.get(other)
+        }
+        all_rows = isinstance(tree, exp.Union) and tree.args.get("distinct") is False
+        if left.of_users and not all_rows and not self._complete(keys.values()):
+            raise NeedsAllUsersError  # rows of different users may be equal
+        return Rows(left.of_users, keys)
+
+    def _complete(self, found: Iterable[int]) -> bool:
+        return set(found) == set(range(self.n_keys))
+
+    # ---- SELECT --------------------------------------------------------------------------------
+
+    def _select(self, select: exp.Select, ctes: Mapping[str, Rows]) -> Rows:
+        joined, names = self._sources(select, ctes)
+        aggregated, grouped_by = self._groups(select)
+        windows = list(_own(_clauses(select), exp.Window))
+        if not joined.rows.of_users:
+            if not joined.rows.enough:
+                return Rows()
+            if aggregated or windows or select.args.get("distinct"):
+                raise NeedsAllUsersError
+            always = min(rows.always for rows in joined.sources.values() if rows.enough)
+            return Rows(enough=True, up_to=self._still_up_to(select, joined, names), always=always)
+
+        def parts(expressions: Iterable[exp.Expr]) -> set[int]:
+            """Say which parts of the key are among expressions."""
+            spelled = {_spelled(one, names) for one in expressions}
+            return {part for part in range(self.n_keys) if joined.exact[part] & spelled}
+
+        if aggregated and not self._complete(parts(grouped_by)):
+            raise NeedsAllUsersError
+        if not all(self._complete(parts(w.args.get("partition_by") or ())) for w in windows):
+            raise NeedsAllUsersError
+        keys = {
+            one.alias_or_name.lower(): part
+            for one in select.expressions
+            for part in parts([one.unalias()])
+        }
+        distinct = select.args.get("distinct")
+        if distinct is not None and (distinct.args.get("on") or not self._complete(keys.values())):
+            raise NeedsAllUsersError
+        return Rows(of_users=True, keys=keys)
+
+    def _still_up_to(
+        self, select: exp.Select, joined: _Joined, names: Sequence[str]
+    ) -> frozenset[str] | None:
+        """Say by which columns of a SELECT those of its tables are joined that are enough."""
+        limited = [
+            f"{name}.{column}"
+            for name, rows in joined.sources.items()
+            for column in rows.up_to or ()
+        ]
+        if not limited:
+            return None
+        held = {_spelled(one.unalias(), names): one.alias_or_name for one in select.expressions}
+        if not held.keys() >= set(limited):
+            raise NeedsAllUsersError
+        return frozenset(held[column].lower() for column in limited)
+
+    def merged(self, tree: exp.Expr) -> dict[str, str | None]:
+        """Find out how a query of all users is put together from those of partitions."""
+        if not isinstance(tree, exp.Select) or any(one.is_star for one in tree.expressions):
+            raise NeedsAllUsersError
+        joined, _ = self._sources(tree, self._with_ctes(tree, {}))
+        if not joined.rows.of_users or any(
+            tree.args.get(name) for name in ("having", "qualify", "windows", "order")
+        ):
+            raise NeedsAllUsersError
+        _, grouped_by = self._groups(tree)
+        wanted = {one.sql() for one in grouped_by}
+        merge: dict[str, str | None] = {}
+        for one in tree.expressions:
+            what, spelled = one.unalias(), one.unalias().sql()
+            if spelled in wanted or not list(what.find_all(exp.Column, exp.Func)):
+                merge[one.alias_or_name] = None
+                wanted.discard(spelled)
+            elif tree.args.get("distinct") and not self._is_across(what):
+                merge[one.alias_or_name] = None
+            else:
+                merge[one.alias_or_name] = _merged_by(what)
+        distinct = tree.args.get("distinct")
+        if wanted or (distinct is not None and (distinct.args.get("on") or grouped_by)):
+            raise NeedsAllUsersError
+        return merge
+
+    def _is_across(self, expression: exp.Expr) -> bool:
+        """Does an expression depend on other rows than its own?"""
+        return any(
+            isinstance(one, exp.Window) or self._aggregates(one) for one in expression.walk()
+        )
+
+    def _groups(self, select: exp.Select) -> tuple[bool, list[exp.Expr]]:
+        """Say whether a SELECT aggregates, and what it groups by."""
+        group = select.args.get("group")
+        if group is not None and any(v for k, v in group.args.items() if k != "expressions"):
+            raise NeedsAllUsersError  # by all columns, or in several ways at once
+        grouped_by = group.expressions if group is not None else []
+        over = {
+            id(one.this.this if isinstance(one.this, exp.Filter | exp.IgnoreNulls) else one.this)
+            for one in _own(_clauses(select), exp.Window)
+        }
+        aggregated = any(
+            self._aggregates(one) and id(one) not in over
+            for one in _own(_clauses(select), exp.Func)
+        )
+        return aggregated or group is not None, grouped_by
+
+    def _aggregates(self, node: exp.Expr) -> bool:
+        """Is a node the call of a function that aggregates?"""
+        if isinstance(node, exp.AggFunc):
+            return True
+        if isinstance(node, exp.Anonymous):
+            return node.name.lower() in self.aggregates
+        names = type(node).sql_names() if isinstance(node, exp.Func) else ()
+        return any(name.lower() in self.aggregates for name in names)
+
+    # ---- FROM ----------------------------------------------------------------------------------
+
+    def _sources(self, select: exp.Select, ctes: Mapping[str, Rows]) -> tuple[_Joined, list[str]]:
+        """Find out whose rows the tables of a SELECT have, once they are joined."""
+        _only(select, _CLAUSES)
+        for nested in _nested(_clauses(select)):
+            if nested.find(exp.Table) is None:
+                raise NeedsAllUsersError  # it may aggregate columns of this query
+            self._read_whole(nested, ctes)
+        from_ = select.args.get("from_")
+        if from_ is None:
+            return self._start("", Rows()), []
+        joins = select.args.get("joins") or []
+        tables = [from_.this, *(join.this for join in joins)]
+        names = [table.alias_or_name.lower() for table in tables]
+        joined = self._start(names[0], self._source(tables[0], select, ctes))
+        for join, name in zip(joins, names[1:], strict=True):
+            joined.sources[name] = self._join(joined, join, name, names, select, ctes)
+        if joined.rows.of_users:
+            self._check_limits(joined, joins, names, select)
+        return joined, names
+
+    def _start(self, name: str, rows: Rows) -> _Joined:
+        exact = self._named(name, rows)
+        return _Joined(rows, exact, [set(one) for one in exact], {name: rows})
+
+    def _check_limits(
+        self, joined: _Joined, joins: Sequence[exp.Join], names: Sequence[str], select: exp.Select
+    ) -> None:
+        """Check that of tables that are enough, only rows are read that the users have a use for.
+
+        A partition has fewer of the others than all users together.
+        """
+        of_users = {name for name, rows in joined.sources.items() if rows.of_users}
+        for name, rows in joined.sources.items():
+            if rows.up_to is None:
+                continue
+            conditions = [select.args.get("where")]
+            conditions += [
+                join.args.get("on") for join in joins
+                if join.this.alias_or_name.lower() == name or not join.side
+            ]  # fmt: skip
+            found = {
+                column
+                for condition in conditions
+                for column in _limited(condition, names, of_users, rows.always)
+            }
+            if not {f"{name}.{column}" for column in rows.up_to} <= found:
+                raise NeedsAllUsersError
+
+    def _named(self, name: str, rows: Rows) -> list[set[str]]:
+        """Spell the columns that hold each part of the key."""
+        return [
+            {f"{name}.{column}" for column, its_part in rows.keys.items() if its_part == part}
+            for part in range(self.n_keys)
+        ]
+
+    def _source(
+        self, source: exp.Expr, select: exp.Select, ctes: Mapping[str, Rows], whole: bool = False
+    ) -> Rows:
+        """Find out whose rows a table has; `whole`: all of them are wanted."""
+        if isinstance(source, exp.Subquery):
+            if whole:
+                raise NeedsAllUsersError
+            alias = source.args.get("alias")
+            if alias is not None:
+                _only(alias, _OF_ALIAS)
+            _only(source, _OF_SUBQUERY)
+            return self.query_or_whole(source, ctes)
+        if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
+            if list(source.find_all(exp.Column, exp.Query)):
+                raise NeedsAllUsersError
+            return Rows()  # numbers, or a list that is written out
+        alias = source.args.get("alias")
+        _only(source, _OF_TABLE)
+        if alias is not None:
+            _only(alias, _OF_ALIAS)
+        if source.name.lower() in ctes:
+            if whole and ctes[source.name.lower()] != Rows():
+                raise NeedsAllUsersError
+            return ctes[source.name.lower()]
+        readable = self.known(source)
+        if readable is None:
+            raise NeedsAllUsersError
+        rows, how = readable.rows, OF_USERS
+        if rows is not None and rows.enough:
+            how = ENOUGH
+        if whole or rows is None:
+            rows, how = Rows(), WHOLE
+            if not readable.whole:
+                how = GROUPS
+                if not readable.groups or not _columns_read(source, select) <= readable.groups:
+                    raise NeedsAllUsersError
+        self._reads[id(source)] = how
+        return rows
+
+    def _join(
+        self,
+        joined: _Joined,
+        join: exp.Join,
+        name: str,
+        names: Sequence[str],
+        select: exp.Select,
+        ctes: Mapping[str, Rows],
+    ) -> Rows:
+        """Join a further table, in place; returns whose rows it has."""
+        _only(join, _OF_JOIN)
+        side, kind = join.side.upper(), join.kind.upper()
+        if join.method or side not in ("", "LEFT", "FULL"):
+            raise NeedsAllUsersError
+        if kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"):
+            raise NeedsAllUsersError
+        inner = not side and kind in ("", "INNER", "CROSS")
+        pairs = list(_equal(join.args.get("on"), names))
+        if inner:
+            pairs += _equal(select.args.get("where"), names)
+        rows = self._source(join.this, select, ctes)
+        using = [column.name.lower() for column in join.args.get("using") or ()]
+        theirs = self._named(name, rows)
+
+        def is_linked(part: int) -> bool:
+            ours = joined.links[part]
+            pairs_by_name = [(f"{one}.{column}", f"{name}.{column}") for one in names
+                             for column in using]  # fmt: skip
+            return any(
+                (left in ours and right in theirs[part]) or (right in ours and left in theirs[part])
+                for left, right in [*pairs, *pairs_by_name]
+            )
+
+        if rows.of_users and joined.rows.of_users:
+            if not all(is_linked(part) for part in range(self.n_keys)):
+                rows = self._source(join.this, select, ctes, whole=True)
+        elif rows.of_users and not inner:  # what has no match would be there in every partition
+            rows = self._source(join.this, select, ctes, whole=True)
+        if joined.rows.of_users and not rows.of_users and side == "FULL":
+            raise NeedsAllUsersError
+        if not rows.of_users:
+            enough = joined.rows.enough or rows.enough
+            if not joined.rows.of_users:
+                joined.rows = Rows(enough=enough)
+            return rows
+        theirs = self._named(name, rows)
+        if not joined.rows.of_users:
+            joined.rows, joined.exact = rows, theirs
+            joined.links = [set(one) for one in theirs]
+            return rows
+        if kind in ("SEMI", "ANTI"):
+            return rows
+        for part in range(self.n_keys):
+            joined.links[part] |= theirs[part]
+            if inner:
+                joined.exact[part] |= theirs[part]
+            elif side == "FULL":
+                joined.exact[part] = {
+                    _coalesced([ours, other])
+                    for ours in joined.exact[part]
+                    for other in theirs[part]
+                }
+                joined.links[part] |= joined.exact[part]
+        return rows
+
+
+def _only(node: exp.Expr, allowed: Collection[str]) -> None:
+    """Check that a node says nothing but what is allowed.
+
+    Raises:
+        NeedsAllUsersError: it says more.
+    """
+    if {name for name, value in node.args.items() if value} - set(allowed):
+        raise NeedsAllUsersError
+
+
+def _clauses(select: exp.Select) -> list[exp.Expr]:
+    """Return all that a SELECT says, but for its tables."""
+    found: list[exp.Expr] = list(select.expressions)
+    for name in ("where", "group", "having", "qualify", "order", "distinct"):
+        if select.args.get(name) is not None:
+            found.append(select.args[name])
+    found += select.args.get("windows") or []
+    found += [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on")]
+    return found
+
+
+def _own(clauses: Iterable[exp.Expr], *types: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """Find nodes, but not those of nested queries."""
+    for clause in clauses:
+        for node in clause.walk(prune=lambda one: isinstance(one, exp.Query)):
+            if isinstance(node, types):
+                yield node
+
+
+def _nested(clauses: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
+    """Find the queries inside of expressions."""
+    return _own(clauses, exp.Query)
+
+
+def _selects(tree: exp.Expr) -> list[str]:
+    return list(tree.named_selects) if isinstance(tree, exp.Query) else []
+
+
+def _spelled(expression: exp.Expr, names: Sequence[str]) -> str | None:
+    """Spell a column, or the first of several that has a value; None: it is something else."""
+    expression = expression.unnest()
+    if isinstance(expression, exp.Column):
+        table = expression.table.lower() or (names[0] if len(names) == 1 else "")
+        return f"{table}.{expression.name.lower()}" if table else None
+    if isinstance(expression, exp.Coalesce):
+        spelled = [_spelled(one, names) for one in (expression.this, *expression.expressions)]
+        known = [one for one in spelled if one is not None]
+        return _coalesced(known) if len(known) == len(spelled) else None
+    return None
+
+
+def _coalesced(spelled: Sequence[str]) -> str:
+    """Spell what has a value if one of the columns has: they never have different ones."""
+    return f"coalesce({', '.join(sorted(spelled))})"
+
+
+def _equal(condition: exp.Expr | None, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Find what a condition says is equal."""
+    if isinstance(condition, exp.Where):
+        condition = condition.this
+    for one in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        if isinstance(one, exp.Paren):
+            yield from _equal(one.this, names)
+        elif isinstance(one, exp.EQ):
+            left, right = _spelled(one.this, names), _spelled(one.expression, names)
+            if left is not None and right is not None:
+                yield left, right
+
+
+def _limited(
+    condition: exp.Expr | None, names: Sequence[str], of_users: Collection[str], always: int
+) -> Iterator[str]:
+    """Find the columns that a condition keeps at, or below, a value of tables of users."""
+    if isinstance(condition, exp.Where):
+        condition = condition.this
+    for one in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        if isinstance(one, exp.Paren):
+            yield from _limited(one.this, names, of_users, always)
+        elif isinstance(one, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
+            sides = [(one.this, one.expression), (one.expression, one.this)]
+            if not isinstance(one, exp.EQ):
+                sides = sides[1:] if isinstance(one, exp.GT | exp.GTE) else sides[:1]
+            for limited, by in sides:
+                column = _spelled(limited, names) if isinstance(limited, exp.Column) else None
+                if column is not None and _is_not_more(by, names, of_users, always):
+                    yield column
+
+
+def _is_not_more(
+    by: exp.Expr, names: Sequence[str], of_users: Collection[str], always: int
+) -> bool:
+    """Is an expression a value of a user, a number that is not above `always`, or smaller?"""
+    by = by.unnest()
+    if isinstance(by, exp.Column):
+        return (_spelled(by, names) or "").partition(".")[0] in of_users
+    if isinstance(by, exp.Literal):
+        return by.is_int and int(by.name) <= always
+    if isinstance(by, exp.Sub) and isinstance(by.expression, exp.Literal):
+        return _is_not_more(by.this, names, of_users, always)
+    if isinstance(by, exp.Coalesce | exp.Greatest | exp.Least):
+        # also of LEAST: where a value is missing, it is that of the others
+        return all(_is_not_more(one, names, of_users, always) for one in (by.this, *by.expressions))
+    return False
+
+
+def _columns_read(table: exp.Table, select: exp.Select) -> set[str]:
+    """Return the columns of a table that a SELECT reads; with "*" if that cannot be said."""
+    alone = not select.args.get("joins")
+    found = set()
+    for node in select.find_all(exp.Column, exp.Star):
+        if isinstance(node, exp.Star):
+            found |= set() if isinstance(node.parent, exp.Count) else {"*"}
+            continue
+        its_table = node.text("table").lower()
+        if its_table == table.alias_or_name.lower() or (alone and not its_table):
+            found.add(node.name.lower())
+        elif not its_table:
+            found.add("*")
+    return found
+
+
+def _merged_by(expression: exp.Expr) -> str:
+    """Name the aggregate of the values of partitions that is the one of all rows."""
+    if isinstance(expression, exp.Filter):
+        expression = expression.this
+    how = _MERGED.get(type(expression))
+    several = expression.args.get("expressions")
+    if how is None or several or isinstance(expression.this, exp.Distinct):
+        raise NeedsAllUsersError
+    return how

@@ -1,0 +1,51 @@
+"""Results as plain Python values: what is printed needs no data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT, COUNT, NUMBER = "text", "count", "number"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a result; a missing value is None or NaN.
+
+    `names` of its columns, `kinds` of what they hold (`text`, `count` or `number`), and a tuple of
+    `values` per row.
+    """
+
+    names: Sequence[str]
+    kinds: Sequence[str]
+    values: Sequence[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """Return the values of a column."""
+        position = self.names.index(name)
+        return [row[position] for row in self.values]
+
+    @classmethod
+    def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Rows:
+        """Read records that all have the same names, at least one; whole numbers are counts."""
+        kinds = [COUNT if isinstance(value, int) else TEXT for value in records[0].values()]
+        return cls(list(records[0]), kinds, [tuple(record.values()) for record in records])
+
+    @classmethod
+    def of_frame(cls, frame: pd.DataFrame) -> Rows:
+        """Read a data frame, without its index."""
+        from pandas.api.types import is_float_dtype, is_numeric_dtype
+
+        kinds = [
+            NUMBER if is_float_dtype(dtype) else COUNT if is_numeric_dtype(dtype) else TEXT
+            for dtype in frame.dtypes
+        ]
+        plain = frame.astype(object).where(frame.notna(), None)
+        return cls(list(frame.columns), kinds, list(plain.itertuples(index=False, name=None)))

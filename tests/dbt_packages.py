@@ -1,0 +1,90 @@
+"""A stand-in for dbt: renders the models and tests of a package, and makes them in an engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import jinja2
+import yaml
+
+# what dbt itself sets: keep what is undefined from being nothing
+_JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined)
+
+
+def yaml_of(folder: Path, name: str) -> dict:
+    return yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+
+
+def rendered(text: str, names: Mapping[str, str] | None = None) -> str:
+    """Render as dbt does; `names` say what a ref or source is called, if not as it is."""
+
+    def ref(model: str) -> str:
+        return (names or {}).get(model, model)
+
+    def source(schema: str, table: str) -> str:
+        return (names or {}).get(f"{schema}.{table}", f"{schema}.{table}")
+
+    return _JINJA.from_string(text).render(ref=ref, source=source)
+
+
+def models_of(folder: Path) -> dict[str, str]:
+    """Return the text of every model of a package, by its name."""
+    files = sorted((folder / "models").rglob("*.sql"))
+    models = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    assert len(models) == len(files), "two models have one name"
+    return models
+
+
+def refs_of(text: str) -> list[str]:
+    return re.findall(r"\{\{ ref\('([a-z0-9_]+)'\) \}\}", text)
+
+
+def in_order(models: Mapping[str, str]) -> list[str]:
+    """Return the names of models, those that a model reads before it."""
+    found: list[str] = []
+
+    def visit(name: str, above: tuple[str, ...] = ()) -> None:
+        assert name not in above, f"a circle: {above}"
+        if name in models and name not in found:
+            for parent in refs_of(models[name]):
+                visit(parent, (*above, name))
+            found.append(name)
+
+    for name in models:
+        visit(name)
+    return found
+
+
+def tables_of(folder: Path) -> set[str]:
+    """Return the names of the models that the package makes tables of."""
+    project = yaml_of(folder, "dbt_project.yml")
+    (content,) = project["models"].values()
+    return {
+        model
+        for group, models in content.items()
+        if not group.startswith("+")
+        for model, config in models.items()
+        if config == {"+materialized": "table"}
+    }
+
+
+def build(
+    folder: Path,
+    execute: Callable[[str], object],
+    names: Mapping[str, str] | None = None,
+    table: str = "CREATE TABLE {}",
+    view: str = "CREATE VIEW {}",
+) -> None:
+    """Make the models of a package, as views and tables, in the brackets that dbt puts them in."""
+    models, tables = models_of(folder), tables_of(folder)
+    for name in in_order(models):
+        how = (table if name in tables else view).format(name)
+        execute(f"{how} AS (\n{rendered(models[name], names)}\n)")
+
+
+def queries_of_tests(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the rendered query of every test of a package, by its name."""
+    files = sorted((folder / "tests").glob("*.sql"))
+    return {file.stem: rendered(file.read_text(encoding="utf-8"), names) for file in files}

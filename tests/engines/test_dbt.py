@@ -1,0 +1,249 @@
+"""Packages of `sqlmetrics dbt`: built by dbt on DuckDB, as views and tables on other engines."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from dbt_packages import build, in_order, models_of, queries_of_tests, tables_of
+from pandas.testing import assert_frame_equal
+
+import sqlmetrics as sm
+from engines.runners import Engine
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DATA = ROOT / "examples" / "data"
+MODELS = ("als", "popular")
+FURTHER = ("interactions", "history", "items", "users", "aspects", "logs")
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+    "DO_NOT_TRACK": "1",
+    "NO_COLOR": "1",
+}
+PROJECT = """
+name: shop
+profile: shop
+"""
+PROFILES = """
+shop:
+  target: dev
+  outputs:
+    dev: {type: duckdb, path: warehouse.duckdb, schema: metrics}
+"""
+SOURCES = """
+sources:
+  - name: shop
+    tables: [{tables}]
+"""
+PACKAGES = """
+packages:
+  - local: measured
+"""
+
+
+def dbt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run dbt in the folder of a project."""
+    return subprocess.run(
+        [Path(sys.executable).parent / "dbt", *arguments, "--profiles-dir", str(folder)],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def load(folder: Path) -> None:
+    """Load the demo tables into a schema of the database file of a project."""
+    with duckdb.connect(str(folder / "warehouse.duckdb")) as connection:
+        connection.execute("CREATE SCHEMA shop")
+        for file in DATA.glob("*.parquet"):
+            connection.execute(f"CREATE TABLE shop.{file.stem} AS FROM '{file}'")
+
+
+def query(folder: Path, sql: str) -> pd.DataFrame:
+    with duckdb.connect(str(folder / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).df()
+
+
+def evaluator(name: str) -> sm.Evaluator:
+    """Return an evaluator over the demo tables, or over tables of such names with their columns."""
+
+    def of(table: str) -> object:
+        file = DATA / f"{table}.parquet"
+        return sm.TableName(name.format(table), file) if name else file
+
+    lists = {model: of(f"recommendations_{model}") for model in MODELS}
+    return sm.Evaluator(lists, **{table: of(table) for table in FURTHER}, baseline="popular")
+
+
+def assert_same(found: pd.DataFrame, expected: pd.DataFrame, keys: list[str], rtol: float) -> None:
+    names = list(expected.columns)
+    found, expected = (one.sort_values(keys, ignore_index=True) for one in (found, expected))
+    assert_frame_equal(found[names], expected, check_dtype=False, rtol=rtol, atol=rtol)
+
+
+KEYS = ["model", "metric", "k"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project with the demo tables as sources, and in it a package of all metrics."""
+    folder = tmp_path_factory.mktemp("project")
+    load(folder)
+    (folder / "models").mkdir()
+    tables = ", ".join(f"{{name: {file.stem}}}" for file in DATA.glob("*.parquet"))
+    files = {
+        "dbt_project.yml": PROJECT,
+        "profiles.yml": PROFILES,
+        "packages.yml": PACKAGES,
+        "models/sources.yml": SOURCES.replace("{tables}", tables),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with evaluator("{{{{ source('shop', '{}') }}}}") as one:
+        one.dbt(folder / "measured", "all", [5, 10], name="measured")
+    deps = dbt(folder, "deps")
+    assert deps.returncode == 0, deps.stdout
+    built = dbt(folder, "build")
+    assert built.returncode == 0, built.stdout
+    done = re.search(r"PASS=(\d+) WARN=0 ERROR=0 SKIP=0 .*TOTAL=(\d+)", built.stdout)
+    assert done is not None, built.stdout
+    (tests, models) = (len(of(folder / "measured")) for of in (queries_of_tests, models_of))
+    assert int(done[1]) == int(done[2]) >= tests + models  # not_null is tested beside
+    assert "deprecat" not in built.stdout.lower()
+    return folder
+
+
+def test_dbt_builds_every_metric_as_evaluate_computes_it(project: Path) -> None:
+    with evaluator("") as one:
+        expected = one.evaluate("all", [5, 10])
+    assert_same(query(project, "FROM metrics.measured_summary"), expected, KEYS, rtol=1e-12)
+
+
+def test_dbt_builds_the_values_of_users(project: Path) -> None:
+    names = ["ndcg", "recall", "map", "err"]
+    with evaluator("") as one:
+        expected = one.per_user(names, [5, 10])
+    wide = query(project, "FROM metrics.measured_per_user")
+    for k in (5, 10):
+        rows = expected[expected["k"] == k].drop(columns="k")
+        found = wide.rename(columns={f"{name}_at_{k}": name for name in names})
+        assert_same(found, rows, ["model", "user_id"], rtol=1e-12)
+    long = query(project, f"FROM metrics.measured_per_user_long WHERE metric IN {tuple(names)}")
+    melted = expected.melt(["model", "user_id", "k"], var_name="metric")
+    assert len(melted) == len(long) > 0
+    assert_same(long, melted[["model", "user_id", "metric", "k", "value"]],
+                ["model", "user_id", "metric", "k"], rtol=1e-12)  # fmt: skip
+
+
+def test_a_repeated_row_fails_the_build(project: Path) -> None:
+    copy = "(SELECT * FROM shop.recommendations_als LIMIT 1)"
+    with duckdb.connect(str(project / "warehouse.duckdb")) as connection:
+        connection.execute("CREATE TABLE shop.kept AS FROM shop.recommendations_als")
+        connection.execute(f"INSERT INTO shop.recommendations_als {copy}")
+    try:
+        built = dbt(project, "build")
+    finally:
+        with duckdb.connect(str(project / "warehouse.duckdb")) as connection:
+            connection.execute("CREATE OR REPLACE TABLE shop.recommendations_als AS FROM shop.kept")
+    assert built.returncode == 1
+    failures = re.findall(r"Failure in test (\w+)", built.stdout)
+    assert failures == ["measured_recommendations_duplicates"], built.stdout
+    assert "Got 1 result" in built.stdout
+    assert re.search(r"SKIP relation \w+\.measured_summary", built.stdout)
+
+
+def test_a_package_with_plain_names_runs_alone(tmp_path: Path) -> None:
+    with sm.Evaluator(
+        sm.TableName("shop.recommendations_als"),
+        sm.TableName("warehouse.shop.interactions"),
+        columns={"recommendations.score": "score"},
+    ) as one:
+        one.dbt(tmp_path / "package", ["ndcg", "recall"], 10)
+    folder = tmp_path / "package"
+    load(folder)
+    (folder / "profiles.yml").write_text(PROFILES, encoding="utf-8")
+    built = dbt(folder, "build", "--profile", "shop")
+    assert built.returncode == 0, built.stdout
+    lists, truth = (DATA / f"{name}.parquet" for name in ("recommendations_als", "interactions"))
+    with sm.Evaluator(lists, truth) as one:
+        # without a file, nothing says that interactions have a relevance: all count 1
+        expected = one.evaluate(["ndcg(gain=binary)", "recall"], 10)
+    found = query(folder, "FROM metrics.sqlmetrics_summary")
+    assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), rel=1e-12)
+
+
+def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
+    """The files and commands of docs/dbt.md, in their order."""
+    page = (ROOT / "docs" / "dbt.md").read_text(encoding="utf-8")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    folder = tmp_path
+    pattern = r"<!-- file: (\S+) -->\n```\w+\n(.*?)```|```sh\n(.*?)```"
+    shown = ""
+    for name, text, commands in re.findall(pattern, page, re.DOTALL):
+        if name:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+            continue
+        done = subprocess.run(
+            ["bash", "-e", "-c", f"{commands}\npwd > {tmp_path}/where"],
+            cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        folder = Path((tmp_path / "where").read_text().strip())
+        shown += done.stdout
+    with duckdb.connect(str(folder / "shop.duckdb"), read_only=True) as connection:
+        rows = connection.execute("SELECT metric, k, value, n_users FROM sqlmetrics_summary")
+        found = [f"| {m} | {k} | {value:.4f} | {n} |" for m, k, value, n in rows.fetchall()]
+    assert sorted(found) == sorted(re.findall(r"^\| \w+ \| \d+ \| 0\..*\|$", page, re.MULTILINE))
+    assert "ndcg" in shown.partition("Previewing node 'sqlmetrics_summary'")[2]
+
+
+HOW = {
+    "duckdb": {},
+    "postgres": {},
+    "datafusion": {},
+    "clickhouse": {"table": "CREATE TABLE {} ENGINE = Memory"},
+    # what is loaded are views of the session, which only others of that kind may read
+    "spark": {"table": "CREATE TABLE {} USING parquet", "view": "CREATE TEMPORARY VIEW {}"},
+}
+
+
+def test_models_run_as_views_and_tables(engine: Engine, tmp_path: Path) -> None:
+    tables = [*(f"recommendations_{model}" for model in MODELS), "interactions", "history"]
+    names = {table: f"dbt_{table}" for table in tables}
+    named = {table: sm.TableName(names[table], DATA / f"{table}.parquet") for table in tables}
+    lists = {model: named[f"recommendations_{model}"] for model in MODELS}
+    others = {table: named[table] for table in ("interactions", "history")}
+    metrics = ["ndcg", "map", "surprisal", "coverage"]
+    with sm.Evaluator(lists, **others) as one:
+        one.dbt(tmp_path / "package", metrics, 10, dialect=engine.dialect)
+    with evaluator("") as one:
+        expected = one.evaluate(metrics, 10)
+    engine.load({names[table]: pq.read_table(DATA / f"{table}.parquet") for table in tables})
+    made = in_order(models_of(tmp_path / "package"))
+    try:
+        build(tmp_path / "package", engine.execute, **HOW[engine.name])
+        found = pd.DataFrame(engine.run("SELECT * FROM sqlmetrics_summary"))
+        failing = [
+            name
+            for name, sql in queries_of_tests(tmp_path / "package").items()
+            if engine.run(f"SELECT count(*) AS n FROM (\n{sql}\n) AS found")[0]["n"]
+        ]
+    finally:
+        is_table = tables_of(tmp_path / "package")
+        for name in reversed(made):
+            engine.execute(f"DROP {'TABLE' if name in is_table else 'VIEW'} IF EXISTS {name}")
+    assert failing == []
+    assert_same(found.astype({"n_users": float}), expected.astype({"n_users": float}),
+                KEYS, rtol=1e-9)  # fmt: skip

@@ -1,0 +1,141 @@
+"""Small tables that tell engines apart: ties, short and missing lists, texts, awkward names."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from sqlmetrics import Evaluator, TableName
+
+USERS, ITEMS = range(1, 41), range(1, 61)
+MODELS = ("als", "popular")
+TABLES = ("interactions", "history", "baseline", "logs", "items", "aspects", "users")
+
+
+def _table(names: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.table(dict(zip(names.split(), map(list, columns), strict=True)))
+
+
+def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
+    """Make all tables; `user` and `item` turn a number into an id."""
+    draw = random.Random(6)
+
+    def lists(users: Iterable[int]) -> pa.Table:
+        return _table(
+            "user_id item_id score",
+            [
+                (user(u), item(i), draw.choice([0.25, 0.5, 0.5, 0.75, 1.0, 3.5]))
+                for u in users
+                for i in draw.sample(ITEMS, draw.choice([1, 2, 3, 7, 12, 20]))
+            ],
+        )
+
+    def pairs(users: Iterable[int], sizes: list[int]) -> list[tuple[int, int]]:
+        return [(u, i) for u in users for i in draw.sample(ITEMS, draw.choice(sizes))]
+
+    start = datetime(2024, 11, 28, 22, 30)
+    return {
+        "als": lists(USERS[:32]),
+        "popular": lists(USERS[4:36]),
+        "baseline": lists(USERS[2:30]),
+        "interactions": _table(
+            "user_id item_id relevance timestamp",
+            [
+                (user(u), item(i), draw.randrange(6), start + timedelta(hours=draw.randrange(2000)))
+                for u, i in pairs(USERS[8:], [1, 2, 5, 9])
+            ],
+        ),
+        "history": _table(
+            "user_id item_id", [(user(u), item(i)) for u, i in pairs([*USERS, 98, 99], [1, 3, 25])]
+        ),
+        "logs": _table(
+            "user_id item_id reward propensity",
+            [
+                (user(u), item(i), draw.choice([0, 0, 1]), draw.choice([0.1, 0.25, 0.5]))
+                for u, i in pairs(USERS[:30], [8])
+            ],
+        ),
+        "items": _table(
+            "item_id price category f1 f2",
+            [
+                (item(i), draw.choice([0.0, 1.0, 5.0, 9.99, 20.0]), draw.choice("abc"),
+                 draw.random() - 0.3, draw.random())
+                for i in ITEMS
+            ],
+        ),
+        "aspects": _table(
+            "item_id aspect",
+            [(item(i), a) for i in ITEMS for a in draw.sample("xyzw", draw.choice([1, 2, 3]))],
+        ),
+        "users": _table(
+            "user_id country", [(user(u), draw.choice(["DE", "us", "FR", None])) for u in USERS]
+        ),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class World:
+    """Tables, the names that they have in an engine, and the names of their columns."""
+
+    tables: Mapping[str, pa.Table]
+    names: Mapping[str, str]
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def stored(self) -> dict[str, pa.Table]:
+        """Return the tables by their names in an engine."""
+        return {self.names[name]: table for name, table in self.tables.items()}
+
+    def evaluator(self, quoted: Any = None) -> Evaluator:
+        """Make an evaluator of the tables, or, with `quoted`, of their names in an engine."""
+
+        def source(name: str) -> Any:
+            table = self.tables[name]
+            return table if quoted is None else TableName(quoted(self.names[name]), like=table)
+
+        return Evaluator(
+            {model: source(model) for model in MODELS},
+            **{name: source(name) for name in TABLES},
+            columns={"features": "f1,f2", **self.columns},
+        )
+
+
+def plain() -> World:
+    """Ids are numbers, names are those of the queries."""
+    tables = _tables(int, int)
+    return World(tables, {name: name for name in tables})
+
+
+def awkward() -> World:
+    """Ids are texts that engines sort differently, names need quotes."""
+    renamed = {
+        "user_id": "User Id",
+        "item_id": 'the "item"',
+        "score": "order",
+        "relevance": "Group",
+    }
+    tables = {
+        name: table.rename_columns([renamed.get(c, c) for c in table.column_names])
+        for name, table in _tables(
+            lambda u: f"u{u}'s \\ ü", lambda i: "aBcD"[i % 4] + "éZz"[i % 3] + str(i)
+        ).items()
+    }
+    return World(
+        tables,
+        {name: f"My {name}" for name in tables},
+        {
+            "user_id": renamed["user_id"],
+            "item_id": renamed["item_id"],
+            "recommendations.score": renamed["score"],
+            "baseline.score": renamed["score"],
+            "interactions.relevance": renamed["relevance"],
+        },
+    )
+
+
+WORLDS = {"plain": plain, "awkward": awkward}

@@ -1,0 +1,304 @@
+WITH recommendations AS (
+  /* one row per row of the table recommendations, under the names that the queries use */
+  SELECT
+    'als' AS model,
+    user_id AS user_id,
+    item_id AS item_id,
+    score AS score
+  FROM shop.als
+  UNION ALL
+  SELECT
+    'popular' AS model,
+    user_id AS user_id,
+    item_id AS item_id,
+    score AS score
+  FROM shop.popular
+), recommendation_profile AS (
+  /* one row per recommendation list, read in one pass over the table */
+  SELECT
+    model,
+    user_id,
+    COUNT(*) AS n_rows
+  FROM recommendations
+  GROUP BY
+    model,
+    user_id
+), lists AS (
+  /* one row per recommendation list */
+  SELECT
+    model,
+    user_id,
+    n_rows AS n_recommended
+  FROM recommendation_profile
+), interactions AS (
+  /* one row per row of the table interactions, under the names that the queries use */
+  SELECT
+    user_id AS user_id,
+    item_id AS item_id,
+    relevance AS relevance
+  FROM shop.interactions
+), judged AS (
+  /* one row per judged (user, item) */
+  SELECT
+    user_id,
+    item_id,
+    CAST(relevance AS DOUBLE) AS relevance
+  FROM interactions
+), relevant AS (
+  /* one row per relevant (user, item) */
+  SELECT
+    user_id,
+    item_id,
+    relevance AS relevance
+  FROM judged
+  WHERE
+    relevance > 0
+), relevant_users AS (
+  /* one row per user with a relevant item */
+  SELECT
+    user_id,
+    COUNT(*) AS n_relevant,
+    MAX(relevance) AS best_relevance
+  FROM relevant
+  GROUP BY
+    user_id
+), models AS (
+  /* one row per model */
+  SELECT
+    lists.model AS model,
+    COUNT(*) AS n_lists
+  FROM lists
+  GROUP BY
+    lists.model
+), audience AS (
+  /* one row per user that every model is judged on */
+  WITH expected AS (
+    SELECT
+      models.model,
+      users.user_id
+    FROM relevant_users AS users
+    CROSS JOIN models
+  )
+  /* one row per user (and model) to average over */
+  SELECT
+    expected.model,
+    expected.user_id,
+    COALESCE(relevant_users.n_relevant, 0) AS n_relevant,
+    COALESCE(lists.n_recommended, 0) AS n_recommended
+  FROM expected
+  LEFT JOIN lists
+    ON lists.model = expected.model AND lists.user_id = expected.user_id
+  LEFT JOIN relevant_users
+    ON relevant_users.user_id = expected.user_id
+), ranked AS (
+  /* one row per recommended item, ranked inside its list */
+  SELECT
+    model,
+    user_id,
+    item_id,
+    score,
+    ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC NULLS LAST, item_id) AS rank
+  FROM recommendations
+), matched AS (
+  /* one row per recommended item that is judged, relevant or not */
+  SELECT
+    ranked.model,
+    ranked.user_id,
+    ranked.item_id,
+    ranked.rank,
+    ranked.score AS predicted,
+    judged.relevance,
+    CASE WHEN judged.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
+  FROM ranked
+  INNER JOIN judged
+    ON judged.user_id = ranked.user_id AND judged.item_id = ranked.item_id
+), matched_pairs AS (
+  /* one row per judged item of a list, compared with every judged item above it */
+  SELECT
+    lower_item.model,
+    lower_item.user_id,
+    lower_item.rank,
+    SUM(
+      CASE
+        WHEN (
+          upper_item.predicted > lower_item.predicted
+        ) = (
+          upper_item.relevance > lower_item.relevance
+        )
+        THEN 1
+        ELSE -1
+      END * CASE
+        WHEN upper_item.predicted <> lower_item.predicted
+        AND upper_item.relevance <> lower_item.relevance
+        THEN 1
+        ELSE 0
+      END
+    ) AS agreement,
+    COUNT(CASE WHEN upper_item.predicted <> lower_item.predicted THEN 1 END) AS n_predicted_differ,
+    COUNT(CASE WHEN upper_item.relevance <> lower_item.relevance THEN 1 END) AS n_relevance_differ
+  FROM matched AS lower_item
+  LEFT JOIN matched AS upper_item
+    ON upper_item.model = lower_item.model
+    AND upper_item.user_id = lower_item.user_id
+    AND upper_item.rank < lower_item.rank
+  WHERE
+    lower_item.rank <= 10
+  GROUP BY
+    lower_item.model,
+    lower_item.user_id,
+    lower_item.rank
+), matched_pairs_values AS (
+  /* one row per user with a row in matched_pairs */
+  SELECT
+    matched_pairs.model,
+    matched_pairs.user_id,
+    CASE
+      WHEN MIN(matched_pairs.rank) <= 10
+      THEN CAST(SUM(CASE WHEN matched_pairs.rank <= 10 THEN matched_pairs.agreement END) AS DOUBLE) / NULLIF(
+        SQRT(
+          CAST(SUM(CASE WHEN matched_pairs.rank <= 10 THEN matched_pairs.n_predicted_differ END) AS DOUBLE) * CAST(SUM(CASE WHEN matched_pairs.rank <= 10 THEN matched_pairs.n_relevance_differ END) AS DOUBLE)
+        ),
+        0
+      )
+    END AS kendall_tau_at_10
+  FROM matched_pairs
+  GROUP BY
+    matched_pairs.model,
+    matched_pairs.user_id
+), per_user AS (
+  /* one row per user, a column per metric and cutoff; */
+  /* without a row: the value of an empty list */
+  SELECT
+    everybody.model,
+    everybody.user_id,
+    CAST(matched_pairs_values.kendall_tau_at_10 AS DOUBLE) AS kendall_tau_at_10
+  FROM audience AS everybody
+  LEFT JOIN matched_pairs_values
+    ON matched_pairs_values.model = everybody.model
+    AND matched_pairs_values.user_id = everybody.user_id
+), audience_2 AS (
+  /* one row per user (and model) to average over */
+  SELECT
+    lists.model,
+    lists.user_id,
+    COALESCE(lists.n_recommended, 0) AS n_recommended
+  FROM lists
+), listed AS (
+  /* one row per recommended item */
+  SELECT
+    ranked.model,
+    ranked.user_id,
+    ranked.item_id,
+    ranked.rank,
+    lists.n_recommended
+  FROM ranked
+  INNER JOIN lists
+    ON lists.model = ranked.model AND lists.user_id = ranked.user_id
+), history AS (
+  /* one row per row of the table history, under the names that the queries use */
+  SELECT
+    user_id AS user_id,
+    item_id AS item_id
+  FROM shop.history
+), seen AS (
+  /* one row per user and item that the user has in the history */
+  SELECT DISTINCT
+    user_id,
+    item_id
+  FROM history
+), item_popularity AS (
+  /* one row per item of the history */
+  SELECT
+    item_id,
+    COUNT(*) AS n_users
+  FROM seen
+  GROUP BY
+    item_id
+), history_users AS (
+  /* one row: how many users the history has */
+  SELECT
+    COUNT(*) AS n_users
+  FROM (
+    SELECT DISTINCT
+      user_id
+    FROM seen
+  ) AS users
+), listed_values AS (
+  /* one row per user with a row in listed */
+  SELECT
+    listed.model,
+    listed.user_id,
+    CASE
+      WHEN MIN(listed.rank) <= 10
+      THEN CAST(COUNT(CASE WHEN listed.rank <= 10 THEN 1 END) * LOG(2, (
+        SELECT
+          history_users.n_users
+        FROM history_users
+      )) - CAST(SUM(
+        CASE
+          WHEN listed.rank <= 10
+          THEN CAST(ROUND((
+            LOG(2, COALESCE(popular.n_users, 1))
+          ) * CAST(1e15 AS DOUBLE)) AS DECIMAL(38, 0))
+        END
+      ) AS DOUBLE) / CAST(1e15 AS DOUBLE) AS DOUBLE) / NULLIF(LEAST_IGNORE_NULLS(10, MAX(listed.n_recommended)), 0)
+      ELSE 0
+    END AS surprisal_at_10
+  FROM listed
+  LEFT JOIN item_popularity AS popular
+    ON listed.item_id = popular.item_id
+  GROUP BY
+    listed.model,
+    listed.user_id
+), per_user_2 AS (
+  /* one row per user, a column per metric and cutoff; */
+  /* without a row: the value of an empty list */
+  SELECT
+    everybody.model,
+    everybody.user_id,
+    CAST(CASE
+      WHEN listed_values.user_id IS NULL
+      THEN 0
+      ELSE listed_values.surprisal_at_10
+    END AS DOUBLE) AS surprisal_at_10
+  FROM audience_2 AS everybody
+  LEFT JOIN listed_values
+    ON listed_values.model = everybody.model
+    AND listed_values.user_id = everybody.user_id
+), everyone AS (
+  /* one row per user that any of the metrics is averaged over */
+  SELECT
+    model,
+    user_id
+  FROM per_user
+  UNION
+  SELECT
+    model,
+    user_id
+  FROM per_user_2
+)
+/* one row per user (and model, convention or slice, where there are several) and cutoff, */
+/* a column per metric */
+SELECT
+  values_per_user.model,
+  values_per_user.user_id,
+  values_per_user.k,
+  values_per_user.kendall_tau,
+  values_per_user.surprisal
+FROM (
+  SELECT
+    everyone.model,
+    everyone.user_id,
+    CAST(10 AS INT) AS k,
+    per_user.kendall_tau_at_10 AS kendall_tau,
+    per_user_2.surprisal_at_10 AS surprisal
+  FROM everyone
+  LEFT JOIN per_user
+    ON per_user.model = everyone.model AND per_user.user_id = everyone.user_id
+  LEFT JOIN per_user_2
+    ON per_user_2.model = everyone.model AND per_user_2.user_id = everyone.user_id
+) AS values_per_user
+ORDER BY
+  values_per_user.model,
+  values_per_user.user_id,
+  values_per_user.k;

@@ -1,0 +1,129 @@
+"""The pages of docs, one for each way of use: what they show is so, and no link leads nowhere.
+
+What `python docs/generate.py` writes into them (outputs of commands and of Python) is compared in
+test_docs.py. Here run the blocks for a shell: with what they print, where the page shows it. The
+block for Postgres runs in tests/engines/test_pages.py.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from pages import shell_blocks, shell_output
+
+from sqlmetrics.cli import main as cli
+from sqlmetrics.dialects import DIALECTS
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+COMMAND_LINE = (DOCS / "command-line.md").read_text(encoding="utf-8")
+WAREHOUSE = (DOCS / "warehouse.md").read_text(encoding="utf-8")
+MEMORY = (DOCS / "memory.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("page", "blocks"),
+    [(COMMAND_LINE, 6), (WAREHOUSE, 1), (MEMORY, 1)],
+    ids=["command line", "warehouse", "memory"],
+)
+def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:
+    found = shell_blocks(page)
+    assert len(found) == blocks
+    for commands, expected in found:
+        assert shell_output(commands, tmp_path) == expected, commands
+    if page is COMMAND_LINE:
+        assert pq.read_table(tmp_path / "values_of_users.parquet").num_rows == 487
+
+
+# ---------------------------------------------------------------- what is refused
+
+NAMED = ["--recommendations-table", "recs", "--interactions-table", "truth"]
+REQUESTS = {
+    "`alpha_ndcg` of whole lists": [*NAMED, "alpha_ndcg", "--aspects-table", "aspects"],
+    "a column of lists": [*NAMED, "recall@5", "-r", "lists.parquet"],
+    "`--by 'month(unit=seconds)'`": [
+        *NAMED, "recall@5", "--by", "month(unit=seconds)", "--column", "interactions.timestamp=at",
+    ],
+}  # fmt: skip
+
+
+def refusals() -> list[tuple[str, set[str]]]:
+    """Read the table of the page: what is refused, and by which dialects."""
+    _, _, rest = WAREHOUSE.partition("<!-- refused -->\n")
+    rows = [line.strip("|").split("|") for line in rest.partition("\n\n")[0].splitlines()[2:]]
+    others = {"all": set(DIALECTS), "all but duckdb": set(DIALECTS) - {"duckdb"}}
+    return [
+        (what.strip(), others.get(by.strip()) or set(by.strip().split(", ")))
+        for what, by, _ in rows
+    ]
+
+
+def test_the_table_of_refusals_has_its_rows() -> None:
+    assert len(refusals()) == 10
+    assert set(REQUESTS) <= {what for what, _ in refusals()}
+    assert set().union(*(by for _, by in refusals())) == set(DIALECTS)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("what", "by"),
+    refusals(),
+    ids=lambda value: str(value)[:40] if isinstance(value, str) else "by",
+)
+@pytest.mark.filterwarnings("ignore:postgres. items with equal scores")
+def test_what_is_refused(
+    what: str, by: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = pa.table({"user_id": ["a"], "item_id": [["x", "y"]]})
+    pq.write_table(lists, tmp_path / "lists.parquet")
+    # what is written as a command is one
+    request = REQUESTS.get(what) or [*NAMED, "recall@5", *what.strip("`").split()]
+    if "score_type" in what:
+        request = [*request, "--column", "recommendations.score=score"]
+    refused = set()
+    for dialect in DIALECTS:
+        result = CliRunner().invoke(cli, ["sql", *request, "--dialect", dialect])
+        if result.exit_code:
+            assert (result.exit_code, result.stdout) in ((2, ""), (1, "")), result.output
+            refused.add(dialect)
+    assert refused == by
+
+
+# ---------------------------------------------------------------- the pages together
+
+
+def test_every_page_is_in_the_index_and_in_the_readme() -> None:
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+    listed = re.findall(r"^- \[[^]]+\]\(([\w-]+\.md)\): .+", index, re.MULTILINE)
+    assert sorted(listed) == sorted(pages)
+    for page in pages:
+        assert f"docs/{page}" in readme, page
+
+
+def anchors(page: Path) -> set[str]:
+    """List what a link into a page may name: its headings, as they are written on the web."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target

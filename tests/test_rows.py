@@ -1,0 +1,85 @@
+"""Results without a data frame: the same rows, columns and texts as with one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.output import render_frame, render_rows
+from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
+
+FORMATS = ["csv", "json", "jsonl", "table", "markdown", "latex"]
+LISTS = {1: ["a", "b", "c"], 2: ["b", "a"], 3: ["c"]}
+TRUTH = {1: ["a"], 2: ["c", "a"], 3: ["b"]}
+USERS = pd.DataFrame({"user_id": [1, 2], "country": ['"DE", old', "a|b_{\n"]})
+
+
+def two_models(names: list[Any]) -> pd.DataFrame:
+    """Return the same lists for each model, the second without the last user."""
+    rows = [
+        (model, user, item, rank)
+        for number, model in enumerate(names)
+        for user, items in list(LISTS.items())[: 3 - number]
+        for rank, item in enumerate(items, start=1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "user_id", "item_id", "rank"])
+
+
+@pytest.mark.parametrize("names", [["als", "popular"], [10, 9], [1.5, 0.5]])
+@pytest.mark.parametrize(
+    "asked",
+    [{"by": "country"}, {"metrics": ["ndcg", "inter_list_diversity@2"]}],
+    ids=["slices", "of_runs"],
+)
+def test_texts_are_those_of_the_frame(names: list[Any], asked: dict[str, Any]) -> None:
+    """With missing values, and characters that formats escape."""
+    with sm.Evaluator(two_models(names), TRUTH, users=USERS) as evaluator:
+        frame, rows = evaluator.evaluate(**asked), evaluator.rows(**asked)
+    assert len(rows) == len(frame) > 0
+    for kind in FORMATS:
+        for digits in (None, 2):
+            assert render_rows(rows, kind, digits) == render_frame(frame, kind, digits)
+
+
+def test_columns_without_any_value_keep_their_kind() -> None:
+    with sm.Evaluator(LISTS, TRUTH) as evaluator:
+        frame = evaluator.evaluate("hit_rate", ci="none")
+        rows = evaluator.rows("hit_rate", ci="none")
+    assert list(rows.names) == list(frame.columns)
+    assert list(rows.kinds) == [TEXT, COUNT, NUMBER, COUNT, NUMBER, NUMBER, NUMBER]
+    assert rows["k"] == [None]
+    assert rows["ci_low"] == [None]
+    assert render_rows(rows, "table", None) == render_frame(frame, "table", None)
+
+
+def test_errors_and_warnings_are_those_of_evaluate() -> None:
+    with sm.Evaluator(LISTS, TRUTH, users=USERS.assign(user_id=[7, 8])) as evaluator:
+        with pytest.raises(sm.UsageError, match="unknown metric 'ndgc'; did you mean 'ndcg'"):
+            evaluator.rows("ndgc@10")
+        with pytest.raises(TypeError, match="evaluate has no argument 'partition'"):
+            evaluator.rows("ndcg@10", partition="1/2")
+        with pytest.warns(sm.SqlmetricsWarning, match="no user has a value of country"):
+            evaluator.rows("ndcg@10", by="country")
+
+
+def test_missing_values() -> None:
+    rows = Rows(
+        ["name", "k", "value"], [TEXT, COUNT, NUMBER], [("x", None, math.nan), (None, 2, math.inf)]
+    )
+    assert render_rows(rows, "csv", None) == "name,k,value\nx,,\n,2,inf\n"
+    assert render_rows(rows, "jsonl", None) == (
+        '{"name": "x", "k": null, "value": null}\n{"name": null, "k": 2, "value": null}\n'
+    )
+    assert render_rows(rows, "markdown", None) == (
+        "| name | k | value |\n| --- | ---: | ---: |\n| x |  |  |\n|  | 2 | inf |\n"
+    )
+
+
+def test_records() -> None:
+    rows = Rows.of_records([{"name": "x", "n": 1}, {"name": None, "n": 2}])
+    assert rows == Rows(["name", "n"], [TEXT, COUNT], [("x", 1), (None, 2)])
+    assert len(rows) == 2
