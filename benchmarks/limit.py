@@ -1,0 +1,181 @@
+"""How close the metrics come to the limit of the engine: their cost as a multiple of less.
+
+    python benchmarks/limit.py [--rows 10000000] [--runs 5] [--cases 'dense/100/*']
+    python benchmarks/limit.py --all [--each] [--rows 10000000] [--runs 5]
+
+For every kind of data it measures, in one process and in turn: reading the lists; reading and
+joining them with the truth; ranking and joining them, as an analyst writes it; looking for
+duplicate rows; and all accuracy metrics at five cutoffs, with the checks and with `trust_input`.
+Everything opens a connection of its own and starts from the files. What is printed are medians of
+CPU seconds of the process, and their multiples. Cases are named hits/length/order/file, as in
+`benchmarks/data.py`; without `--cases`, they are those that differ in at most one respect from
+lists of 100 with different scores, sorted by user.
+
+With `--all`, every metric is computed over the demo data, at the same cutoffs: most of them
+together, and those that compare the items of a list with each other alone; with `--each`, also
+each of the others alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import duckdb
+from data import GRID, Case, one_at_a_time
+from timing import measure
+
+import sqlmetrics as sm
+from sqlmetrics.catalog import Catalog
+from sqlmetrics.demo import write_demo
+
+CUTOFFS = [1, 5, 10, 20, 100]
+ACCURACY = [
+    *("hit_rate", "precision", "recall", "f1", "map", "mar"),
+    *("mrr", "dcg", "ndcg", "r_precision"),
+]
+# what compares the items of a list with each other
+ALONE = ["alpha_ndcg", "intra_list_diversity", "kendall_tau"]
+# a relevance of 1 is judged and not relevant: pairs for AUC, differences for rank correlations
+SETTINGS = {"relevant_from": 2}
+
+SCAN = "SELECT sum(user_id), sum(item_id), sum({order}) FROM '{lists}'"
+JOIN = """
+SELECT count(*), sum({order})
+FROM '{lists}' INNER JOIN '{truth}' USING (user_id, item_id)
+"""
+RANK_AND_JOIN = """
+WITH ranked AS (
+    SELECT user_id, item_id,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
+    FROM '{lists}'
+)
+SELECT count(*), sum(rank)
+FROM ranked INNER JOIN '{truth}' USING (user_id, item_id)
+"""
+DUPLICATES = """
+SELECT count(*)
+FROM (SELECT 1 FROM '{lists}' GROUP BY user_id, item_id HAVING count(*) > 1)
+"""
+
+
+def query(text: str, **names: object) -> Callable[[], object]:
+    def action() -> object:
+        with duckdb.connect() as connection:
+            return connection.execute(text.format(**names)).fetchall()
+
+    return action
+
+
+def ours(lists: Path, truth: Path, trust: bool) -> Callable[[], object]:
+    def action() -> object:
+        with sm.Evaluator(lists, truth, trust_input=trust) as evaluator:
+            return evaluator.evaluate(ACCURACY, k=CUTOFFS)
+
+    return action
+
+
+def measured(case: Case, directory: Path, rows: int, runs: int) -> dict[str, float]:
+    """Measure one case: CPU seconds by what was done."""
+    lists, truth = case.write(directory, rows)
+    names = {"lists": lists, "truth": truth, "order": "rank" if case.order == "rank" else "score"}
+    # whoever has ranks does not rank
+    rank_and_join = JOIN if case.order == "rank" else RANK_AND_JOIN
+    return measure(
+        {
+            "scan": query(SCAN, **names),
+            "join": query(JOIN, **names),
+            "rank + join": query(rank_and_join, **names),
+            "duplicates": query(DUPLICATES, **names),
+            "metrics": ours(lists, truth, trust=False),
+            "metrics, trusted": ours(lists, truth, trust=True),
+        },
+        runs,
+    )
+
+
+def print_multiples(title: str, times: dict[str, float]) -> None:
+    """Print times, and how many times each of the hand-written queries they are."""
+    bases = {name: times[name] for name in ("scan", "join", "rank + join") if name in times}
+    bases["and duplicates"] = times["rank + join"] + times["duplicates"]
+    print(f"\n{title:32s}{'CPU s':>8s}" + "".join(f"{'x ' + name:>18s}" for name in bases))
+    for name, seconds in times.items():
+        multiples = "".join(f"{seconds / base:18.2f}" for base in bases.values())
+        print(f"  {name:30s}{seconds:8.3f}{multiples}", flush=True)
+
+
+def measured_all(directory: Path, rows: int, runs: int, each: bool) -> None:
+    """Measure all metrics over the demo data, and print them as multiples of rank + join."""
+    folder = directory / f"demo-{rows}"
+    if not folder.exists():
+        write_demo(folder, users=max(rows // 100, 1), per_user=100)
+    lists, truth = folder / "recommendations_als.parquet", folder / "interactions.parquet"
+    others = {name: folder / f"{name}.parquet" for name in ("history", "items", "aspects", "logs")}
+    baseline = folder / "recommendations_popular.parquet"
+
+    def computed(metrics: Sequence[str], trust: bool) -> Callable[[], object]:
+        def action() -> object:
+            with sm.Evaluator(
+                lists, truth, **others, baseline=baseline, settings=SETTINGS, trust_input=trust
+            ) as evaluator:
+                return evaluator.evaluate(metrics, k=CUTOFFS)
+
+        return action
+
+    together = [metric for metric in Catalog.load().metrics if metric not in ALONE]
+    asked = {f"{len(together)} metrics": together, **{metric: [metric] for metric in ALONE}}
+    if each:
+        asked.update({metric: [metric] for metric in together})
+    times = measure(
+        {
+            "rank + join": query(RANK_AND_JOIN, lists=lists, truth=truth),
+            "duplicates": query(DUPLICATES, lists=lists),
+        }
+        | {name: computed(metrics, trust=False) for name, metrics in asked.items()}
+        | {f"{name}, trusted": computed(metrics, trust=True) for name, metrics in asked.items()},
+        runs,
+    )
+    print_multiples("demo", times)
+
+
+def chosen(patterns: Sequence[str]) -> list[Case]:
+    """Find the cases whose names match.
+
+    Raises:
+        SystemExit: none does.
+    """
+    if not patterns:
+        return one_at_a_time()
+    cases = [case for case in GRID if any(fnmatch.fnmatch(case.name, p) for p in patterns)]
+    if not cases:
+        raise SystemExit(f"no case is called {' or '.join(patterns)}; one is {GRID[0].name}")
+    return cases
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000, help="recommendations")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--cases", nargs="+", default=[], help="their names, with * for any")
+    parser.add_argument("--all", action="store_true", help="all metrics, over the demo data")
+    parser.add_argument("--each", action="store_true", help="with --all: also each metric alone")
+    parser.add_argument("--directory", type=Path, help="where tables are, or are written to")
+    options = parser.parse_args()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, DuckDB {duckdb.__version__}, "
+          f"{options.rows:,} rows")  # fmt: skip
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = options.directory or Path(temporary)
+        if options.all:
+            measured_all(directory, options.rows, options.runs, options.each)
+            return
+        for case in chosen(options.cases):
+            print_multiples(case.name, measured(case, directory, options.rows, options.runs))
+
+
+if __name__ == "__main__":
+    main()

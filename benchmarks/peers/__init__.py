@@ -1,0 +1,1 @@
+"""Compares sqlmetrics with other libraries: the same files, the same numbers, their cost."""

@@ -1,0 +1,78 @@
+"""Are the numbers of a system those of sqlmetrics under its convention?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sqlmetrics as sm
+from sqlmetrics.catalog import Catalog
+from sqlmetrics.convention import Convention
+from sqlmetrics.settings import Settings
+from sqlmetrics.spec import parse_spec
+
+from .registry import System
+from .tables import Tables
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that a system said; `k` is None for whole lists."""
+
+    name: str
+    k: int | None
+    value: float
+
+
+class Agreement:
+    """Compares numbers of tables of one size; ours are computed once for all that ask for them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._ours: dict[tuple[object, ...], dict[tuple[str, int | None], float]] = {}
+
+    def disagreements(self, system: System, kind: str, said: Iterable[Number]) -> list[str]:
+        """Return a line for each number that is not ours within the tolerance."""
+        numbers = sorted(said, key=lambda number: (number.name, number.k or 0))
+        if not numbers:
+            return ["no numbers"]
+        asked = tuple(dict.fromkeys((number.name, number.k) for number in numbers))
+        key = (kind, system.convention, tuple(sorted(system.settings.items())), asked)
+        if key not in self._ours:
+            self._ours[key] = self._compute(system, kind, asked)
+        found = self._ours[key]
+        return [
+            f"{number.name}@{number.k}: {number.value!r} there, {ours!r} here"
+            for number in numbers
+            if not abs(number.value - (ours := found[number.name, number.k])) <= TOLERANCE
+        ]
+
+    def _compute(
+        self, system: System, kind: str, asked: Iterable[tuple[str, int | None]]
+    ) -> dict[tuple[str, int | None], float]:
+        """Return {(name, k): our value}, in one call for all cutoffs and one for whole lists."""
+        convention = Convention.load(system.convention)
+        specs = system.names or convention.covers or {name: name for name, _ in asked}
+        settings = Settings(Catalog.load(), convention, dict(system.settings))
+        found: dict[tuple[str, int | None], float] = {}
+        with sm.Evaluator(
+            self._tables.recommendations(kind),
+            self._tables.interactions,
+            convention=system.convention,
+            settings=dict(system.settings),
+        ) as evaluator:
+            for cut in (True, False):
+                names = {name for name, k in asked if (k is not None) == cut}
+                if not names:
+                    continue
+                cutoffs = sorted({k for _, k in asked if k is not None}) if cut else None
+                result = evaluator.evaluate(sorted({specs[name] for name in names}), k=cutoffs)
+                for name in names:
+                    call, _ = settings.resolve(parse_spec(specs[name]))
+                    assert call is not None
+                    rows = result[result["metric"] == call.name]
+                    for k, value in zip(rows["k"], rows["value"], strict=True):
+                        found[name, int(k) if cut else None] = float(value)
+        return found

@@ -1,0 +1,196 @@
+"""The systems that are compared, and how each is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SYSTEMS_FOLDER = Path(__file__).resolve().parent / "systems"
+
+#: The system that ratios refer to.
+REFERENCE = "sqlmetrics"
+
+#: What orders the lists, and the file and column that they are in.
+KINDS = ("rank", "score")
+
+
+@dataclass(frozen=True)
+class System:
+    """A system, or a way to use it.
+
+    Attributes:
+        name: as options and the history have it.
+        title: as tables and plots have it.
+        folder: in systems/, with `run.py`, which prints the system's numbers, and
+            `requirements.txt`, from which its environment is made.
+        package: whose version is that of the system.
+        kinds: of the lists that it takes.
+        arguments: of `run.py`, behind the two files; `{kind}` stands for the kind of the lists.
+        convention: of sqlmetrics, which gives the same numbers.
+        names: {name of a number: our metric}; None: as the convention has them.
+        settings: that differ from the convention because of what `run.py` does with the tables.
+        repeats: what it does about an item that a list has twice.
+        newest_python: that all pinned packages can be installed with.
+    """
+
+    name: str
+    title: str
+    folder: str
+    package: str
+    kinds: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    convention: str = "standard"
+    names: Mapping[str, str] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    repeats: str = "not looked for"
+    newest_python: tuple[int, int] = (3, 13)
+
+    @property
+    def script(self) -> Path:
+        return SYSTEMS_FOLDER / self.folder / "run.py"
+
+    @property
+    def requirements(self) -> Path:
+        return SYSTEMS_FOLDER / self.folder / "requirements.txt"
+
+
+_OF_IR_MEASURES = {
+    "P": "precision",
+    "R": "recall",
+    "AP": "map",
+    "nDCG": "ndcg",
+    "RR": "mrr",
+    "Success": "hit_rate",
+}
+_LAST_COUNTS = "the last one counts"
+
+SYSTEMS = (
+    System(
+        name="sqlmetrics",
+        title="sqlmetrics",
+        folder="sqlmetrics",
+        package="sqlmetrics",
+        kinds=KINDS,
+        repeats="refused",
+    ),
+    System(
+        name="sqlmetrics_trusted",
+        title="sqlmetrics, trusted input",
+        folder="sqlmetrics",
+        package="sqlmetrics",
+        kinds=KINDS,
+        arguments=("trusted",),
+    ),
+    System(
+        name="duckdb",
+        title="DuckDB, by hand",
+        folder="duckdb",
+        package="duckdb",
+        kinds=KINDS,
+        arguments=("{kind}",),
+        repeats="refused",
+    ),
+    System(
+        name="polars",
+        title="Polars, by hand",
+        folder="polars",
+        package="polars",
+        kinds=KINDS,
+        arguments=("{kind}",),
+    ),
+    System(
+        name="rectools",
+        title="RecTools",
+        folder="rectools",
+        package="RecTools",
+        kinds=("rank",),
+        convention="rectools",
+        newest_python=(3, 12),
+    ),
+    System(
+        name="lenskit",
+        title="LensKit",
+        folder="lenskit",
+        package="lenskit",
+        kinds=("rank",),
+        convention="lenskit",
+        settings={"audience": "both"},
+    ),
+    System(
+        name="rs_metrics",
+        title="rs_metrics",
+        folder="rs_metrics",
+        package="rs-metrics",
+        kinds=("rank",),
+        convention="rs_metrics",
+    ),
+    System(
+        name="replay_polars",
+        title="RePlay, Polars",
+        folder="replay",
+        package="replay-rec",
+        kinds=("score",),
+        arguments=("polars",),
+        convention="replay",
+        repeats="a warning",
+    ),
+    System(
+        name="replay_pandas",
+        title="RePlay, pandas",
+        folder="replay",
+        package="replay-rec",
+        kinds=("score",),
+        arguments=("pandas",),
+        convention="replay",
+        repeats="a warning",
+    ),
+    System(
+        name="pytrec_eval",
+        title="pytrec_eval",
+        folder="pytrec_eval",
+        package="pytrec_eval-terrier",
+        kinds=("score",),
+        convention="trec_eval",
+        repeats=_LAST_COUNTS,
+    ),
+    System(
+        name="ir_measures",
+        title="ir_measures",
+        folder="ir_measures",
+        package="ir_measures",
+        kinds=("score",),
+        convention="trec_eval",
+        names=_OF_IR_MEASURES,
+        repeats=_LAST_COUNTS,
+    ),
+    System(
+        name="ranx",
+        title="ranx",
+        folder="ranx",
+        package="ranx",
+        kinds=("score",),
+        convention="ranx",
+        repeats=_LAST_COUNTS,
+    ),
+    System(
+        name="recommenders",
+        title="Recommenders",
+        folder="recommenders",
+        package="recommenders",
+        kinds=("score",),
+        convention="recommenders",
+    ),
+    System(
+        name="jurity",
+        title="Jurity",
+        folder="jurity",
+        package="jurity",
+        kinds=("score",),
+        convention="jurity",
+    ),
+)
+BY_NAME = {system.name: system for system in SYSTEMS}
+
+#: Those whose environments are made quickly, for a check that takes little time.
+QUICK = ("sqlmetrics", "sqlmetrics_trusted", "duckdb", "polars", "rectools", "pytrec_eval")

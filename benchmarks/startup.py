@@ -1,0 +1,115 @@
+"""What a short command costs, as a multiple of the imports that it cannot do without.
+
+    python benchmarks/startup.py [--users 100] [--per-user 10] [--runs 15]
+
+Everything runs in a Python process of its own, in turn, after one warm-up: CPU seconds of the
+process, from its start to its end, and seconds on the clock. Medians are printed, and their ratios.
+The compiled modules are kept in a temporary directory, as an installation keeps them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+IMPORT = "import sqlmetrics"
+HELP = "sqlmetrics --help"
+EVALUATE = "sqlmetrics evaluate"
+IN_PYTHON = "Evaluator.evaluate"
+FRAMES = "import duckdb, pandas"
+CLICK = "import click"
+PACKAGES = "import duckdb, pandas, sqlglot, jinja2"
+COMPARED = ((IMPORT, FRAMES), (HELP, CLICK), (EVALUATE, PACKAGES), (IN_PYTHON, PACKAGES))
+
+METRICS = ["ndcg@10", "recall@10"]
+LISTS = """
+    SELECT users.range AS user_id, (7 * users.range + places.range) % {items} AS item_id,
+        places.range AS rank
+    FROM range(1, {users} + 1) AS users, range(1, {per_user} + 1) AS places
+"""
+TRUTH = "SELECT user_id, item_id FROM lists WHERE rank % 3 = 1"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--users", type=int, default=100)
+    parser.add_argument("--per-user", type=int, default=10, help="length of the lists")
+    parser.add_argument("--runs", type=int, default=15)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        n_rows = write_tables(folder, options.users, options.per_user)
+        print(f"{platform.machine()}, Python {platform.python_version()}, DuckDB "
+              f"{duckdb.__version__}, {n_rows:,} recommendations, {options.runs} runs")  # fmt: skip
+        report(measured(commands(folder), options.runs, folder / "modules"))
+
+
+def write_tables(folder: Path, users: int, per_user: int) -> int:
+    """Write lists and the truth as Parquet; return the number of rows of the lists."""
+    with duckdb.connect() as connection:
+        lists = LISTS.format(users=users, per_user=per_user, items=10 * per_user)
+        connection.execute(f"CREATE TABLE lists AS {lists}")
+        connection.execute(f"COPY lists TO '{folder / 'lists.parquet'}'")
+        connection.execute(f"COPY ({TRUTH}) TO '{folder / 'truth.parquet'}'")
+        return users * per_user
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Say how each of what is compared is run."""
+    lists, truth = str(folder / "lists.parquet"), str(folder / "truth.parquet")
+    program = [sys.executable, "-m", "sqlmetrics"]
+    call = f"import sqlmetrics as sm; sm.Evaluator({lists!r}, {truth!r}).evaluate({METRICS})"
+    return {
+        **{code: [sys.executable, "-c", code] for code in (CLICK, FRAMES, PACKAGES, IMPORT)},
+        HELP: [*program, "--help"],
+        EVALUATE: [*program, "evaluate", *METRICS, "-r", lists, "-i", truth],
+        IN_PYTHON: [sys.executable, "-c", call],
+    }
+
+
+def measured(
+    commands: dict[str, list[str]], runs: int, modules: Path
+) -> dict[str, tuple[float, float]]:
+    """Return the median CPU seconds and seconds on the clock of each command."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(modules)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for run in range(runs + 1):
+        for name, command in commands.items():
+            cpu, clock = cpu_of_children(), time.perf_counter()
+            subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+            if run:
+                times[name].append((cpu_of_children() - cpu, time.perf_counter() - clock))
+    return {
+        name: (statistics.median(cpu for cpu, _ in taken), statistics.median(s for _, s in taken))
+        for name, taken in times.items()
+    }
+
+
+def cpu_of_children() -> float:
+    """Return the CPU seconds of all processes that were started and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def report(times: dict[str, tuple[float, float]]) -> None:
+    for name, (cpu, clock) in times.items():
+        print(f"{name:<40}{cpu:7.3f} CPU s {clock:7.3f} s")
+    print()
+    for name, base in COMPARED:
+        cpu, clock = (times[name][part] / times[base][part] for part in (0, 1))
+        print(f"{name:<20} / {base:<40}{cpu:5.2f} x CPU, {clock:5.2f} x clock")
+
+
+if __name__ == "__main__":
+    main()
