@@ -5,13 +5,19 @@ python docs/generate.py [--check]
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import pandas as pd
 from click.testing import CliRunner
 from conventions_page import conventions_page, table
+from dialects_page import dialects_page
 
 from sqlmetrics.catalog import Catalog
 from sqlmetrics.cli import main as cli
@@ -20,6 +26,7 @@ from sqlmetrics.describe import describe_metric, metric_query
 ROOT = Path(__file__).resolve().parent.parent
 FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
 COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
+PAGES = ("comparing.md", "python.md", "command-line.md", "warehouse.md")  # with what they run
 EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 
 
@@ -30,13 +37,28 @@ def example(readme: str) -> str:
     return console(block[1].replace("\\\n", " ").partition(".venv/bin/sqlmetrics ")[2])
 
 
-def console(command: str) -> str:
-    """Run a command of ours, and show it with its output."""
-    result = CliRunner().invoke(cli, [*shlex.split(command), "--format", "table"])
-    assert result.exit_code == 0, result.output
-    shown = re.sub(r"\s+", " ", command).strip()
+def console(command: str, exit_code: int = 0) -> str:
+    """Run a command of ours, and show it with its output, as a table unless it says otherwise.
+
+    `COMMAND | FILTER`: with what the filter, a command of the shell, leaves of it. Of a command
+    that fails, its messages are shown too.
+    """
+    ours, _, filtered = command.partition(" | ")
+    arguments = shlex.split(ours)
+    if arguments[0] != "sql" and "--format" not in arguments:
+        arguments += ["--format", "table"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == exit_code, result.output
+    output = result.output if exit_code else result.stdout
+    if filtered:
+        output = subprocess.run(
+            ["bash", "-c", filtered], input=output, capture_output=True, text=True, check=True
+        ).stdout
+    shown = re.sub(r"\s+", " ", ours).strip()
     shown = re.sub(r" (?=-[ri] |--[a-z])", " \\\\\n    ", shown)
-    return f"```console\n$ sqlmetrics {shown}\n{result.stdout.rstrip()}\n```"
+    shown += f" | {filtered}" if filtered else ""
+    status = f"\n$ echo $?\n{exit_code}" if exit_code else ""
+    return f"```console\n$ sqlmetrics {shown}\n{output.rstrip()}{status}\n```"
 
 
 def metrics_table(catalog: Catalog) -> str:
@@ -91,13 +113,38 @@ def replaced(text: str, name: str, content: str) -> str:
 
 
 def with_runs(page: str) -> str:
-    """Show the output of every command that a page runs: `<!-- run: COMMAND -->`."""
+    """Show the output of every command that a page runs: `<!-- run: COMMAND -->`.
+
+    `<!-- run, exit 2: COMMAND -->` is one that fails.
+    """
     return re.sub(
-        r"(<!-- run: (.*?) -->\n).*?(<!-- /run -->)",
-        lambda match: f"{match[1]}{console(match[2])}\n{match[3]}",
+        r"(<!-- run(?:, exit (\d))?: (.*?) -->\n).*?(<!-- /run -->)",
+        lambda match: f"{match[1]}{console(match[3], int(match[2] or 0))}\n{match[4]}",
         page,
         flags=re.DOTALL,
     )
+
+
+def with_prints(page: str) -> str:
+    """Run the Python of a page, block after block, and show what each prints below it."""
+    names: dict[str, object] = {}
+
+    def shown(match: re.Match[str]) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), pd.option_context("display.width", 100):
+            exec(match[1], names)
+        text = "\n".join(line.rstrip() for line in printed.getvalue().rstrip().splitlines())
+        below = f"\n<!-- prints -->\n```text\n{text}\n```\n<!-- /prints -->\n" if text else ""
+        return f"```python\n{match[1]}```\n{below}"
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("examples").symlink_to(ROOT / "examples")
+        return re.sub(
+            r"```python\n(.*?)```\n(\n<!-- prints -->\n.*?<!-- /prints -->\n)?",
+            shown,
+            page,
+            flags=re.DOTALL,
+        )
 
 
 def generate() -> dict[Path, str]:
@@ -110,12 +157,13 @@ def generate() -> dict[Path, str]:
     readme = replaced(readme, "settings", settings_table(catalog))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
-    comparing = ROOT / "docs/comparing.md"
+    pages = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES}
     return {
         ROOT / "README.md": with_runs(readme),
-        comparing: with_runs(comparing.read_text(encoding="utf-8")),
+        **{ROOT / "docs" / name: with_prints(with_runs(page)) for name, page in pages.items()},
         ROOT / "docs/metrics.md": metrics_page(catalog),
         ROOT / "docs/conventions.md": conventions_page(catalog),
+        ROOT / "docs/dialects.md": dialects_page(catalog, table),
     }
 
 
