@@ -117,6 +117,24 @@ def test_equal_hashes_are_not_repeated_items(monkeypatch: pytest.MonkeyPatch) ->
         evaluator.evaluate("ndcg")
 
 
+@pytest.mark.parametrize("wanted", [1000, 1001])
+def test_lists_with_many_hits(wanted: int) -> None:
+    """From so many on, hits are not looked up one by one."""
+    draw = random.Random(8)
+    rows = [(0, item, draw.randrange(500) / 8) for item in range(1500)] + [(1, 3, 1.0)]
+    tables = {
+        "recommendations": pd.DataFrame(rows, columns=["user_id", "item_id", "score"]),
+        "interactions": pd.DataFrame(
+            [(0, item, 1) for item in range(wanted)] + [(1, 3, 1)],
+            columns=["user_id", "item_id", "relevance"],
+        ),
+        "history": pd.DataFrame({"user_id": [0], "item_id": [0]}),
+    }
+    ours, whole = (hits(tables, way) for way in (False, True))
+    assert len(ours) == wanted + 1
+    pd.testing.assert_frame_equal(ours, whole)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("size", [999_999, 1_000_000])
 def test_the_longest_lists(size: int) -> None:

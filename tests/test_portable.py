@@ -319,10 +319,10 @@ def small_world(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def portable(evaluator: sm.Evaluator) -> sm.Evaluator:
+def portable(evaluator: sm.Evaluator, dialect: str = OTHER) -> sm.Evaluator:
     """Let an evaluator run the portable form of every query, in DuckDB."""
     evaluator._checking_planner = replace(
-        evaluator._checking_planner, dialect=OTHER, _memo={}, _nodes={}, _reads={}
+        evaluator._checking_planner, dialect=dialect, _memo={}, _nodes={}, _reads={}
     )
     return evaluator
 
@@ -359,6 +359,20 @@ def test_whole_lists_are_the_same(both: tuple[sm.Evaluator, sm.Evaluator]) -> No
     metrics = ["ndcg", "map(divisor=all_positions)", "recall", "auc", "kendall_tau", "ips"]
     native, other = (one.evaluate(metrics) for one in both)
     assert_same(native, other)
+
+
+def test_ranks_without_frames_of_equal_rows_are_the_same() -> None:
+    """Redshift has frames of rows alone."""
+    texts, results = [], []
+    for dialect in (OTHER, "redshift"):
+        with sm.Evaluator(**small_world(np.random.default_rng(7))) as evaluator:
+            portable(evaluator, dialect)
+            metric = evaluator.catalog.metrics["spearman_rho"]
+            texts.append(evaluator._checking_planner.metric_text(metric, {}))
+            results.append(evaluator.evaluate("spearman_rho", k=[4, 20]))
+    assert ["RANGE BETWEEN" in text for text in texts] == [True, False]
+    assert results[0]["value"].notna().all()
+    pd.testing.assert_frame_equal(*results)
 
 
 def test_bootstrap_intervals_are_the_same(both: tuple[sm.Evaluator, sm.Evaluator]) -> None:

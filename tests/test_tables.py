@@ -1515,8 +1515,10 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_prices": ("money_precision", 4),
     "item_vectors": ("intra_list_diversity", 4),  # a vector of two components is one block
     "judged": ("kendall_tau", 4),
+    "list_popularity": ("popularity", 2),  # a row per list, without a cutoff
+    "list_rows": ("popularity(counted=rows)", 2),
     "list_vectors": ("intra_list_diversity", 2),
-    "listed": ("popularity", 4),
+    "listed": ("popularity", 4),  # for metrics of one's own; no other reads it
     "lists": ("mrr", 2),
     "matched": ("spearman_rho", 4),
     "matched_pairs": ("kendall_tau", 4),
@@ -1530,6 +1532,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "relevant": ("recall", 2),
     "relevant_aspects": ("alpha_ndcg", 2),
     "relevant_users": ("recall", 2),
+    "repeated_baseline": ("unexpectedness", 0),
     "repeated_interactions": ("mrr", 0),  # no item is there twice
     "repeated_recommendations": ("mrr", 0),
     "revenues": ("money_recall", 2),

@@ -445,7 +445,7 @@ def lint(paths: Iterable[Path]) -> dict[str, list[str]]:
     }
 
 
-CORE = ("metrics", "stages", "slices")
+CORE = ("metrics", "slices")  # the others take long
 OTHERS = sorted({path.relative_to(ROOT).parts[0] for path in FILES} - {*CORE})
 
 
@@ -500,9 +500,22 @@ def test_rendered_queries_are_lint_clean() -> None:
 # --- all choices
 
 
+MANY_FORMS = {"ranked", "matched"}  # all of them take seconds
+
+
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
 def test_every_choice_is_one_query(template: Template) -> None:
-    texts = {text: label for label, text in renderings(template)}
+    assert_one_query(renderings(template, briefly=template.name in MANY_FORMS))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(MANY_FORMS))
+def test_every_choice_of_many_is_one_query(name: str) -> None:
+    assert_one_query(renderings(CATALOG.stages[name]))
+
+
+def assert_one_query(rendered: Iterable[tuple[str, str]]) -> None:
+    texts = {text: label for label, text in rendered}
     assert texts
     for text, label in texts.items():
         trees = sqlglot.parse(text, read="duckdb")
@@ -537,7 +550,10 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
     assert rendered.keys() == files
     of_macros = [path for path in FILES if path.parent.name == "shell"]  # see test_macros.py
-    assert len(FILES) == len(files) + len(TEMPLATES) + len(of_macros)
+    included = [name for stage in STAGES for name in re.findall(r'include "(.*?)"', stage.body)]
+    shared = {f"shared/{path.name}" for path in FILES if path.parent.name == "shared"}
+    assert {name for name in included if included.count(name) > 1} == shared
+    assert len(FILES) == len(files) + len(TEMPLATES) + len(of_macros) + len(shared)
 
 
 def test_queries_of_results_run() -> None:
@@ -610,9 +626,6 @@ def test_stars_are_spelled_out(path: Path) -> None:
     stars = re.findall(r"\bSELECT\s+(?:DISTINCT\s+)?(?:\w+\.)?\*|^\s*\*,?$", path.read_text(), re.M)
     # the columns of a CSV file that is read in the order of its rows are not known
     assert len(stars) == (1 if path.name == "sources.sql" else 0)
-
-
-MANY_FORMS = {"ranked", "matched"}  # all of them take seconds; each is parsed elsewhere
 
 
 @pytest.mark.parametrize(

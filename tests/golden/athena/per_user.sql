@@ -183,17 +183,6 @@ WITH recommendations AS (
     lists.user_id,
     COALESCE(lists.n_recommended, 0) AS n_recommended
   FROM lists
-), listed AS (
-  /* one row per recommended item */
-  SELECT
-    ranked.model,
-    ranked.user_id,
-    ranked.item_id,
-    ranked.rank,
-    lists.n_recommended
-  FROM ranked
-  INNER JOIN lists
-    ON lists.model = ranked.model AND lists.user_id = ranked.user_id
 ), history AS (
   /* one row per row of the table history, under the names that the queries use */
   SELECT
@@ -207,13 +196,46 @@ WITH recommendations AS (
     item_id
   FROM history
 ), item_popularity AS (
-  /* one row per item of the history */
+  /* one row per item of the history; logarithms in units of 1e-15, so that their sums are exact */
   SELECT
     item_id,
+    CAST(ROUND(LOG(2, COUNT(*)) * CAST(1e15 AS DOUBLE)) AS DECIMAL(38, 0)) AS log2_users,
     COUNT(*) AS n_users
   FROM seen
   GROUP BY
     item_id
+), list_popularity AS (
+  /* one row per list and smallest cutoff; an item that nobody has only adds to n_listed */
+  WITH popular AS (
+    SELECT
+      ranked.model,
+      ranked.user_id,
+      CASE WHEN ranked.rank <= 10 THEN 10 END AS first_k,
+      COUNT(*) AS n_listed,
+      SUM(COALESCE(item_popularity.n_users, 0)) AS n_seen,
+      SUM(COALESCE(item_popularity.log2_users, 0)) AS log2_users
+    FROM ranked
+    LEFT JOIN item_popularity
+      ON ranked.item_id = item_popularity.item_id
+    WHERE
+      ranked.rank <= 10
+    GROUP BY
+      ranked.model,
+      ranked.user_id,
+      CASE WHEN ranked.rank <= 10 THEN 10 END
+  )
+  /* one row per list and smallest cutoff, with the length of the list */
+  SELECT
+    popular.model,
+    popular.user_id,
+    popular.first_k,
+    popular.n_listed,
+    popular.n_seen,
+    popular.log2_users,
+    lists.n_recommended
+  FROM popular
+  INNER JOIN lists
+    ON lists.model = popular.model AND lists.user_id = popular.user_id
 ), history_users AS (
   /* one row: how many users the history has */
   SELECT
@@ -223,33 +245,24 @@ WITH recommendations AS (
       user_id
     FROM seen
   ) AS users
-), listed_values AS (
-  /* one row per user with a row in listed */
+), list_popularity_values AS (
+  /* one row per user with a row in list_popularity */
   SELECT
-    listed.model,
-    listed.user_id,
+    list_popularity.model,
+    list_popularity.user_id,
     CASE
-      WHEN MIN(listed.rank) <= 10
-      THEN CAST(COUNT(CASE WHEN listed.rank <= 10 THEN 1 END) * LOG(2, (
+      WHEN MIN(list_popularity.first_k) <= 10
+      THEN CAST(SUM(CASE WHEN list_popularity.first_k <= 10 THEN list_popularity.n_listed END) * LOG(2, (
         SELECT
           history_users.n_users
         FROM history_users
-      )) - CAST(SUM(
-        CASE
-          WHEN listed.rank <= 10
-          THEN CAST(ROUND((
-            LOG(2, COALESCE(popular.n_users, 1))
-          ) * CAST(1e15 AS DOUBLE)) AS DECIMAL(38, 0))
-        END
-      ) AS DOUBLE) / CAST(1e15 AS DOUBLE) AS DOUBLE) / NULLIF(LEAST(10, COALESCE(MAX(listed.n_recommended), 10)), 0)
+      )) - CAST(SUM(CASE WHEN list_popularity.first_k <= 10 THEN list_popularity.log2_users END) AS DOUBLE) / CAST(1e15 AS DOUBLE) AS DOUBLE) / NULLIF(LEAST(10, COALESCE(MAX(list_popularity.n_recommended), 10)), 0)
       ELSE 0
     END AS surprisal_at_10
-  FROM listed
-  LEFT JOIN item_popularity AS popular
-    ON listed.item_id = popular.item_id
+  FROM list_popularity
   GROUP BY
-    listed.model,
-    listed.user_id
+    list_popularity.model,
+    list_popularity.user_id
 ), per_user_2 AS (
   /* one row per user, a column per metric and cutoff; */
   /* without a row: the value of an empty list */
@@ -257,14 +270,14 @@ WITH recommendations AS (
     everybody.model,
     everybody.user_id,
     CAST(CASE
-      WHEN listed_values.user_id IS NULL
+      WHEN list_popularity_values.user_id IS NULL
       THEN 0
-      ELSE listed_values.surprisal_at_10
+      ELSE list_popularity_values.surprisal_at_10
     END AS DOUBLE) AS surprisal_at_10
   FROM audience_2 AS everybody
-  LEFT JOIN listed_values
-    ON listed_values.model = everybody.model
-    AND listed_values.user_id = everybody.user_id
+  LEFT JOIN list_popularity_values
+    ON list_popularity_values.model = everybody.model
+    AND list_popularity_values.user_id = everybody.user_id
 ), everyone AS (
   /* one row per user that any of the metrics is averaged over */
   SELECT

@@ -103,16 +103,20 @@ WITH recommendations AS NOT MATERIALIZED (
     INNER JOIN relevant
       ON relevant.user_id = recommendations.user_id
       AND relevant.item_id = recommendations.item_id
-  ), lists_with_hits /* one row per list with a hit */ AS (
-    SELECT DISTINCT
+  ), lists_with_hits /* one row per list with a hit, with its hits side by side: scores are looked up list by list */ AS (
+    SELECT
       found.model,
       found.user_id,
-      lists.n_recommended
+      lists.n_recommended,
+      lists.n_recommended >= 1000000 OR count(*) > 1000 AS is_long,
+      array_agg({'item_id': found.item_id, 'score': found.score, 'relevance': found.relevance}) AS hits
     FROM found
     INNER JOIN lists
       ON lists.model = found.model AND lists.user_id = found.user_id
-    WHERE
-      lists.n_recommended < 1000000
+    GROUP BY
+      found.model,
+      found.user_id,
+      lists.n_recommended
   ), sorted_lists /* one row per list with a hit: its scores, best first */ AS (
     SELECT
       recommendations.model,
@@ -122,28 +126,58 @@ WITH recommendations AS NOT MATERIALIZED (
     INNER JOIN lists_with_hits
       ON lists_with_hits.model = recommendations.model
       AND lists_with_hits.user_id = recommendations.user_id
+    WHERE
+      NOT lists_with_hits.is_long
     GROUP BY
       recommendations.model,
       recommendations.user_id
-  ), placed /* one row per hit, with the first place that its score has in the list */ AS MATERIALIZED (
+  ), looked_up /* one row per hit of these lists */ AS (
     SELECT
-      found.model,
-      found.user_id,
-      found.item_id,
-      found.relevance,
-      list_position(sorted_lists.scores, found.score) AS place,
-      sorted_lists.scores[list_position(sorted_lists.scores, found.score) + 1] = found.score AS is_tied
-    FROM found
-    LEFT JOIN sorted_lists
-      ON sorted_lists.model = found.model AND sorted_lists.user_id = found.user_id
-  ), unclear_lists /* one row per list in which a place is not a rank */ AS MATERIALIZED (
+      lists_with_hits.model,
+      lists_with_hits.user_id,
+      sorted_lists.scores,
+      unnest(lists_with_hits.hits) AS hit
+    FROM lists_with_hits
+    INNER JOIN sorted_lists
+      ON sorted_lists.model = lists_with_hits.model
+      AND sorted_lists.user_id = lists_with_hits.user_id
+  ), placed /* one row per hit of these lists, with the first place that its score has */ AS MATERIALIZED (
+    SELECT
+      looked_up.model,
+      looked_up.user_id,
+      hit.item_id,
+      hit.score,
+      hit.relevance,
+      coalesce(list_position(looked_up.scores, hit.score), length(looked_up.scores) + 1, 1) AS place,
+      coalesce(
+        looked_up.scores[list_position(looked_up.scores, hit.score) + 1] = hit.score,
+        hit.score IS NULL
+      ) AS is_tied
+    FROM looked_up
+  ), tied_scores /* one row per score of a list that a hit may share with other items */ AS (
     SELECT DISTINCT
       model,
-      user_id
+      user_id,
+      score AS tied_score,
+      place
     FROM placed
     WHERE
-      place IS NULL OR is_tied
-  ), ranked_singly /* one row per item of these lists */ AS (
+      is_tied
+  ), ranked_in_ties /* one row per item with such a score */ AS (
+    SELECT
+      recommendations.model,
+      recommendations.user_id,
+      recommendations.item_id,
+      tied_scores.place - 1 + row_number() OVER (
+        PARTITION BY recommendations.model, recommendations.user_id, tied_scores.place
+        ORDER BY score DESC, item_id
+      ) AS rank
+    FROM recommendations
+    INNER JOIN tied_scores
+      ON tied_scores.model = recommendations.model
+      AND tied_scores.user_id = recommendations.user_id
+      AND tied_scores.tied_score IS NOT DISTINCT FROM recommendations.score
+  ), ranked_in_long_lists /* one row per item of a long list */ AS (
     SELECT
       recommendations.model,
       recommendations.user_id,
@@ -153,22 +187,36 @@ WITH recommendations AS NOT MATERIALIZED (
         ORDER BY score DESC, item_id
       ) AS rank
     FROM recommendations
-    INNER JOIN unclear_lists
-      ON unclear_lists.model = recommendations.model
-      AND unclear_lists.user_id = recommendations.user_id
+    INNER JOIN lists_with_hits
+      ON lists_with_hits.model = recommendations.model
+      AND lists_with_hits.user_id = recommendations.user_id
+    WHERE
+      lists_with_hits.is_long
+  ), ranked_singly /* one row per item whose place is not its rank */ AS (
+    SELECT
+      model,
+      user_id,
+      item_id,
+      rank
+    FROM ranked_in_ties
+    UNION ALL
+    SELECT
+      model,
+      user_id,
+      item_id,
+      rank
+    FROM ranked_in_long_lists
   )
   /* one row per hit: a recommended item that is relevant to its user */
   SELECT
-    placed.model,
-    placed.user_id,
-    placed.item_id,
-    placed.place AS rank,
-    placed.relevance
+    model,
+    user_id,
+    item_id,
+    place AS rank,
+    relevance
   FROM placed
-  LEFT JOIN unclear_lists
-    ON unclear_lists.model = placed.model AND unclear_lists.user_id = placed.user_id
   WHERE
-    unclear_lists.user_id IS NULL
+    NOT is_tied
   UNION ALL
   SELECT
     ranked_singly.model,
