@@ -62,6 +62,7 @@ class Agreement:
             self._tables.interactions,
             convention=system.convention,
             settings=dict(system.settings),
+            memory_limit="4GiB",  # the rest is for the system that is measured
         ) as evaluator:
             for cut in (True, False):
                 names = {name for name, k in asked if (k is not None) == cut}
