@@ -232,6 +232,52 @@ class Result:
     undefined: set[Any]
 
 
+def canonical(evaluator: sm.Evaluator, call: str) -> str:
+    """Return the name that a call has in results."""
+    resolved, _ = evaluator.conventions[0].resolve(evaluator.parse(call)[0][0])
+    assert resolved is not None
+    return resolved.name
+
+
+def run_calls(
+    recommendations: Sequence[Recommendation],
+    interactions: Sequence[Interaction] | None,
+    calls: Mapping[str, bool],
+    k: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    largest_k: int | None = None,
+    logs: Sequence[Decision] | None = None,
+    **more: Any,
+) -> dict[str, Result]:
+    """Evaluate calls at one cutoff with the package, from frames; per user where they say True."""
+    settings = {name: value for name, value in (settings or {}).items() if value is not None}
+    order = settings.get("order", "auto")
+    tables = {"recommendations": recommendation_frame(recommendations, order)}
+    if interactions is not None:
+        tables["interactions"] = interaction_frame(interactions)
+    tables |= further_frames(order, logs=logs, **more)
+    cutoffs = None if k is None else sorted({k, largest_k or k})
+    of_users = [call for call, per_user in calls.items() if per_user]
+    found = {}
+    with sm.Evaluator(**tables, settings=settings) as evaluator:
+        with no_propensities_expected(logs):
+            means = at_k(evaluator.evaluate(calls, k=cutoffs), k)
+        users = evaluator.per_user(of_users, k=cutoffs) if of_users else pd.DataFrame()
+        names = {call: canonical(evaluator, call) for call in calls}
+    assert means["metric"].tolist() == list(dict.fromkeys(names.values())), "not a row for each"
+    rows = {row["metric"]: row for row in means.to_dict("records")}
+    for call, per_user in calls.items():
+        value, n_users = rows[names[call]]["value"], rows[names[call]]["n_users"]
+        by_user = values_by_user(users, names[call], k) if per_user else {}
+        found[call] = Result(
+            mean=None if pd.isna(value) else float(value),
+            n_users=None if pd.isna(n_users) else int(n_users),
+            users=by_user,
+            undefined=set(at_k(users, k)["user_id"]) - set(by_user) if per_user else set(),
+        )
+    return found
+
+
 def run(
     recommendations: Sequence[Recommendation],
     interactions: Sequence[Interaction] | None,
@@ -239,40 +285,10 @@ def run(
     k: int | None = None,
     params: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
-    history: Sequence[tuple[Any, Any]] | None = None,
-    largest_k: int | None = None,
-    convention: str = "standard",
     users: bool = True,
-    items: Sequence[Item] | None = None,
-    aspects: Sequence[Aspect] | None = None,
-    baseline: Sequence[Recommendation] | None = None,
-    logs: Sequence[Decision] | None = None,
+    **more: Any,
 ) -> Result:
     """Evaluate one metric at one cutoff with the package, from frames."""
-    settings = {name: value for name, value in (settings or {}).items() if value is not None}
-    order = settings.get("order", "auto")
-    tables = {"recommendations": recommendation_frame(recommendations, order)}
-    if interactions is not None:
-        tables["interactions"] = interaction_frame(interactions)
-    tables |= further_frames(order, history, items, aspects, baseline, logs)
-    evaluator = sm.Evaluator(**tables, convention=convention, settings=settings)
-    calls = [spec(metric, params)]
-    cutoffs = None if k is None else sorted({k, largest_k or k})
-
-    with no_propensities_expected(logs):
-        result = at_k(evaluator.evaluate(calls, k=cutoffs), k)
-    assert len(result) == 1, f"not one row: {result}"
-    value, n_users = result["value"].iloc[0], result["n_users"].iloc[0]
-    by_user: dict[Any, float] = {}
-    undefined: set[Any] = set()
-    if users:
-        frame = evaluator.per_user(calls, k=cutoffs)
-        (name,) = set(frame.columns) - {"user_id", "k"}
-        by_user = values_by_user(frame, name, k)
-        undefined = set(at_k(frame, k)["user_id"]) - set(by_user)
-    return Result(
-        mean=None if pd.isna(value) else float(value),
-        n_users=None if pd.isna(n_users) else int(n_users),
-        users=by_user,
-        undefined=undefined,
-    )
+    calls = {spec(metric, params): users}
+    (result,) = run_calls(recommendations, interactions, calls, k, settings, **more).values()
+    return result

@@ -35,14 +35,14 @@ from hypothesis import strategies as st
 
 import sqlmetrics as sm
 
-settings.register_profile(
-    "oracle",
+SEARCH = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=25,
+    max_examples=10,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+LONG_SEARCH = settings(SEARCH, max_examples=40)
 
 Call = tuple[str, dict[str, Any]]
 
@@ -414,11 +414,22 @@ def assert_same(found: Any, expected: float | None, where: str) -> None:
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9), where
 
 
-@settings(settings.get_profile("oracle"))
-@given(draw=st.randoms(use_true_random=False))
-def test_small_worlds(draw: random.Random) -> None:
+def search_small_worlds(draw: random.Random) -> None:
     calls = draw.sample(CALLS, draw.randint(1, 6))
     assert_agrees(make_world(draw, n_users=draw.randint(1, 6), calls=calls))
+
+
+@SEARCH
+@given(draw=st.randoms(use_true_random=False))
+def test_small_worlds(draw: random.Random) -> None:
+    search_small_worlds(draw)
+
+
+@pytest.mark.thorough
+@LONG_SEARCH
+@given(draw=st.randoms(use_true_random=False))
+def test_more_small_worlds(draw: random.Random) -> None:
+    search_small_worlds(draw)
 
 
 def large_world(number: int, n_users: int) -> World:
@@ -460,15 +471,26 @@ def test_every_setting_is_drawn() -> None:
     }
 
 
-@settings(settings.get_profile("oracle"))
-@given(draw=st.randoms(use_true_random=False))
-def test_small_worlds_with_all_tables(draw: random.Random) -> None:
+def search_small_worlds_with_all_tables(draw: random.Random) -> None:
     calls = draw.sample(FURTHER_CALLS, draw.randint(1, 6))
     world = make_further_world(
         draw, draw.randint(1, 6), calls, everything=draw.choice([True, False])
     )
     if world.calls:
         assert_agrees(world)
+
+
+@SEARCH
+@given(draw=st.randoms(use_true_random=False))
+def test_small_worlds_with_all_tables(draw: random.Random) -> None:
+    search_small_worlds_with_all_tables(draw)
+
+
+@pytest.mark.thorough
+@LONG_SEARCH
+@given(draw=st.randoms(use_true_random=False))
+def test_more_small_worlds_with_all_tables(draw: random.Random) -> None:
+    search_small_worlds_with_all_tables(draw)
 
 
 def large_further_world(number: int, n_users: int) -> World:
@@ -480,7 +502,13 @@ def large_further_world(number: int, n_users: int) -> World:
     )
 
 
-@pytest.mark.parametrize("number", range(N_LARGE_FURTHER))
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(number, marks=[] if number < N_LARGE_FURTHER // 2 else pytest.mark.thorough)
+        for number in range(N_LARGE_FURTHER)
+    ],
+)
 def test_many_users_with_all_tables(number: int) -> None:
     assert_agrees(large_further_world(number, n_users=150))
 

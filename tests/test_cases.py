@@ -12,6 +12,7 @@ More tables: `items` ({a = {price=3, category=["x", "y"], features=[1, 0]}}), `a
 ({u1 = "a:1 b:0"}: rewards; {u1 = "a:1@0.5"}: reward and propensity).
 """
 
+import functools
 import math
 import tomllib
 from pathlib import Path
@@ -21,6 +22,7 @@ import oracle
 import pandas as pd
 import pytest
 from helpers import (
+    Result,
     aspect_rows,
     further_frames,
     interaction_frame,
@@ -30,6 +32,7 @@ from helpers import (
     number,
     recommendation_rows,
     run,
+    run_calls,
     spec,
 )
 
@@ -48,9 +51,12 @@ MORE_TABLES = {
     "baseline": recommendation_rows,
     "logs": log_rows,
 }
+# what cases of one run differ in; they share tables, settings and cutoffs, and an alias is alone
+OWN = {"metric", "name", "why", "params", "per_user", "undefined", "mean", "tolerance"}
 
 
 def load() -> list[Any]:
+    """Read the cases; those that can share a run stand beside each other, for one worker."""
     found = []
     for path in sorted(CASES.glob("*.toml")):
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -59,7 +65,12 @@ def load() -> list[Any]:
             assert set(case) <= KEYS, f"{path.name}, {case['name']}: {set(case) - KEYS}"
             case["metric"] = path.stem
             found.append(pytest.param(case, id=f"{path.stem}: {case['name']}"))
-    return found
+    runs = list(dict.fromkeys(run_of(*param.values) for param in found))
+    return sorted(found, key=lambda param: runs.index(run_of(*param.values)))
+
+
+def run_of(case: dict[str, Any]) -> str:
+    return repr(sorted((name, value) for name, value in case.items() if name not in OWN))
 
 
 ALL = load()
@@ -102,17 +113,30 @@ def test_oracle_gives_the_hand_worked_numbers(case: dict[str, Any]) -> None:
     assert mean == expected_mean(case)
 
 
-@pytest.mark.parametrize("case", ALL)
-def test_package_gives_the_hand_worked_numbers(case: dict[str, Any]) -> None:
-    arguments = tables(case)
+def call_of(case: dict[str, Any]) -> str:
+    return spec(case.get("call", case["metric"]), case.get("params"))
+
+
+@functools.cache
+def results(run: str) -> dict[str, Result]:
+    """Evaluate all cases of a run in one call: most of the time goes into what they share."""
+    cases = [case for param in ALL for case in param.values if run_of(case) == run]
+    arguments = tables(cases[0])
+    del arguments["metric"], arguments["params"]
     settings = arguments["settings"]
     if "row" not in (settings.get("order"), settings.get("ties")):
         # Only rank or score may give the order, so the rows come the other way round.
         for rows in arguments.values():
             if isinstance(rows, list):
                 rows.reverse()
+    of_users = {call_of(case) for case in cases if "per_user" in case}
+    return run_calls(**arguments, calls={c: c in of_users for c in map(call_of, cases)})
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_package_gives_the_hand_worked_numbers(case: dict[str, Any]) -> None:
     of_users = "per_user" in case
-    result = run(**arguments, users=of_users)
+    result = results(run_of(case))[call_of(case)]
     tolerance = case.get("tolerance", 1e-12)
     assert result.mean == expected_mean(case, tolerance)
     if of_users:

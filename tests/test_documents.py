@@ -32,8 +32,10 @@ diversity by Hamming distance.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import pickle
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,10 +55,15 @@ SQRT2 = math.sqrt(2)
 # ---------------------------------------------------------------- one call, one number
 
 
+@functools.lru_cache(maxsize=4)
+def opened(arguments: bytes) -> sm.Evaluator:
+    """Open an evaluator; calls about the same tables, one after another, share it."""
+    return sm.Evaluator(**pickle.loads(arguments))
+
+
 def value(call: str, k: int | None = None, **evaluator: Any) -> float | None:
     """Evaluate one metric at one cutoff (without k: whole lists); None where it is undefined."""
-    with sm.Evaluator(**evaluator) as evaluated:
-        frame = evaluated.evaluate([call], k=k)
+    frame = opened(pickle.dumps(evaluator)).evaluate([call], k=k)
     assert len(frame) == 1
     result = frame["value"].iloc[0]
     return None if pd.isna(result) else float(result)
@@ -64,8 +71,7 @@ def value(call: str, k: int | None = None, **evaluator: Any) -> float | None:
 
 def users(call: str, k: int | None = None, **evaluator: Any) -> dict[Any, float]:
     """Return the values of the users for whom the metric is defined."""
-    with sm.Evaluator(**evaluator) as evaluated:
-        frame = evaluated.per_user([call], k=k)
+    frame = opened(pickle.dumps(evaluator)).per_user([call], k=k)
     (name,) = set(frame.columns) - {"user_id", "k", "convention"}
     found = zip(frame["user_id"], frame[name], strict=True)
     return {user: float(result) for user, result in found if not pd.isna(result)}

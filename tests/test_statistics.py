@@ -142,7 +142,16 @@ WORLDS = {
 }
 
 
-@pytest.fixture(scope="module", params=WORLDS.values(), ids=WORLDS.keys())
+MORE_WORLDS = {"integer ids by rank", "integer ids by score, fractions"}  # where time is no matter
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(world, id=name, marks=[pytest.mark.thorough] if name in MORE_WORLDS else [])
+        for name, world in WORLDS.items()
+    ],
+)
 def world(request: pytest.FixtureRequest) -> World:
     return request.param  # type: ignore[no-any-return]
 

@@ -136,7 +136,13 @@ WORLDS = {
 }
 
 
-@pytest.fixture(scope="module", params=WORLDS.values(), ids=WORLDS.keys())
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(world, id=name, marks=[pytest.mark.thorough] if world[0] > 1 else [])
+        for name, world in WORLDS.items()
+    ],
+)
 def world(request: pytest.FixtureRequest) -> World:
     return World(*request.param)
 
