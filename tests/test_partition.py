@@ -130,7 +130,7 @@ WORLDS: list[tuple[list[str], dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("metrics", "options", "given"),
     [
-        pytest.param(*world, marks=[pytest.mark.thorough] if place > 2 else [])
+        pytest.param(*world, marks=[pytest.mark.thorough] if place > 1 else [])
         for place, world in enumerate(WORLDS)
     ],
     ids=[",".join([*options, *given]) or "plain" for _, options, given in WORLDS],

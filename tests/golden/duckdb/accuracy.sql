@@ -109,7 +109,7 @@ WITH recommendations AS NOT MATERIALIZED (
       found.user_id,
       lists.n_recommended,
       lists.n_recommended >= 1000000 OR count(*) > 1000 AS is_long,
-      array_agg({'item_id': found.item_id, 'score': found.score, 'relevance': found.relevance}) AS hits
+      array_agg({'item_id': found.item_id, 'score': found.score, 'relevance': found.relevance}) AS hits_of_list
     FROM found
     INNER JOIN lists
       ON lists.model = found.model AND lists.user_id = found.user_id
@@ -136,7 +136,7 @@ WITH recommendations AS NOT MATERIALIZED (
       lists_with_hits.model,
       lists_with_hits.user_id,
       sorted_lists.scores,
-      unnest(lists_with_hits.hits) AS hit
+      unnest(lists_with_hits.hits_of_list) AS one_hit
     FROM lists_with_hits
     INNER JOIN sorted_lists
       ON sorted_lists.model = lists_with_hits.model
@@ -145,13 +145,13 @@ WITH recommendations AS NOT MATERIALIZED (
     SELECT
       looked_up.model,
       looked_up.user_id,
-      hit.item_id,
-      hit.score,
-      hit.relevance,
-      coalesce(list_position(looked_up.scores, hit.score), length(looked_up.scores) + 1, 1) AS place,
+      one_hit.item_id,
+      one_hit.score,
+      one_hit.relevance,
+      coalesce(list_position(looked_up.scores, one_hit.score), length(looked_up.scores) + 1, 1) AS place,
       coalesce(
-        looked_up.scores[list_position(looked_up.scores, hit.score) + 1] = hit.score,
-        hit.score IS NULL
+        looked_up.scores[list_position(looked_up.scores, one_hit.score) + 1] = one_hit.score,
+        one_hit.score IS NULL
       ) AS is_tied
     FROM looked_up
   ), tied_scores /* one row per score of a list that a hit may share with other items */ AS (
