@@ -209,7 +209,7 @@ WITH recommendations AS (
     item_id
 ), list_popularity AS (
   /* one row per list and smallest cutoff; an item that nobody has only adds to n_listed */
-  WITH popular AS (
+  WITH listed_popularity AS (
     SELECT
       ranked.model AS model,
       ranked.user_id AS user_id,
@@ -229,16 +229,17 @@ WITH recommendations AS (
   )
   /* one row per list and smallest cutoff, with the length of the list */
   SELECT
-    popular.model AS model,
-    popular.user_id AS user_id,
-    popular.first_k AS first_k,
-    popular.n_listed AS n_listed,
-    popular.n_seen AS n_seen,
-    popular.log2_users AS log2_users,
+    listed_popularity.model AS model,
+    listed_popularity.user_id AS user_id,
+    listed_popularity.first_k AS first_k,
+    listed_popularity.n_listed AS n_listed,
+    listed_popularity.n_seen AS n_seen,
+    listed_popularity.log2_users AS log2_users,
     lists.n_recommended AS n_recommended
-  FROM popular
+  FROM listed_popularity
   INNER JOIN lists
-    ON lists.model = popular.model AND lists.user_id = popular.user_id
+    ON lists.model = listed_popularity.model
+    AND lists.user_id = listed_popularity.user_id
 ), history_users AS (
   /* one row: how many users the history has */
   SELECT

@@ -206,7 +206,7 @@ WITH recommendations AS (
     item_id
 ), list_popularity AS (
   /* one row per list and smallest cutoff; an item that nobody has only adds to n_listed */
-  WITH popular AS (
+  WITH listed_popularity AS (
     SELECT
       ranked.model,
       ranked.user_id,
@@ -226,16 +226,17 @@ WITH recommendations AS (
   )
   /* one row per list and smallest cutoff, with the length of the list */
   SELECT
-    popular.model,
-    popular.user_id,
-    popular.first_k,
-    popular.n_listed,
-    popular.n_seen,
-    popular.log2_users,
+    listed_popularity.model,
+    listed_popularity.user_id,
+    listed_popularity.first_k,
+    listed_popularity.n_listed,
+    listed_popularity.n_seen,
+    listed_popularity.log2_users,
     lists.n_recommended
-  FROM popular
+  FROM listed_popularity
   INNER JOIN lists
-    ON lists.model = popular.model AND lists.user_id = popular.user_id
+    ON lists.model = listed_popularity.model
+    AND lists.user_id = listed_popularity.user_id
 ), history_users AS (
   /* one row: how many users the history has */
   SELECT
