@@ -580,7 +580,7 @@ def test_the_script_is_readable() -> None:
         assert f"Formula: {' '.join(metric.formula.split())}." in said
         assert f"Source: {' '.join(metric.cite.split())}." in said
     queries = re.findall(r"^(?:WITH )?sm_(\w+) AS (?:[A-Z ]* )?\(\n(.*)$", text, re.M)
-    without_comment = {name for name, first in queries if not first.startswith("  -- ")}
+    without_comment = {name for name, first in queries if not first.lstrip().startswith("-- ")}
     assert len(queries) > 500
     assert without_comment <= {*CATALOG.metrics, "given"}, "a metric's own query has none"
     assert "/* one row" not in text
