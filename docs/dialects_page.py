@@ -42,6 +42,8 @@ NOTES = """## What differs without an error, and is not mended
   labels, and where they are ids, other users are drawn.
 - DataFusion 55 leaves out keys of an ORDER BY behind `row_number()`: with slices, rows can come in
   another order. Their values are the same.
+- A function or a cast in a condition (`--where`) is that of the system: ClickHouse counts the bytes
+  of a text in `length`, and `CAST(1.5 AS INTEGER)` is 2 in DuckDB, 1 in Spark.
 - A printed statement does not check its tables. `sqlmetrics evaluate` on an export does.
 """
 

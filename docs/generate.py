@@ -19,14 +19,16 @@ from click.testing import CliRunner
 from conventions_page import conventions_page, table
 from dialects_page import dialects_page
 
-from sqlmetrics.catalog import Catalog
+from sqlmetrics.catalog import LEVELS, Catalog
 from sqlmetrics.cli import main as cli
 from sqlmetrics.describe import describe_metric, metric_query
 
 ROOT = Path(__file__).resolve().parent.parent
 FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
 COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
-PAGES = ("comparing.md", "python.md", "command-line.md", "warehouse.md")  # with what they run
+PAGES = (  # with what they run
+    "checks.md", "comparing.md", "python.md", "command-line.md", "record.md", "warehouse.md",
+)  # fmt: skip
 EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 
 
@@ -81,6 +83,15 @@ def settings_table(catalog: Catalog) -> str:
         for param in catalog.stage_params.values()
     ]
     return table(["setting", "what it says", "values", "standard"], rows)
+
+
+def checks_table(catalog: Catalog) -> str:
+    rows = [
+        [f"`{check.name}`", check.level, check.title, ", ".join(f"`{n}`" for n in check.needs)]
+        for check in sorted(catalog.checks.values(), key=lambda one: LEVELS.index(one.level))
+        if check.needs
+    ]
+    return table(["check", "level", "what it finds", "needs"], rows)
 
 
 def metrics_page(catalog: Catalog) -> str:
@@ -158,6 +169,7 @@ def generate() -> dict[Path, str]:
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
     pages = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES}
+    pages["checks.md"] = replaced(pages["checks.md"], "checks", checks_table(catalog))
     return {
         ROOT / "README.md": with_runs(readme),
         **{ROOT / "docs" / name: with_prints(with_runs(page)) for name, page in pages.items()},

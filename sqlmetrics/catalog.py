@@ -15,7 +15,25 @@ from sqlmetrics.render import template_root
 from sqlmetrics.spec import Value, value_text
 
 SUFFIX = ".sql.j2"
+LEVELS = ("error", "warning", "note")  # of checks, the worst first
 EVERYTHING = "all"  # in place of a metric: every metric there is
+# what the entries of front matter hold, of templates and of their params
+_KINDS_OF_ENTRIES: dict[str, tuple[str, ...]] = {
+    "a text": (
+        "title", "grain", "audience", "defined_for", "undefined", "unbounded", "formula", "cite",
+        "family", "cutoff", "of", "missing", "table", "level", "count", "column", "found", "remedy",
+        "type", "doc",
+    ),
+    "true or false": (
+        "higher_is_better", "in_default_set", "keep", "judged_only", "enough", "optional", "whole",
+        "unlimited",
+    ),
+    "a number": ("min", "max", "above", "order"),
+    "a list of two numbers": ("range",),
+    "a list": ("choices",),
+    "a text or a list of texts": ("unique", "constant", "on", "needs"),
+    "a table": ("params", "aliases", "only_with"),
+}  # fmt: skip
 _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
 
 
@@ -132,16 +150,25 @@ class Check(Template):
     """A query for the rows of a table that break a rule, and what to tell the user about them.
 
     It runs where `count`, a column of the totals of its table, is not 0, or whenever one of the
-    tables and stages `on` is read; then its column `n_found` counts the rows.
+    tables and stages `on` is read; then its column `n_found` counts the rows. One with neither is
+    no condition of any number: it runs only where everything is looked at, if all that it `needs`
+    (tables, and columns as `table.column`) is there. `level`: "error", "warning" or "note".
     """
 
     table: str = ""
+    level: str = "error"
+    needs: tuple[str, ...] = ()
     count: str = ""
     on: tuple[str, ...] = ()
     column: str = ""
     found: str = ""
     remedy: str = ""
     order: int = 0
+
+    @property
+    def at_the_door(self) -> bool:
+        """Is it a condition of numbers, which are refused where it is broken?"""
+        return bool(self.count or self.on)
 
 
 @dataclass(frozen=True)
@@ -206,7 +233,7 @@ class Catalog:
         """Read the built-in templates and those of the user's folders.
 
         A file `NAME.sql.j2` of a user's folder is a metric, in a sub-folder `stages` a stage, in
-        `slices` a slice.
+        `slices` a slice, in `checks` a check.
 
         Raises:
             TemplateError: a folder or its front matter cannot be read, or a name is taken.
@@ -229,6 +256,11 @@ class Catalog:
                     if one.name in catalog.slices:
                         raise TemplateError(f"{path}: there is already a slice {one.name}")
                     catalog.slices[one.name] = one
+                elif path.parent.name == "checks":
+                    check = _read_check(path)
+                    if check.name in catalog.checks:
+                        raise TemplateError(f"{path}: there is already a check {check.name}")
+                    catalog.checks[check.name] = check
                 else:
                     catalog._add(_read_metric(path, "custom"))
         return catalog
@@ -325,6 +357,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any], str]:
         meta = tomllib.loads(match["toml"])
     except tomllib.TOMLDecodeError as error:
         raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
+    _check_kinds(path, meta, "the front matter")
     # blank lines keep the line numbers of error messages true
     return name, meta, "\n" * match[0].count("\n") + source[match.end() :]
 
@@ -332,6 +365,9 @@ def _read(path: Path) -> tuple[str, dict[str, Any], str]:
 def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
     params = {}
     for name, entry in meta.pop("params", {}).items():
+        if not isinstance(entry, dict):
+            raise TemplateError(f"{path}: param {name} is a table [params.{name}], not {entry!r}")
+        _check_kinds(path, entry, f"param {name}")
         entry = dict(entry)
         kind = entry.pop("type", "choice" if "choices" in entry else None)
         if kind not in ("choice", "number") or "default" not in entry:
@@ -361,6 +397,48 @@ def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
     return params
 
 
+def _check_kinds(path: Path, entries: Mapping[str, Any], where: str) -> None:
+    """Check that what stands in front matter is of its kind.
+
+    Raises:
+        TemplateError: names the entry, what it is and what it has to be.
+    """
+    for kind, names in _KINDS_OF_ENTRIES.items():
+        for name in names:
+            if name in entries and not _is_of_kind(entries[name], kind):
+                raise TemplateError(f"{path}: {where}: {name} is {kind}, not {entries[name]!r}")
+    for name, value in entries.get("aliases", {}).items():
+        if not isinstance(value, dict):
+            raise TemplateError(
+                f"{path}: alias {name} is a table of what it sets, such as {{}}, not {value!r}"
+            )
+    for name, value in entries.get("only_with", {}).items():
+        if not _is_of_kind(value, "a text or a list of texts"):
+            raise TemplateError(
+                f"{path}: {where}: only_with is a table of settings and lists of their values; "
+                f"{name} is {value!r}"
+            )
+
+
+def _is_of_kind(value: Any, kind: str) -> bool:
+    if kind == "a text or a list of texts":
+        texts = [value] if isinstance(value, str) else value
+        return isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+    if kind == "a list of two numbers":
+        # an end may be infinite
+        ends = value if isinstance(value, list) else []
+        return len(ends) == 2 and all(_is_finite(one) or abs(one) == float("inf") for one in ends)
+    if kind == "a number":
+        return _is_finite(value)
+    types = {"a text": str, "true or false": bool, "a list": list, "a table": dict}
+    return isinstance(value, types[kind])
+
+
+def _is_finite(value: Any) -> bool:
+    """Is it a number, neither NaN nor infinite?"""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308
+
+
 def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
@@ -377,7 +455,7 @@ def _read_metric(path: Path, family: str) -> Metric:
     if grain not in ("user", "run"):
         raise TemplateError(f"{path}: grain is 'user' or 'run', not {grain!r}")
     when_empty = meta.pop("when_empty", "undefined")
-    if when_empty != "undefined" and not isinstance(when_empty, int | float):
+    if when_empty != "undefined" and not _is_finite(when_empty):
         raise TemplateError(f"{path}: when_empty is a number or 'undefined', not {when_empty!r}")
     bounds = meta.pop("range", None)
     metric = Metric(
@@ -448,6 +526,8 @@ def _read_check(path: Path) -> Check:
         body=body,
         title=meta.pop("title", name),
         table=meta.pop("table", ""),
+        level=meta.pop("level", "error"),
+        needs=_texts(meta.pop("needs", ())),
         count=meta.pop("count", ""),
         on=_texts(meta.pop("on", ())),
         column=meta.pop("column", ""),
@@ -455,5 +535,11 @@ def _read_check(path: Path) -> Check:
         remedy=meta.pop("remedy", ""),
         order=meta.pop("order", 0),
     )
+    if check.level not in LEVELS:
+        raise TemplateError(
+            f"{path}: level is {', '.join(map(repr, LEVELS))}, not {check.level!r}"
+        )
+    if check.at_the_door and check.level != "error":
+        raise TemplateError(f"{path}: what is checked before numbers are computed is an error")
     _no_more(path, meta, "the front matter")
     return check

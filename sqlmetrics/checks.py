@@ -6,16 +6,24 @@ up only when there are any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from string import Formatter
 from typing import Any
 
 from sqlmetrics.catalog import Check
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.errors import DataError, RowsError, UnreadableError, example_rows
+from sqlmetrics.errors import (
+    DataError,
+    RowsError,
+    TemplateError,
+    UnreadableError,
+    example_rows,
+)
 from sqlmetrics.graph import Node, Plan
-from sqlmetrics.plan import Planner
+from sqlmetrics.plan import Planner, as_given
 from sqlmetrics.slices import Attribute, Slicing
-from sqlmetrics.spec import Value
+from sqlmetrics.spec import Value, value_text
 from sqlmetrics.tables import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
 
 # the check that counts what the others look for, of each table
@@ -58,6 +66,38 @@ def _of_row(type_name: str) -> str:
     return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A check that found something: where, what, rows that show it, and what to do about it.
+
+    `n`: how many rows, lists or users; None where it is not about some of them. `identity`: of the
+    query that found it.
+    """
+
+    level: str
+    check: str
+    table: str
+    found: str
+    n: int | None = None
+    remedy: str = ""
+    examples: Sequence[Mapping[str, Any]] = ()
+    column: str = ""
+    where: str = ""
+    identity: str = ""
+
+    @property
+    def text(self) -> str:
+        """Say it in one message, as an error does."""
+        text = f"{self.where or self.table}: {self.found}"
+        if self.examples:
+            text += f", for example\n{example_rows(self.examples)}"
+        return f"{text}\nWhat to do: {self.remedy}." if self.remedy else text
+
+    def error(self) -> DataError:
+        """Make the error of it."""
+        return (RowsError if self.examples else DataError)(self.text)
+
+
 def check_rows(
     engine: Engine,
     planner: Planner,
@@ -73,20 +113,42 @@ def check_rows(
     Raises:
         DataError: the first rule that is broken, with examples and what to do.
     """
+    for finding in broken_rules(engine, planner, values, nodes, done, rows_of):
+        raise finding.error()
+
+
+def broken_rules(
+    engine: Engine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    nodes: Mapping[str, Node],
+    done: set[str],
+    rows_of: Callable[[Plan], Plan] = all_rows,
+) -> Iterator[Finding]:
+    """Look for rules that the tables break which the nodes of a metric read, one after another.
+
+    Raises:
+        DataError: a table cannot be read.
+    """
     read = [node.name for node in nodes.values() if node.is_input]
+    given = as_given(values)
     for table in read:
         if table in TOTALS:
-            _check_totals(engine, planner, values, table, done, rows_of)
+            yield from _totals(engine, planner, given, table, done, rows_of)
         else:
-            _check_not_empty(engine, planner, values, ATTRIBUTES.get(table, (table,))[0], done)
+            yield from _not_empty(engine, planner, given, ATTRIBUTES.get(table, (table,))[0], done)
     if set(TOTALS) <= set(read):
         common = planner.check(planner.catalog.checks["common_users"], values)
         if common.root.key not in done and not any(
             engine.records(plan)[0]["n_common"] for plan in (rows_of(common), common)
         ):
-            raise DataError(
+            yield Finding(
+                "error",
+                "common_users",
+                "recommendations",
                 "recommendations and interactions have no user in common: "
-                f"{_some_users(engine, planner, values)}. Check that both hold the same kind of id"
+                f"{_some_users(engine, planner, given)}. Check that both hold the same kind of id",
+                identity=common.root.key,
             )
         done.add(common.root.key)
     for check in planner.catalog.checks.values():
@@ -94,12 +156,12 @@ def check_rows(
         if absent or not nodes.keys() & set(check.on):
             continue
         plan = planner.check(check, values)
-        examples = [] if plan.root.key in done else engine.records(rows_of(plan))
-        if examples:
-            counts = {"n": examples[0]["n_found"]}
-            rows = [{n: v for n, v in row.items() if n != "n_found"} for row in examples]
-            raise _broken(planner, check, values, counts, rows)
+        if plan.root.key not in done and (rows := engine.records(rows_of(plan))):
+            yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
         done.add(plan.root.key)
+    for table in read:
+        if planner.removed_by(table, values):
+            yield from _some_left(engine, planner, values, table, done, rows_of)
 
 
 def check_even(
@@ -129,14 +191,14 @@ def check_even(
     done.add(plan.root.key)
 
 
-def _check_totals(
+def _totals(
     engine: Engine,
     planner: Planner,
     values: Mapping[str, Value],
     table: str,
     done: set[str],
     rows_of: Callable[[Plan], Plan],
-) -> None:
+) -> Iterator[Finding]:
     given = planner.tables[table]
     plan = planner.check(planner.catalog.checks[TOTALS[table]], values)
     if plan.root.key in done:
@@ -147,15 +209,20 @@ def _check_totals(
         files = ", ".join(dict.fromkeys(source.label for source in given.sources))
         raise DataError(f"{table}: {files} cannot be read: {error}") from error
     if counts["n_rows"] == 0:
-        _check_not_empty(engine, planner, values, table, done)
+        yield from _not_empty(engine, planner, values, table, done)
     models = {source.model for source in given.sources if source.model is not None}
     if len(models) > 1:
         there = planner.stage("models", values)
         for plan_of_models in (rows_of(there), there):
             if models:
                 models -= {row["model"] for row in engine.records(plan_of_models)}
+        settings = planner.removed_by(table, values)
         for model in sorted(models):
-            raise DataError(f"{table} of {model}: the table is empty; leave the model out")
+            of = f" of {model}"
+            yield (
+                _all_removed(table, of, settings) if settings
+                else _empty(table, of, "leave the model out")
+            )  # fmt: skip
     for check in planner.catalog.checks.values():
         if check.table == table and check.count and counts[check.count]:
             found = {
@@ -165,42 +232,107 @@ def _check_totals(
             }
             examples = engine.records(rows_of(planner.check(check, values)))
             if examples:  # what was counted may only look so: see the macro sorted_hashes
-                raise _broken(planner, check, values, found, examples)
+                yield finding_of(planner, check, values, found, examples, plan.root.key)
     done.add(plan.root.key)
 
 
-def _check_not_empty(
+def _not_empty(
     engine: Engine,
     planner: Planner,
     values: Mapping[str, Value],
     table: str,
     done: set[str],
-) -> None:
+) -> Iterator[Finding]:
     plan = planner.stage(table, values, limit=1)
     if plan.root.key not in done and not engine.records(plan):
-        raise _empty(table)
+        settings = planner.removed_by(table, values)
+        yield _all_removed(table, "", settings) if settings else _empty(table, "", OPTIONS[table])
     done.add(plan.root.key)
 
 
-def _empty(table: str) -> DataError:
-    return DataError(f"{table}: the table is empty ({OPTIONS[table]})")
+def _some_left(
+    engine: Engine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    table: str,
+    done: set[str],
+    rows_of: Callable[[Plan], Plan],
+) -> Iterator[Finding]:
+    """Look for settings that take all rows out of the lists, or all rows of a model."""
+    settings = planner.removed_by(table, values)
+    left = planner.stage(table, values, limit=1)
+    if left.root.key in done:
+        return
+    if not any(engine.records(plan) for plan in (rows_of(left), left)):
+        yield _all_removed(table, "", settings)
+    elif table == "recommendations" and planner.several_models:
+        there = planner.stage("models", values)
+        given = planner.stage("models", {**as_given(values), "masked_scores": "error"})
+        models = {row["model"] for row in engine.records(given)}
+        for plan in (rows_of(there), there):
+            if models:
+                models -= {row["model"] for row in engine.records(plan)}
+        for model in sorted(models):
+            yield _all_removed(table, f" of {model}", settings)
+    done.add(left.root.key)
 
 
-def _broken(
+def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
+    found = f"no row is left, {' and '.join(settings)} removed all of them"
+    remedy = f"leave {'the model' if of else 'the lists'} out, or the setting"
+    return Finding(
+        "error", "empty_table", table, found, None, remedy, where=f"{table}{of}",
+        identity=f"{table}{of}: {' '.join(settings)}",
+    )  # fmt: skip
+
+
+def _empty(table: str, of: str, remedy: str) -> Finding:
+    found = f"the table is empty; {remedy}" if of else f"the table is empty ({remedy})"
+    return Finding("error", "empty_table", table, found, where=f"{table}{of}", identity=table + of)
+
+
+def finding_of(
     planner: Planner,
     check: Check,
     values: Mapping[str, Value],
-    counts: Mapping[str, int],
-    examples: Sequence[Mapping[str, Any]],
-) -> RowsError:
-    """Say which rule is broken where, with rows that break it and what to do."""
+    counts: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    identity: str,
+) -> Finding:
+    """Say which rule is broken where, with rows that break it and what to do.
+
+    `counts`: what the text of the check names beside settings. What it names of the columns of the
+    rows, such as a total, is in its text and not among the examples.
+    """
     table, column = (text.format_map(values) for text in (check.table, check.column))
     where = table
     if column:
         where += f", column {planner.tables[table].describe_column(column)}"
-    found = check.found.format_map({name: f"{count:,}" for name, count in counts.items()})
-    return RowsError(
-        f"{where}: {found}, for example\n{example_rows(examples)}\nWhat to do: {check.remedy}."
+    known = {**rows[0], **counts}
+    texts = {
+        **{name: value_text(value) for name, value in values.items()},
+        **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
+    }
+    try:
+        found, remedy = check.found.format_map(texts), check.remedy.format_map(texts)
+    except (KeyError, ValueError, IndexError, AttributeError) as error:
+        raise TemplateError(
+            f"{check.path}: found and remedy may name n, columns of the query and settings in "
+            f"braces, and nothing else: {error}"
+        ) from error
+    hidden = {"n_found"} | {name for _, name, _, _ in Formatter().parse(check.found) if name}
+    examples = [{n: v for n, v in row.items() if n not in hidden} for row in rows]
+    return Finding(
+        check.level,
+        check.name,
+        table,
+        found,
+        counts["n"],
+        remedy,
+        examples if any(examples) else (),
+        column,
+        where,
+        identity,
     )
 
 

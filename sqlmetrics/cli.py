@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from sqlmetrics import __version__
 from sqlmetrics.dialects import DIALECTS, NATIVE
 from sqlmetrics.errors import (
+    DataError,
     GateError,
     SqlmetricsError,
     SqlmetricsWarning,
@@ -32,6 +33,7 @@ from sqlmetrics.options import (
     OF_INTERVAL,
     PER_USER,
     combinations_option,
+    convention_options,
     engine_options,
     fallback_option,
     input_options,
@@ -40,6 +42,7 @@ from sqlmetrics.options import (
     output_options,
     partition_option,
     question_options,
+    record_options,
     resampling_options,
     summary_options,
     templates_option,
@@ -72,7 +75,7 @@ class _Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _warnings_on_stderr(), _terminated_like_interrupted():
+            with _written_whole(), _warnings_on_stderr(), _terminated_like_interrupted():
                 result = super().invoke(ctx)
             sys.stdout.flush()
             return result
@@ -82,6 +85,18 @@ class _Command(click.Command):
         except KeyboardInterrupt:
             click.echo("sqlmetrics: interrupted", err=True)
             ctx.exit(130)
+        except RuntimeError as error:  # of DuckDB, which takes the signal where it runs a query
+            if "interrupted" not in str(error):
+                raise
+            click.echo("sqlmetrics: interrupted", err=True)
+            ctx.exit(130)
+        except MemoryError:
+            click.echo(
+                "sqlmetrics: error: the system gave no more memory; split the users with "
+                "--partitions N, or give the engine less with --memory-limit",
+                err=True,
+            )
+            ctx.exit(1)
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(141)
@@ -89,6 +104,29 @@ class _Command(click.Command):
             click.echo(f"sqlmetrics: error: the result cannot be written: {error}", err=True)
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nothing is left to flush at exit
             ctx.exit(1)
+
+
+@contextlib.contextmanager
+def _written_whole() -> Iterator[None]:
+    """Write all of a result, or fail.
+
+    Without a buffer (PYTHONUNBUFFERED), what a full disk does not take is dropped without an error.
+    """
+    import io
+
+    before = sys.stdout
+    raw = getattr(before, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        yield
+        return
+    buffered = io.BufferedWriter(raw)
+    sys.stdout = io.TextIOWrapper(buffered, before.encoding, before.errors)
+    try:
+        yield
+        sys.stdout.flush()
+        buffered.detach()  # or it is closed with the buffer
+    finally:
+        sys.stdout = before
 
 
 @contextlib.contextmanager
@@ -158,6 +196,7 @@ def main() -> None:
 @question_options
 @summary_options
 @partition_option
+@record_options
 @output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS (such as ndcg@10), averaged over users.
@@ -166,6 +205,7 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     --partition I/N, what the result needs of some of the users goes to the folder of -o; once it
     has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
+    metrics, options = _as_recorded("evaluate", metrics, options)
     if options["partition"] is not None:
         _part(metrics, options)
         return
@@ -175,9 +215,11 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 @main.command("per-user")
 @question_options
 @partition_option
+@record_options
 @output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS for every user."""
+    metrics, options = _as_recorded("per_user", metrics, options)
     _result(metrics, options, per_user=True)
 
 
@@ -201,6 +243,42 @@ def reduce(directory: Path, **options: Any) -> None:
     )
 
 
+@main.command()
+@click.argument("metrics", nargs=-1)
+@input_options
+@convention_options
+@click.option("--strict", is_flag=True, help="End with exit code 1 on warnings too.")
+@output_options
+def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
+    """Look for what makes numbers wrong or hard to trust, in everything that is given.
+
+    Errors are what evaluate refuses tables for; warnings are what distorts numbers without a trace;
+    notes are worth knowing. METRICS: what the tables are to be good for; without, every metric
+    that they suffice for. Exit code 1 if there are errors.
+    """
+    from sqlmetrics.checks import Finding
+    from sqlmetrics.output import render_findings
+    from sqlmetrics.survey import rows_of
+
+    if str(options["output"]).endswith(".parquet"):
+        raise UsageError("-o: what is found is written as csv, json, jsonl, md, tex or txt")
+    found: list[Finding] = []
+
+    def compute(evaluator: Evaluator | DataError) -> Rows:
+        try:
+            if isinstance(evaluator, DataError):
+                raise evaluator
+            found.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
+        except DataError as error:
+            found.append(Finding("error", "tables", "", str(error)))
+        return rows_of(found)
+
+    _write(options, compute, render=render_findings, opened=_evaluator_or_error(options))
+    worst = {"error", "warning"} if strict else {"error"}
+    if worst & {finding.level for finding in found}:
+        click.get_current_context().exit(1)
+
+
 @main.command(epilog=_COMPARISON)
 @question_options
 @combinations_option
@@ -214,6 +292,7 @@ def reduce(directory: Path, **options: Any) -> None:
     metavar="EXPRESSION",
     help="End with exit code 3 if a row is so: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%].",
 )
+@record_options
 @output_options
 def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) -> None:
     """Compare every model with one of them, --baseline NAME: paired differences, user by user.
@@ -223,9 +302,12 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     """
     from sqlmetrics.gate import failures
 
+    metrics, options = _as_recorded("compare", metrics, options)
     chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
     asked["baseline"] = options["baseline"]
-    if not any(given.startswith(f"{asked['baseline']}=") for given in options["recommendations"]):
+    given = options["recommendations"]
+    models = given if isinstance(given, dict) else [text.partition("=")[0] for text in given]
+    if asked["baseline"] not in models:
         options["baseline"] = None  # a value of the column model, not another table
     failed: list[str] = []
 
@@ -253,11 +335,13 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
 )
 @test_options
 @resampling_options
+@record_options
 @output_options
 def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     """Rank models: a row for each, the best of every metric and what is not worse marked."""
     from sqlmetrics.output import render_leaderboard
 
+    metrics, options = _as_recorded("leaderboard", metrics, options)
     asked = asked_of(options, "alpha", *(name for name in COMPARED if name not in OF_INTERVAL))
     correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
@@ -557,8 +641,75 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
 # ---- from options to an evaluator ---------------------------------------------------------------
 
 
+def _as_recorded(
+    result: str, metrics: tuple[str, ...], options: Mapping[str, Any]
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Put what the record of --from-record says in the place of all that was not typed."""
+    path = options["from_record"]
+    if path is None:
+        return metrics, dict(options)
+    from sqlmetrics.rerun import options_of, read
+    from sqlmetrics.tables import OPTIONS as TABLE_OPTIONS
+
+    context, record = click.get_current_context(), read(path, result)
+    before = {**options, "metrics": metrics}
+
+    def is_typed(name: str) -> bool:
+        source = context.get_parameter_source(name)
+        # older versions of click say so of no METRICS too
+        return source is not ParameterSource.DEFAULT and before.get(name) != ()
+
+    found = options_of(record, before, is_typed)
+    for param in context.command.params:
+        name = str(param.name)
+        value = found.get(name)
+        if value is not before.get(name) and name not in TABLE_OPTIONS:
+            try:
+                found[name] = param.type_cast_value(context, value)
+            except (click.BadParameter, AttributeError, TypeError, ValueError) as error:
+                raise UsageError(f"--from-record {path}: {name} is {value!r}: {error}") from error
+    return found.pop("metrics"), {**found, "recorded": record}
+
+
+@contextlib.contextmanager
+def _record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], None]]:
+    """Take the record of a result and the result: write it, and compare it, as the options say.
+
+    Raises:
+        DataError: the result is not that of the record of --from-record.
+    """
+    given, before = options.get("record"), options.get("recorded")
+    if given in ("", "-") or (given is not None and given == options["output"]):
+        raise UsageError("--record: name a file of its own for the record")
+    if given is None and before is None:
+        yield lambda *_: None
+        return
+    import json
+
+    from sqlmetrics.output import whole_file
+    from sqlmetrics.record import with_result
+
+    kept: list[dict[str, Any]] = []
+    with contextlib.ExitStack() as stack:
+        file = given and stack.enter_context(whole_file(Path(given), options["force"]))
+        yield lambda evaluator, result: kept.append(with_result(evaluator.last_record, result))
+        if file:
+            text = json.dumps(kept[0], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+            file.write_text(text, encoding="utf-8")
+    if before is not None:
+        from sqlmetrics.rerun import differences, message
+
+        found = differences(before, kept[0])
+        text = message(options["from_record"], found)
+        if found.results:
+            raise DataError(text)
+        click.echo(f"sqlmetrics: {text}", err=True)
+
+
 def _part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
     """Write what one partition of the users hands over."""
+    if options["record"] is not None or options["from_record"] is not None:
+        raise UsageError("--partition: a part is no result that could have a record")
     if options["output"] in (None, "", "-"):
         raise UsageError("--partition: name the folder that the parts go to with -o FOLDER")
     for name in ("format", "digits"):
@@ -588,7 +739,14 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
         return method(chosen, cutoffs, **asked)
 
     def means(evaluator: Evaluator) -> Rows:
-        return evaluator.rows(chosen, cutoffs, **asked)
+        rows = evaluator.rows(chosen, cutoffs, **asked)
+        if warned := evaluator.warnings_of_check(chosen, cutoffs):
+            click.echo(
+                f"sqlmetrics: check would warn of {', '.join(warned)}; sqlmetrics check, with the "
+                "same tables, says of what",
+                err=True,
+            )
+        return rows
 
     def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
         evaluator.write_parquet(
@@ -616,8 +774,9 @@ def _write_with_spark(
     kind = format_of(Path(target), options["kind"]) if named else options["kind"]
     if kind not in (None, "parquet"):
         raise UsageError(f"-o {target}: Spark writes a folder of Parquet files, not {kind}")
-    with evaluator_of(options) as evaluator:
+    with _record_kept(options) as keep, evaluator_of(options) as evaluator:
         write_parquet(evaluator, target)
+        keep(evaluator, None)
 
 
 def _write(
@@ -643,21 +802,39 @@ def _write(
         kind = options["kind"] or _default_format()
     else:
         kind = format_of(path, options["kind"])
-    with opened or evaluator_of(options) as evaluator:
-        if path is not None and kind == "parquet" and write_parquet is not None:
-            write_parquet(evaluator, path)
-            return
-        if path is not None:
-            with whole_file(path, options["force"]) as temporary:
-                frame = compute(evaluator)
-                if kind == "parquet":
-                    frame.to_parquet(temporary, index=False)
-                else:
-                    text = render(frame, kind, options["digits"])
-                    temporary.write_text(text, encoding="utf-8")
-            return
-        text = render(compute(evaluator), kind, options["digits"])
-    click.echo(text, nl=False)
+    with _record_kept(options) as keep:
+        with opened or evaluator_of(options) as evaluator:
+            if path is not None and kind == "parquet" and write_parquet is not None:
+                write_parquet(evaluator, path)
+                keep(evaluator, path)
+                return
+            if path is not None:
+                with whole_file(path, options["force"]) as temporary:
+                    frame = compute(evaluator)
+                    keep(evaluator, frame)
+                    if kind == "parquet":
+                        frame.attrs.clear()  # the same values, the same file
+                        frame.to_parquet(temporary, index=False)
+                    else:
+                        text = render(frame, kind, options["digits"])
+                        temporary.write_text(text, encoding="utf-8")
+                return
+            result = compute(evaluator)
+            keep(evaluator, result)
+            text = render(result, kind, options["digits"])
+        click.echo(text, nl=False)
+
+
+@contextlib.contextmanager
+def _evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataError]:
+    """Open an evaluator; hand out the error where the tables are refused."""
+    with contextlib.ExitStack() as stack:
+        opened: Evaluator | DataError
+        try:
+            opened = stack.enter_context(evaluator_of(options))
+        except DataError as error:
+            opened = error
+        yield opened
 
 
 def _default_format() -> str:

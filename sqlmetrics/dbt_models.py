@@ -95,8 +95,9 @@ class Maker:
     ) -> Model:
         wide = _wide_columns(node)
         is_result = wide is not None or any(node is plan.root for plan in plans)
+        is_table_given = node.is_input or (isinstance(node, Query) and bool(node.table))
         folder = (
-            "results" if is_result else "inputs" if node.is_input
+            "results" if is_result else "inputs" if is_table_given
             else "stages" if node.stage is not None else "values"
         )  # fmt: skip
         is_table = node.key in several or wide is not None or node is plans[0].root

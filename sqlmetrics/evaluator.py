@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlmetrics import checks
-from sqlmetrics.calls import Call, Request, calls_of, requests_of
-from sqlmetrics.catalog import EVERYTHING, Catalog
+from sqlmetrics.calls import Call, Request, calls_of, cutoff_context, requests_of
+from sqlmetrics.catalog import EVERYTHING, LEVELS, Catalog
 from sqlmetrics.convention import STANDARD, Convention, load_all
 from sqlmetrics.dialects import checked
 from sqlmetrics.engines import handover
@@ -39,6 +39,7 @@ from sqlmetrics.locality import aggregates_of
 from sqlmetrics.memory import Division, checked_count, divide
 from sqlmetrics.partition import Partition, Split
 from sqlmetrics.plan import Planner
+from sqlmetrics.record import Recorder, recorded
 from sqlmetrics.render import template_root
 from sqlmetrics.results import Results
 from sqlmetrics.rows import Rows
@@ -47,6 +48,7 @@ from sqlmetrics.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
 from sqlmetrics.tables import Table, TableReader
+from sqlmetrics.where import check_tables
 
 if TYPE_CHECKING:
     import duckdb
@@ -119,6 +121,9 @@ class Evaluator:
         columns: names of the queries -> names in the tables: `{"user_id": "user_idx"}` for all
             tables, `{"interactions.relevance": "rating"}` for one.
         key: the columns that make a user, where that is not `user_id`.
+        where: table -> a condition in SQL on its rows; the others do not count, as if they were not
+            there: `{"interactions": "rating >= 4"}`. It is over the columns as the table itself
+            calls them; NULL is not satisfied. It is data: one condition, no subqueries.
         engine: a SparkSession to run in, classic or Connect; without one, DuckDB runs it in this
             process.
         connection: a DuckDB connection to run in; its tables can be given by name. It is left as
@@ -131,6 +136,8 @@ class Evaluator:
             memory limit. Results are the same, up to the last digits of sums.
         templates: folders with templates of one's own.
         trust_input: skip the checks that need a pass over the rows.
+        record: let the record of a result, in the attrs of its data frame, also say what was in the
+            tables (rows, fingerprints) and how many users there were, which takes a pass over them.
         watch: shows progress; see `DuckDBEngine`.
 
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
@@ -139,8 +146,9 @@ class Evaluator:
     its catalog, a DataFrame of Spark, and small frames, Arrow tables and dicts.
 
     Raises:
-        UsageError: an unknown convention, setting or value.
-        DataError: a table cannot be read, or lacks a column.
+        UsageError: an unknown convention, setting or value, or something in `where` that is no
+            condition on the columns of its table.
+        DataError: a table cannot be read, lacks a column, or has no row that a condition keeps.
     """
 
     def __init__(
@@ -159,6 +167,7 @@ class Evaluator:
         settings: Mapping[str, Any] | None = None,
         columns: Mapping[str, str] | None = None,
         key: str | Sequence[str] = "user_id",
+        where: Mapping[str, str] | None = None,
         engine: Any = None,
         connection: duckdb.DuckDBPyConnection | None = None,
         threads: int | None = None,
@@ -167,16 +176,21 @@ class Evaluator:
         partitions: int | None = None,
         templates: str | Path | Iterable[str | Path] = (),
         trust_input: bool = False,
+        record: bool = False,
         watch: Watch | None = None,
     ) -> None:
-        folders = [templates] if isinstance(templates, str | Path) else list(templates)
+        if isinstance(convention, Iterator):  # is read twice: for the record too
+            convention = list(convention)
+        arguments = dict(locals())
+        folders = _all_of(str | Path, templates, "templates names folders")
+        self._recorder = Recorder({**arguments, "templates": folders}, with_contents=record)
         self.catalog = Catalog.load(folders)
         given = settings or {}
         self.conventions = [Settings(self.catalog, c, given) for c in load_all(convention)]
         self.fallback = (
             None if fallback is None else Settings(self.catalog, Convention.load(fallback), given)
         )
-        self.user_keys = (key,) if isinstance(key, str) else tuple(key)
+        self.user_keys = tuple(_all_of(str, key, "key names at least one column"))
         if not self.user_keys or not all(self.user_keys):
             raise UsageError("key names at least one column")
         self.trust_input = trust_input
@@ -199,7 +213,10 @@ class Evaluator:
         try:
             if partitions is not None:
                 self._embedded()
-            reader = TableReader(self.engine, self.user_keys, columns or {})
+            given_tables = [name for name, source in sources.items() if source is not None]
+            check_tables(where or {}, sources, given_tables)
+            self.where = dict(where or {})
+            reader = TableReader(self.engine, self.user_keys, columns or {}, self.where)
             self.tables: dict[str, Table] = {}
             for name, source in sources.items():
                 try:
@@ -211,6 +228,15 @@ class Evaluator:
                     raise
             reader.check_mapping(self.tables)
             checks.check_types(self.tables, self.user_keys)
+            if isinstance(self.engine, DuckDBEngine):
+                self.engine.lock(
+                    {
+                        file: table.name
+                        for table in self.tables.values()
+                        for source in table.sources
+                        for file in source.files
+                    }
+                )
         except BaseException:
             self.engine.close()
             raise
@@ -250,6 +276,14 @@ class Evaluator:
             for name, table in self.tables.items()
         }
 
+    @property
+    def last_record(self) -> dict[str, Any] | None:
+        """What the last result was made of, as plain values; None before there is one.
+
+        Of a result without a data frame (`rows`, `write_parquet`), only with `record=True`.
+        """
+        return self._recorder.last
+
     def __enter__(self) -> Evaluator:
         return self
 
@@ -260,6 +294,7 @@ class Evaluator:
         """Give back memory and temporary files; the evaluator cannot be used afterwards."""
         self.engine.close()
 
+    @recorded
     def evaluate(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -322,6 +357,7 @@ class Evaluator:
                 frame = self.engine.frame(plan)
             return _with_slices_looked_at(frame, results.slicing)
 
+    @recorded
     def rows(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -342,6 +378,7 @@ class Evaluator:
                 rows = self.engine.rows(plan)
             return _with_slices_looked_at(rows, results.slicing)
 
+    @recorded
     def per_user(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -381,6 +418,7 @@ class Evaluator:
                 frame = self.engine.frame(plan)
             return _with_slices_looked_at(frame, results.slicing)
 
+    @recorded
     def compare(
         self,
         metrics: str | Iterable[str | MetricCall] | None = None,
@@ -489,6 +527,7 @@ class Evaluator:
             check_known(gates, known, models, interval=ci)
         return gates
 
+    @recorded
     def leaderboard(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -566,6 +605,104 @@ class Evaluator:
         comparisons = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
         return leaderboard(values, comparisons, better, alpha, correction)
 
+    def check(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+    ) -> pd.DataFrame:
+        """Look at everything that was given for what makes numbers wrong, or hard to trust.
+
+        Nothing is refused: every rule that `evaluate` would refuse tables for is an error among the
+        others. `evaluate` finds the first of them, and none of the warnings and notes.
+
+        Args:
+            metrics: what the tables are to be good for; without, every metric that they suffice
+                for.
+            k: which places of a list count, as in `evaluate`; 10 if nothing says so.
+
+        Returns:
+            One row per finding, errors first, then warnings and notes: `level, check, table,
+            column, n, found, remedy, examples`. `n` counts rows, lists or users, as `found` says;
+            `examples` are some of them, a list of dicts. No row: nothing was found.
+
+        Raises:
+            UsageError: as `evaluate`, or no table was given, or the input is to be trusted.
+            DataError: a table cannot be read.
+        """
+        from sqlmetrics.survey import COLUMNS, rows_of
+
+        rows = rows_of(self.findings(metrics, k))
+        import pandas as pd
+
+        frame = pd.DataFrame(list(rows.values), columns=list(COLUMNS))
+        return frame.astype({"n": "Int64"})
+
+    def findings(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        levels: Iterable[str] = LEVELS,
+    ) -> list[checks.Finding]:
+        """Find what `check` returns, of some levels: "error", "warning" and "note"."""
+        from sqlmetrics.survey import survey
+
+        if not self.tables:
+            raise UsageError("there is no table to check; give one with -r FILE, -i FILE or others")
+        if self.trust_input:
+            raise UsageError("to check tables is not to trust them: drop trust_input")
+        planner = self._checking_planner
+        planner.warnings.clear()
+        with self._own_templates_named():
+            pairs = self.parse(EVERYTHING if metrics is None else metrics, k)
+            if all(cutoff is None for _, cutoff in pairs) and k is None:
+                pairs = [(call, DEFAULT_K) for call, _ in pairs]
+            calls = self._calls_to_check(pairs, metrics is not None) if "error" in levels else []
+            planner.warnings.clear()  # of what is computed, and nothing is
+            _, values = self.conventions[0].resolve(None, planner.has_rank)
+            cutoffs = list(dict.fromkeys(cutoff for _, cutoff in pairs))
+            return survey(self.engine, planner, calls, values, cutoffs, levels)
+
+    def _calls_to_check(
+        self, pairs: Sequence[tuple[MetricCall, int | None]], all_of_them: bool
+    ) -> list[Call]:
+        """Resolve metrics; those that cannot be computed are left out, or refused."""
+        planner, calls = self._checking_planner, []
+        requests = requests_of(pairs, self.conventions, self.fallback, planner.has_rank)
+        for call in calls_of(requests):
+            try:
+                planner.nodes(call)
+            except TemplateError:
+                raise
+            except UsageError:  # it lacks a table, or means nothing under these settings
+                if all_of_them:
+                    raise
+            else:
+                calls.append(call)
+        return calls
+
+    def warnings_of_check(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        at_most: int = 1_000_000,
+    ) -> list[str]:
+        """Name the checks that would warn, after a result was computed for these metrics.
+
+        None is run on more than `at_most` rows of lists, or where the lists were not checked.
+        """
+        planner = self._checking_planner
+        _, values = self.conventions[0].resolve(None, planner.has_rank)
+        if self.trust_input or "recommendations" not in self.tables:
+            return []
+        totals = planner.check(self.catalog.checks[checks.TOTALS["recommendations"]], values)
+        profile = planner.node("recommendation_profile", {**values, **cutoff_context([None])})
+        if profile.key not in self.engine.kept():
+            return []
+        if self.engine.records(totals)[0]["n_rows"] > at_most:
+            return []
+        return [finding.check for finding in self.findings(metrics, k, ["warning"])]
+
+    @recorded
     def write_parquet(
         self,
         path: str | Path,
@@ -589,6 +726,7 @@ class Evaluator:
         ):
             self.engine.write_parquet(plan, target, force)
 
+    @recorded
     def write_table(
         self,
         name: str,
@@ -689,7 +827,7 @@ class Evaluator:
         return Split(
             self.user_keys,
             {} if lists is None else lists.columns,
-            aggregates_of(engine.connection),
+            engine.interruptible(lambda: aggregates_of(engine.connection)),
             # in a connection of others, it would be as Arrow: other types
             keeps=keeps and engine.owned,
             enough=frozenset(enough),
@@ -904,6 +1042,7 @@ class Evaluator:
                 *self.catalog.metrics.values(),
                 *self.catalog.stages.values(),
                 *self.catalog.slices.values(),
+                *self.catalog.checks.values(),
             ]
             own = [str(one.path) for one in templates if template_root() not in one.path.parents]
             if isinstance(error.__cause__, Exception) and own and ".sql.j2" not in str(error):
@@ -1041,6 +1180,7 @@ class Evaluator:
         self, results: Results, plan: Plan, partition: str | None = None
     ) -> Iterator[Plan]:
         """Check the tables that a result reads; hand out the plan, that of a partition if asked."""
+        self._recorder.ran(results, plan)
         if partition is None:
             with self._divided(plan, lambda rows_of: self._check_results(results, rows_of)) as plan:
                 yield plan
@@ -1160,6 +1300,16 @@ class Evaluator:
             checks.check_rows(
                 self.engine, self._checking_planner, values, nodes, self._done(rows_of), rows_of
             )
+
+
+def _all_of(kind: Any, given: Any, what: str) -> list[Any]:
+    """Read an argument that is one value of a kind, or several of them."""
+    if isinstance(given, kind):
+        return [given]
+    values = list(given) if isinstance(given, Iterable) else [given]
+    if isinstance(given, bytes) or not all(isinstance(value, kind) for value in values):
+        raise UsageError(f"{what}, not {given!r}")
+    return values
 
 
 def _with_slices_looked_at(frame: _Frame, slicing: Slicing | None) -> _Frame:

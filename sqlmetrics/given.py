@@ -51,12 +51,13 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     tables: dict[str, Any] = {table: _path(options[table]) for table, _, _ in TABLES}
     with _session(options) as session:
         evaluator = Evaluator(
-            recommendations=_lists(lists) if isinstance(lists, tuple) else lists,
+            recommendations=lists_of(lists) if isinstance(lists, tuple) else lists,
             **tables,
             convention=conventions_of(options.get("conventions", ())),
             fallback=options["fallback"],
             settings=pairs_of("--set", options["settings"]),
             columns=pairs_of("--column", options["columns"]),
+            where=pairs_of("--where", options["where"]),
             key=[name.strip() for name in options["key"].split(",")],
             threads=options["threads"],
             memory_limit=options["memory_limit"],
@@ -65,6 +66,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             engine=session,
             templates=options["templates"],
             trust_input=options["trust_input"],
+            record=any(options.get(name) is not None for name in ("record", "from_record")),
             watch=bar,
         )
         closing = contextlib.closing(bar) if bar else contextlib.nullcontext()
@@ -132,7 +134,7 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
         if name := options[f"{table}_table"]:
             changed[table] = TableName(name, _path(options[table]))
     if names := options["recommendations_table"]:
-        like = _lists(options["recommendations"])
+        like = lists_of(options["recommendations"])
         changed["recommendations"] = _named(names, like)
     return changed
 
@@ -180,7 +182,7 @@ def _path(text: Any) -> Any:
     return text
 
 
-def _lists(values: Sequence[str]) -> Any:
+def lists_of(values: Sequence[str]) -> Any:
     """Read -r: one source, or NAME=FILE for several models. What exists as a path is a path."""
     import glob
 
@@ -222,10 +224,11 @@ def pairs_of(option: str, values: Sequence[str]) -> dict[str, str]:
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name.strip() or not rest.strip():
-            what = "NAME=COLUMN" if option == "--column" else "NAME=VALUE"
-            raise UsageError(f"{option} {value}: write {what}")
+            forms = {"--column": "NAME=COLUMN", "--where": "TABLE=CONDITION"}
+            raise UsageError(f"{option} {value}: write {forms.get(option, 'NAME=VALUE')}")
         if name.strip() in pairs and pairs[name.strip()] != rest.strip():
-            raise UsageError(f"{option} gives {name.strip()} twice")
+            hint = "; join the conditions with AND" if option == "--where" else ""
+            raise UsageError(f"{option} gives {name.strip()} twice{hint}")
         pairs[name.strip()] = rest.strip()
     return pairs
 

@@ -61,7 +61,7 @@ class Node(ABC):
 class Query(Node):
     """A node whose query is a parsed tree; `tables` are those in it that stand for parents.
 
-    `table`: the table of the user that an input reads.
+    `table`: the table of the user that an input reads, or whose rows these are.
     """
 
     tree: exp.Expr = field(default_factory=exp.Select)

@@ -221,6 +221,11 @@ class _Bodies:
             chosen = self.fallback
         canonical, values = chosen.resolve(call, has_rank=True)
         assert canonical is not None
+        if values["masked_scores"] == "drop":
+            raise UsageError(
+                "masked_scores=drop: a macro ranks whatever is in the table; leave rows with a "
+                "score of minus infinity out of it (a view will do)"
+            )
         ranks_count = values["order"] == "rank"
         for name in ("order", "ties"):
             if values[name] == "row" and not ranks_count:

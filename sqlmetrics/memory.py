@@ -110,6 +110,7 @@ def divide(
     Raises:
         DataError: a table cannot be read.
     """
+    engine.check_files()
     of_users = [table for table in tables.values() if {*user_keys} <= table.columns.keys()]
     sources = [source for table in of_users for source in table.sources]
     if asked == 1 or "recommendations" not in tables or any(one.only_named for one in sources):

@@ -81,6 +81,14 @@ input_options = _options(
         show_default=True,
         help="The columns that make a user, separated by commas.",
     ),
+    click.option(
+        "--where",
+        "where",
+        multiple=True,
+        metavar="TABLE=CONDITION",
+        help="Keep only the rows of TABLE that satisfy a SQL condition on its own columns, such as "
+        '"interactions=rating >= 4"; once for each table.',
+    ),
     templates_option,
     click.option(
         "--trust-input", is_flag=True, help="Skip the checks that need a pass over the rows."
@@ -244,6 +252,21 @@ output_options = _options(
         help="Write to a file (.csv .json .jsonl .md .tex .txt .parquet).",
     ),
     click.option("--force", is_flag=True, help="Overwrite the file of -o."),
+)
+
+
+record_options = _options(
+    click.option(
+        "--record",
+        metavar="FILE",
+        help="Write what the result was made of: versions, settings, contents of tables, users.",
+    ),
+    click.option(
+        "--from-record",
+        metavar="FILE",
+        help="Run again what a record says, and say what differs; what is given beside it replaces "
+        "what the record says.",
+    ),
 )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.errors import DataError, UsageError, example_rows
 from sqlmetrics.leaderboard import BEST, NOT_WORSE, marked_columns
 from sqlmetrics.rows import NUMBER, TEXT, Rows
 
@@ -27,7 +29,8 @@ def whole_file(path: Path, force: bool) -> Iterator[Path]:
     """Hand out a temporary path; what is written there becomes `path`, whole or not at all.
 
     Raises:
-        DataError: the file exists and `force` is not set, or its folder does not exist.
+        DataError: the file exists and `force` is not set, its folder does not exist, or it cannot
+            be written; what is there is left as it was then.
     """
     if path.is_dir():
         raise DataError(f"{path} is a folder; name a file to write to")
@@ -35,10 +38,11 @@ def whole_file(path: Path, force: bool) -> Iterator[Path]:
         raise DataError(f"{path} exists and is not overwritten; add --force to replace it")
     if not path.parent.is_dir():
         raise DataError(f"cannot write {path}: there is no folder {path.parent}")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary: Path | None = None
     try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         temporary.chmod(0o666 & ~_umask())
         if force:
@@ -52,8 +56,24 @@ def whole_file(path: Path, force: bool) -> Iterator[Path]:
                 ) from None
             except OSError:  # a file system without links
                 os.replace(temporary, path)
+    except OSError as error:
+        raise DataError(
+            f"cannot write {path}: {error.strerror or error}; nothing was written, and what was "
+            "there is as it was"
+        ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def move(file: Path, target: Path) -> None:
+    """Move a file over another, also of another file system."""
+    try:
+        os.replace(file, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.copyfile(file, target)
 
 
 def _umask() -> int:
@@ -139,6 +159,44 @@ def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: 
         return text
     brackets = f" ({' '.join(how.split())})" if how.strip() else ""
     return text + _LEGENDS[kind] + f" not significantly worse than the best{brackets}\n"
+
+
+def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
+    """Lay out what `check` found as text; formats and `digits` are those of `render_rows`.
+
+    A table has a paragraph for each finding; in CSV, the examples are JSON; Markdown and LaTeX
+    leave them out.
+    """
+    if kind in ("json", "jsonl"):
+        return render_rows(rows, kind, digits)
+    records = [dict(zip(rows.names, row, strict=True)) for row in rows.values]
+    if kind == "table":
+        return "\n".join([*map(_finding, records), _counts(records)]) + "\n"
+    for record in records:
+        record["examples"] = json.dumps(record["examples"], ensure_ascii=False, default=str)
+    names = [n for n in rows.names if kind == "csv" or n not in ("examples", "remedy")]
+    kinds = [rows.kinds[rows.names.index(name)] for name in names]
+    values = [tuple(record[name] for name in names) for record in records]
+    return render_rows(Rows(names, kinds, values), kind, digits)
+
+
+def _finding(record: Mapping[str, Any]) -> str:
+    """Lay out one finding: what and where, some rows, what to do."""
+    where = ", column ".join(filter(None, (record["table"], record["column"])))
+    head = f"{record['level']}: {record['check']}"
+    text = "\n".join(f"  {line}" for line in record["found"].splitlines())
+    text = f"{head}\n  {where + ': ' if where else ''}{text.lstrip()}\n"
+    if record["examples"]:
+        text += example_rows(record["examples"]) + "\n"
+    return text + (f"  -> {record['remedy']}\n" if record["remedy"] else "")
+
+
+def _counts(records: Sequence[Mapping[str, Any]]) -> str:
+    """Count findings by level, such as `1 error, 2 warnings`."""
+    levels = [record["level"] for record in records]
+    counts = {level: levels.count(level) for level in dict.fromkeys(levels)}
+    texts = [f"{n} {level}{'s' * (n > 1)}" for level, n in counts.items()]
+    return ", ".join(texts) or "nothing found"
 
 
 def _csv(rows: Rows, digits: int | None) -> str:

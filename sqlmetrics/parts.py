@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,15 +184,16 @@ def write_part(
     if others:  # before anything is computed
         _check_same(folder, [*others, replace(manifest, statement=others[0].statement)])
     temporary: dict[Path, Path] = {}
+    made: list[Path] = []  # folders
     try:
-        folder.mkdir(exist_ok=True)
+        _make(folder, made)
         written = []
         for name, piece in named(split.pieces(root)).items():
             node = piece.node if piece.once else split.piece_of(piece.node, partition)
             columns = columns_of(engine, piece, node)
             if not piece.once or partition.number == 1:
                 path = folder / name / f"{partition.stem}.parquet"
-                path.parent.mkdir(exist_ok=True)
+                _make(path.parent, made)
                 handle, temporary_name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
                 os.close(handle)
                 temporary[path] = Path(temporary_name)
@@ -220,6 +221,16 @@ def write_part(
     finally:
         for its_rows in temporary.values():
             its_rows.unlink(missing_ok=True)
+        for empty in reversed(made):
+            with suppress(OSError):  # it has files, by us or by other jobs
+                empty.rmdir()
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    """Make a folder if there is none, and add it to those that were made."""
+    if not folder.is_dir():
+        folder.mkdir(exist_ok=True)
+        made.append(folder)
 
 
 def _umask() -> int:
@@ -298,6 +309,11 @@ class Parts:
             )
         engine = DuckDBEngine(**of_engine)
         try:
+            files = [one.path(Path(folder), table) for one in manifests for table in one.files]
+            for_engine = [
+                spelled for file in files for spelled in (_escaped(file), str(file.resolve()))
+            ]
+            engine.lock(dict.fromkeys(for_engine, str(folder)))
             text = _bound(text, manifests, Path(folder))
             plan = Plan(_Printed("summary", "summary", text=text))
             sliced_by = [
@@ -401,11 +417,9 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
 
 def _described(path: Path) -> dict[str, Any]:
     """Count the rows and bytes of a Parquet file, and hash it."""
-    with duckdb.connect() as connection:
-        pattern = literal(_escaped(path))
-        ((rows,),) = connection.execute(
-            f"SELECT num_rows FROM parquet_file_metadata({pattern})"
-        ).fetchall()
+    import pyarrow.parquet as pq
+
+    rows = pq.read_metadata(path).num_rows
     return {"rows": rows, "bytes": path.stat().st_size, "sha256": _hash_of(path)}
 
 

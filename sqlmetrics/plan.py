@@ -186,8 +186,13 @@ class Planner:
         return Plan(self.rendered("look", {"looked_at": node}, names=node.columns, limit=limit))
 
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
-        """Plan the query of a check."""
-        values = {**values, **cutoff_context([None])}
+        """Plan the query of a check; without cutoffs in `values`, for whole lists.
+
+        What makes numbers wrong is looked for in the lists as given.
+        """
+        values = {**cutoff_context([None]), **values}
+        if not check.table or (check.at_the_door and check.table in RANKED):
+            values = as_given(values)
         text = render(check.body, self.context(values), str(check.path))
         return Plan(self._bind(check.name, text, str(check.path), values))
 
@@ -417,7 +422,8 @@ class Planner:
                     query = replace(query, key=whole.node(name, values, for_metric).key)
                 self._memo[memo] = query
             elif name in self.tables:
-                self._memo[memo] = self._input(name, name, values)
+                rows = self._input(name, name, values)
+                self._memo[memo] = self._kept_rows(rows, values, for_metric)
             elif name in ATTRIBUTES:
                 self._need(*ATTRIBUTES[name], for_metric)
                 self._memo[memo] = self._input(name, ATTRIBUTES[name][0], values)
@@ -480,6 +486,59 @@ class Planner:
             )
         )
         return input_node(name, text, table_name)
+
+    def removed_by(self, table: str, values: Mapping[str, Any]) -> list[str]:
+        """Name the settings that take rows out of the lists of a table."""
+        if table not in RANKED:
+            return []
+        masked = values["masked_scores"] == "drop" and self.order_of(table, values) == "score"
+        return [
+            *(["masked_scores=drop"] if masked else []),
+            *(["drop_seen=true"] if values["drop_seen"] == "true" else []),
+        ]
+
+    def _kept_rows(
+        self, rows: Query, values: Mapping[str, Any], for_metric: Metric | None
+    ) -> Query:
+        """Plan what settings leave of the lists; all else reads that in place of the table.
+
+        Raises:
+            UsageError: they need a table that was not given.
+        """
+        settings = self.removed_by(rows.name, values)
+        masks = values["masked_scores"] == "drop" and rows.name in RANKED
+        if masks and "masked_scores=drop" not in settings and "score" in rows.columns:
+            self.warnings[
+                f"{rows.name}: masked_scores=drop leaves these lists as they are: "
+                f"{self.order_of(rows.name, values)} orders them, and scores are not looked at. "
+                "--set order=score orders lists by score"
+            ] = None
+        if not settings:
+            return rows
+        seen_is_dropped = "drop_seen=true" in settings
+        if seen_is_dropped and "history" not in self.tables:
+            raise UsageError(
+                "drop_seen=true needs the table history, which was not given: "
+                f"{OPTIONS['history']} on the command line (for a statement, --history-table "
+                "NAME), history=… in Python"
+            )
+        template = "inputs/kept_rows.sql.j2"
+        text = (
+            environment()
+            .get_template(template)
+            .render(
+                table=rows.name,
+                columns=rows.columns,
+                masked="masked_scores=drop" in settings,
+                seen_is_dropped=seen_is_dropped,
+                **self.key_context,
+            )
+        )
+
+        def find(table: str) -> Query:
+            return rows if table == rows.name else self.node(table, values, for_metric)
+
+        return replace(self.bind(f"kept_{rows.name}", text, template, find), table=rows.table)
 
     def rendered(
         self,
@@ -623,6 +682,11 @@ class Planner:
             found = [node for node in parents.values() if node is not None]
             self._nodes[known_as] = _node(key, name, tree, found, stage)
         return self._nodes[known_as]
+
+
+def as_given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Change settings so that lists keep the items that their users have in the history."""
+    return {**values, "drop_seen": "false"}
 
 
 def _parsed(text: str, where: str) -> exp.Expr:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
-from sqlmetrics.errors import DataError, TemplateError, UsageError
+from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError, UsageError
 
 _DEMO = "demo"  # the macros that evaluations do not read, and so do not compile
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
@@ -85,8 +85,10 @@ def render(source: str, context: Mapping[str, Any], where: str) -> str:
         raise TemplateError(f"{where}, line {error.lineno}: {error.message}") from error
     except jinja2.TemplateError as error:
         raise TemplateError(f"{where}: {error.message}") from error
-    except TypeError as error:  # a call of something that is not callable, bad arithmetic
-        raise TemplateError(f"{where}: {error}") from error
+    except SqlmetricsError:  # a template that refuses its tables or settings
+        raise
+    except Exception as error:  # bad arithmetic, a call of what is not callable, endless recursion
+        raise TemplateError(f"{where}: {type(error).__name__}: {error}") from error
 
 
 @functools.lru_cache(maxsize=512)

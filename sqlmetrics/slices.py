@@ -333,7 +333,7 @@ class Slicing:
         keys = self._keys(attribute)
         sources = [
             {"relation": source.relation, "about": [_found(source, key) for key in keys],
-             "column": _found(source, attribute.name)}
+             "column": _found(source, attribute.name), "where": source.where}
             for source in self.planner.tables[attribute.table].sources
         ]  # fmt: skip
         text = (
@@ -464,7 +464,8 @@ class SlicedPlanner(Planner):
             UsageError: it reads the table of recommendations itself, which is not sliced.
         """
         query = super()._metric(metric, values)
-        if any(parent.is_input and parent.name in RANKED for parent in query.parents.values()):
+        parents = (parent for parent in query.parents.values() if isinstance(parent, Query))
+        if any(parent.table in RANKED for parent in parents):
             raise UsageError(
                 f"{metric.name} reads the table recommendations itself; for slices and resamples a "
                 "metric reads the stages ranked, lists or what is made of them"

@@ -353,6 +353,8 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     if not text or (isinstance(source, Path) and text == "."):
         raise DataError(f"{label}: an empty file name")
     if any(ord(character) < 32 for character in text):
+        if engine.find_table(text) is not None:
+            return None
         raise DataError(f"{label}: the file name {text!r} has control characters")
     if text == "-":
         return [str(engine.spool(sys.stdin.buffer))]
@@ -371,7 +373,8 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
             matches = sorted(m for m in glob.glob(text, recursive=True) if Path(m).is_file())
             if matches:
                 return matches
-            raise DataError(f"{label}: no file matches {text}")
+            if engine.find_table(text) is None:
+                raise DataError(f"{label}: no file matches {text}")
     except OSError as error:
         raise DataError(f"{label}: {text[:80]} cannot be read: {error.strerror}") from error
     return None
@@ -444,10 +447,13 @@ def keep_zeros(engine: Engine, relation: Relation, columns: Sequence[str]) -> Re
     )
 
 
-def uneven_lists(engine: Engine, relation: Relation, columns: Sequence[str]) -> Any:
-    """Find a row whose lists have different lengths."""
+def uneven_lists(
+    engine: Engine, relation: Relation, columns: Sequence[str], where: str = ""
+) -> Any:
+    """Find a row whose lists have different lengths, among those that satisfy a condition."""
     probe = environment().get_template("inputs/uneven_lists.sql.j2")
-    rows = engine.query(probe.render(columns=columns, relation=relation.sql), relation.label)
+    query = probe.render(columns=columns, relation=relation.sql, where=where)
+    rows = engine.query(query, relation.label)
     return rows[0] if rows else None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sources import RANKED, Relation, is_models, keep_zeros, read_source, uneven_lists
+from sqlmetrics.where import check_rows, read_condition
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -27,7 +28,7 @@ OPTIONS = {
 
 # columns beside the keys of the user: required, then optional
 _COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "recommendations": (("item_id",), ("rank", "score", "model")),
+    "recommendations": (("item_id",), ("rank", "score", "model", "timestamp")),
     "interactions": (("item_id",), ("relevance", "timestamp")),
     "history": (("item_id",), ("timestamp",)),
     "items": (("item_id",), ("price", "category", "features")),
@@ -82,7 +83,7 @@ class Source:
     """One relation of a table, with the model it belongs to (None where models are not named).
 
     `types`: every column of the relation, also those that no query knows by name. `files` are those
-    that it reads, of a `format`.
+    that it reads, of a `format`. `where`: the condition that rows satisfy, in DuckDB's SQL, or "".
     """
 
     relation: str
@@ -96,6 +97,7 @@ class Source:
     files: Sequence[str] = ()
     format: str = ""
     only_named: bool = False
+    where: str = ""
 
     def find(self, name: str) -> SourceColumn | None:
         """Find a column: by the name that the queries know it by, else by its own."""
@@ -217,9 +219,14 @@ class TableReader:
     """Opens sources in an engine and maps their columns."""
 
     def __init__(
-        self, engine: Engine, user_keys: Sequence[str], columns: Mapping[str, str]
+        self,
+        engine: Engine,
+        user_keys: Sequence[str],
+        columns: Mapping[str, str],
+        where: Mapping[str, str] | None = None,
     ) -> None:
         self.engine = engine
+        self.where = where or {}
         self.user_keys = tuple(user_keys)
         names = {column for required, more in _COLUMNS.values() for column in (*required, *more)}
         for key in self.user_keys:
@@ -319,7 +326,8 @@ class TableReader:
             optional, users = (*users, *optional), ()
         names = [n for n in (*users, *required, *optional) if not (n == "model" and model)]
         wanted = {n: self.mapping.get((table, n), self.mapping.get(("", n))) for n in names}
-        if relation.only_named and not relation.types:
+        assumed = relation.only_named and not relation.types
+        if assumed:
             relation = replace(relation, types=_assumed(table, wanted, (*users, *required)))
         taken = {column.lower() for column in wanted.values() if column}
         lowered = {column.lower(): column for column in relation.types}
@@ -352,6 +360,7 @@ class TableReader:
                 found[number] = self._joined(table, "features", (one.source,), relation)
         found += [self._joined(table, name, parts, relation) for name, parts in several.items()]
         lists = {c.name for c in found if c.is_list and (table, c.name) not in ATTRIBUTES.values()}
+        where = self._condition(table, relation, assumed)
         has_order = {"rank", "score"} & set(actual)
         is_list = "item_id" in lists
         if is_list != ("score" in lists) and "score" in actual:
@@ -365,7 +374,8 @@ class TableReader:
                 "is the ranking, and a column rank as well; drop one of them"
             )
         if is_list:
-            self._check_lengths(table, relation, [c.source for c in found if c.name in lists])
+            of_lists = [c.source for c in found if c.name in lists]
+            self._check_lengths(table, relation, of_lists, where)
         ranked_by_list = is_list and table in RANKED and not has_order
         return Source(
             relation=relation.sql,
@@ -379,7 +389,23 @@ class TableReader:
             files=relation.files,
             format=relation.format,
             only_named=relation.only_named,
+            where=where,
         )
+
+    def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
+        """Read the condition on a table, if there is one, and try it; `assumed`: its columns are.
+
+        Raises:
+            UsageError: it is none.
+            DataError: it keeps no row, or cannot be computed.
+        """
+        condition = self.where.get(table)
+        if condition is None:
+            return ""
+        text = read_condition(table, condition, None if assumed else relation.types)
+        if not relation.only_named:
+            check_rows(self.engine, table, condition, text, relation.sql, relation.label)
+        return text
 
     def _column(self, table: str, name: str, column: str, relation: Relation) -> SourceColumn:
         type_name = relation.types[column]
@@ -433,9 +459,11 @@ class TableReader:
                 )
         return SourceColumn(name, ", ".join(parts), "DOUBLE[]", parts=tuple(parts))
 
-    def _check_lengths(self, table: str, relation: Relation, columns: Sequence[str]) -> None:
+    def _check_lengths(
+        self, table: str, relation: Relation, columns: Sequence[str], where: str
+    ) -> None:
         """Refuse rows whose lists are of different lengths."""
-        row = uneven_lists(self.engine, relation, columns) if len(columns) > 1 else None
+        row = uneven_lists(self.engine, relation, columns, where) if len(columns) > 1 else None
         if row is not None:
             raise DataError(
                 f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "

@@ -32,6 +32,8 @@ STANDARD: dict[str, Any] = {
     "order": "auto",
     "ties": "item_asc",
     "score_type": "double",
+    "masked_scores": "error",
+    "drop_seen": "false",
     "duplicate_recommendations": "error",
     "duplicate_interactions": "error",
     "relevant_from": None,
@@ -124,6 +126,24 @@ ALIASED_PARAMS: dict[str, dict[str, Any]] = {"snips": {"divisor": "weights"}}
 
 
 # ---------------------------------------------------------------- the lists
+
+
+def kept_rows(
+    rows: Sequence[tuple[Any, ...]],
+    history: Iterable[tuple[User, Item]],
+    settings: Mapping[str, Any],
+) -> list[tuple[Any, ...]]:
+    """Leave out, of rows (user, item, ...), those that settings take out of the lists."""
+    by_score = bool(rows) and order_of(with_rank([rows[0][1:]]), settings) == "score"
+    seen = {(user, item) for user, item in history}
+    kept = []
+    for row in rows:
+        if settings["masked_scores"] == "drop" and by_score and row[2] == -math.inf:
+            continue
+        if settings["drop_seen"] == "true" and (row[0], row[1]) in seen:
+            continue
+        kept.append(row)
+    return kept
 
 
 def order_of(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> str:
@@ -953,6 +973,10 @@ def evaluate(
     params = DEFAULTS[metric] | params
     of_metric = {"audience": "recommended"} if metric in OF_RECOMMENDED else {}
     settings = STANDARD | of_metric | dict(settings or {})
+    # The list of the baseline has an order of its own, unless rows give the order everywhere.
+    of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
+    recommendations = kept_rows(recommendations, history or [], settings)
+    baseline = kept_rows(baseline or [], history or [], of_baseline)
     lists = lists_of(recommendations, settings, k, largest_k)
 
     if metric == "coverage":
@@ -967,8 +991,6 @@ def evaluate(
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
 
     truth = {u: relevant_rows(rows, settings) for u, rows in by_user(interactions).items()}
-    # The list of the baseline has an order of its own, unless rows give the order everywhere.
-    of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
     best = {u: grades_of_the_best_list(r, settings) for u, r in by_user(interactions).items()}
     whole = lists_of(recommendations, settings, None, None)
     users_of: dict[Item, set[User]] = {}
@@ -979,7 +1001,8 @@ def evaluate(
     world = World(
         lists=lists,
         scores=scores_of(recommendations, settings),
-        by_score=order_of(with_rank([recommendations[0][1:]]), settings) == "score",
+        by_score=bool(recommendations)
+        and order_of(with_rank([recommendations[0][1:]]), settings) == "score",
         judged={user: highest_grades(rows) for user, rows in by_user(interactions).items()},
         relevant={user: dict(rows) for user, rows in truth.items()},
         users_of=users_of,
@@ -987,7 +1010,7 @@ def evaluate(
         n_history_users=len({user for user, _ in history or []}),
         attributes=attributes_of(items or []),
         aspects=aspects or [],
-        baseline=lists_of(baseline or [], of_baseline, k, largest_k),
+        baseline=lists_of(baseline, of_baseline, k, largest_k),
         logs=logged(logs or []),
     )
     if metric in RUN_METRICS:

@@ -230,7 +230,27 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
             world.interactions.append((user, item, grade))
     draw.shuffle(world.recommendations)
     draw.shuffle(world.interactions)
+    world.history = [(user, item) for user in users for item in pick(0, 3, repeated=True)]
+    take_out(draw, world)
+    if world.settings["drop_seen"] == "false":
+        world.history = None
     return world
+
+
+def take_out(draw: random.Random, world: World) -> None:
+    """Draw which rows are taken out of the lists, and mask some; not all of them."""
+    rows, history = world.recommendations, world.history or []
+    by_score = all(len(row) == 3 for row in rows) and world.settings["order"] != "row"
+    by_score = by_score or world.settings["order"] == "score"
+    world.settings["masked_scores"] = draw.choice(["error", "drop"]) if by_score else "error"
+    world.settings["drop_seen"] = draw.choice(["false", "true"])
+    if world.settings["masked_scores"] == "drop":
+        for place, (user, item, _, *rank) in enumerate(rows):
+            if place and draw.random() < 0.2:
+                rows[place] = (user, item, -math.inf, *rank)
+    for lists in (rows, world.baseline or rows):
+        if not oracle.kept_rows(lists, history, oracle.STANDARD | world.settings):
+            world.settings["drop_seen"] = "false"
 
 
 def make_further_world(
@@ -351,6 +371,7 @@ def make_further_world(
 
     for rows in (world.recommendations, world.interactions, *world.further().values()):
         draw.shuffle(rows)
+    take_out(draw, world)
     return world
 
 
@@ -465,6 +486,8 @@ def test_every_setting_is_drawn() -> None:
         "order": 4,
         "ties": 4,
         "score_type": 2,
+        "masked_scores": 2,
+        "drop_seen": 2,
         "relevant_from": 6,
         "duplicate_recommendations": 6,
         "duplicate_interactions": 4,
@@ -523,6 +546,8 @@ def test_every_setting_is_drawn_with_all_tables() -> None:
         "order": 4,
         "ties": 4,
         "score_type": 2,
+        "masked_scores": 2,
+        "drop_seen": 2,
         "relevant_from": 6,
         "duplicate_recommendations": 4,
         "duplicate_interactions": 3,

@@ -54,6 +54,19 @@ def test_metric_of_the_readme_works(tmp_path: Path) -> None:
     assert result["value"].tolist() == pytest.approx([2 / 10, 1 / 10, 2 / 5])
 
 
+def test_check_of_the_page_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"<!-- custom -->\n```sql\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "sold_out.sql.j2").write_text(text, encoding="utf-8")
+    items = pd.DataFrame({"item_id": ["a", "b"], "price": [0.0, 2.0]})
+    with sm.Evaluator({"u": ["a", "b"]}, {"u": ["b"]}, items=items, templates=tmp_path) as one:
+        (finding,) = one.findings("ndcg@2")
+    assert (finding.level, finding.check) == ("warning", "sold_out")
+    assert finding.found == "1 recommended items cost nothing, which stands for sold out"
+    assert list(finding.examples) == [{"item_id": "a", "n_recommended": 1}]
+
+
 def test_convention_of_the_page_works(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)

@@ -24,13 +24,14 @@ DOCS = ROOT / "docs"
 COMMAND_LINE = (DOCS / "command-line.md").read_text(encoding="utf-8")
 WAREHOUSE = (DOCS / "warehouse.md").read_text(encoding="utf-8")
 MEMORY = (DOCS / "memory.md").read_text(encoding="utf-8")
+RECORD = (DOCS / "record.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("page", "blocks"),
-    [(COMMAND_LINE, 6), (WAREHOUSE, 1), (MEMORY, 1)],
-    ids=["command line", "warehouse", "memory"],
+    [(COMMAND_LINE, 6), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2)],
+    ids=["command line", "warehouse", "memory", "record"],
 )
 def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:
     found = shell_blocks(page)

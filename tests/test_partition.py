@@ -611,7 +611,14 @@ def test_a_part_that_is_being_replaced_is_missing_until_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = written(tmp_path / "parts", "1/1")
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("gone")))
+    replace = os.replace
+
+    def fail_at_the_part(source: Path, target: Path) -> None:
+        if target.name == "part-0001-of-0001.parquet":
+            raise OSError("gone")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail_at_the_part)
     with pytest.raises(OSError, match="gone"):
         written(folder, "1/1", force=True)
     with pytest.raises(sm.DataError, match="has no parts"):

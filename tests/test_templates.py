@@ -15,8 +15,8 @@ import pytest
 import sqlglot
 from sqlfluff.core import FluffConfig, Linter
 
-from sqlmetrics import demo
-from sqlmetrics.calls import Request, requests_of
+from sqlmetrics import demo, fingerprints
+from sqlmetrics.calls import Request, calls_of, requests_of
 from sqlmetrics.catalog import Catalog, Metric, Param, Slice, Stage, Template
 from sqlmetrics.convention import Convention
 from sqlmetrics.dialects import NATIVE
@@ -51,9 +51,10 @@ RENDERED_RULES = (
     "ambiguous.join, ambiguous.set_columns, capitalisation, convention.select_trailing_comma"
 )
 # settings that a stage declares for others to read: the checks
-NOT_IN_ITS_STAGE = {"missing_attributes"}
-# settings that no template reads by name: the planner says what they are for each column of totals
-OF_COLUMNS = {"aggregate", "quantile"}
+NOT_IN_ITS_STAGE = {"missing_attributes", "masked_scores"}
+# settings that no template reads by name: the planner says what they are for each column of totals,
+# and for each table of lists
+OF_COLUMNS = {"aggregate", "quantile", "masked_scores"}
 
 
 # --- every choice that a template can see
@@ -277,6 +278,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_calls()
     yield from plans_of_inputs()
     yield from plans_of_partitions()
+    yield from plans_of_records()
 
 
 def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
@@ -360,6 +362,24 @@ def plans_of_partitions() -> Iterator[tuple[str, Plan]]:
         yield f"parts of {node.name}", Plan(reader(piece, node.name, files, columns, title))
 
 
+def plans_of_records() -> Iterator[tuple[str, Plan]]:
+    """Yield what is read for records."""
+    kinds = ["INTEGER", "UBIGINT", "DOUBLE", "DATE", "TIMESTAMP_NS", "VARCHAR"]
+    for several_models in (False, True):
+        plans = planner(several_models)
+        (call,) = calls_of(wanted(plans, "ndcg", k=[5]))
+        for table in ("recommendations", "interactions"):
+            node = plans.node(table, call.values)
+            of_all = dict(zip(sorted(node.columns), itertools.cycle(kinds), strict=False))
+            for types in ({}, of_all):
+                yield f"fingerprint of {table} {types}", Plan(fingerprints.rows_of(node, types))
+        sides = ["audience", "lists", "relevant_users"]
+        for names in (sides, sides[:2]):
+            nodes: dict[str, Node] = {name: plans.node(name, call.values) for name in names}
+            counts = plans.rendered("user_counts", nodes, has_truth=names is sides)
+            yield f"users by {names}", Plan(counts)
+
+
 def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
     """Yield looks at tables that are there in all the ways that there are."""
     ways: dict[str, dict[str, Any]] = {
@@ -389,6 +409,23 @@ def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
         _, values = STANDARD.resolve(None)
         for name in ("items", *ATTRIBUTES):
             yield f"{name} from {way}", plans.stage(name, values)
+        plans.tables = {name: with_condition(table) for name, table in plans.tables.items()}
+        for name in ("items", *ATTRIBUTES):
+            yield f"{name} from {way}, some rows", plans.stage(name, values)
+        slices = slicing(plans, ["country"])
+        yield "some rows, sliced", slices.uneven(slices.of_users[0])
+    for settings in ({"masked_scores": "drop"}, {"drop_seen": "true"}):
+        for more in ({}, {"masked_scores": "drop", "order": "score"}):
+            plans = planner()
+            _, values = STANDARD.resolve(None)
+            for name in ("recommendations", "baseline"):
+                look = plans.stage(name, {**values, **settings, **more})
+                yield f"{name} with {settings} {more}", look
+
+
+def with_condition(table: Table) -> Table:
+    sources = (replace(source, where="source.item_id > 1") for source in table.sources)
+    return replace(table, sources=tuple(sources))
 
 
 @functools.cache
@@ -409,6 +446,8 @@ def file_of(node: Node) -> str:
     """Find the template of a query that is no stage or metric; empty for those and fused ones."""
     if isinstance(node, Rendered):
         return str(node.template.name)
+    if node.name.startswith("kept_"):
+        return "inputs/kept_rows.sql.j2"
     if node.is_input:
         kind = "table" if node.name in RICH else "attribute"
         return f"inputs/{node.name if node.name in ATTRIBUTES else kind}.sql.j2"
@@ -533,10 +572,14 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     for probe in ("leading_zeros", "uneven_lists"):
         template = environment().get_template(f"inputs/{probe}.sql.j2")
         for columns in (["item_id", "rank"], ["user_id", "item_id", "score"]):
-            text = template.render(relation="some_table", columns=columns)
-            rendered.setdefault(f"inputs/{probe}.sql.j2", set()).add(text)
+            for where in ("", "source.item_id > 1 OR source.score > 1"):
+                text = template.render(relation="some_table", columns=columns, where=where)
+                rendered.setdefault(f"inputs/{probe}.sql.j2", set()).add(text)
     sizes: dict[str, list[dict[str, Any]]] = {
         "row_groups": [{"files": ["a.parquet"], "key": "user_id", "item": "it's"}],
+        "readable": [{"files": ["a.parquet"]}],
+        "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
+        "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
     }
     for name, contexts in sizes.items():
@@ -610,6 +653,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"key", "item", "list_column"}  # of counts of rows
+    known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
     _, values = STANDARD.resolve(None)
     of_items, _ = slicing(plans, by_item=["category"]).by_item([values])
     known |= {"names", *of_items.knows, *by_user(plans, None).knows, *RUN_CI.draws}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
 
@@ -21,13 +22,14 @@ from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import (
     DataError,
     EngineError,
+    SqlmetricsError,
     TemplateError,
     UnreadableError,
     UsageError,
 )
 from sqlmetrics.graph import Plan
-from sqlmetrics.output import whole_file
-from sqlmetrics.render import identifier, literal
+from sqlmetrics.output import move, whole_file
+from sqlmetrics.render import environment, identifier, literal
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 
 if TYPE_CHECKING:
@@ -41,19 +43,23 @@ if TYPE_CHECKING:
 Watch = Callable[[str, float, float], None]
 
 _POLL = 0.2  # seconds
+_NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
+_OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.IGNORECASE)
 _PREFIX = "sqlmetrics-"  # of temporary files and folders
 # DuckDB 2.0 splits a window over a Parquet file into ranges of the whole file, each of which scans
 # anew what a filter leaves of it: 100 instead of 9 CPU seconds for a 23rd of a billion rows
 _WITHOUT = "partitioned_execution"
 _UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _T = TypeVar("_T")
+_Stamp: TypeAlias = tuple[int, ...]
 
 
 class DuckDBEngine:
     """A DuckDB connection that runs plans and keeps the small intermediate relations.
 
     Without `connection` it opens one of its own, in memory, to which `threads`, `memory_limit`
-    and `temp_directory` apply. A connection that is passed in is left as it was found.
+    and `temp_directory` apply; once it is locked, it reaches the files of the tables and a folder
+    of our own, nothing else. A connection that is passed in is left as it was found.
     """
 
     dialect = NATIVE
@@ -99,6 +105,9 @@ class DuckDBEngine:
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while we run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
         self._files: list[Path] = []
+        self._tables: dict[str, str] = {}  # path -> name of the table
+        self._stamps: dict[str, _Stamp | None] = {}  # path -> what tells a file from a later one
+        self._locked = False
         self._closed = False
 
     # ---- memory --------------------------------------------------------------------------------
@@ -106,7 +115,7 @@ class DuckDBEngine:
     def memory_limit(self) -> int:
         """Return how much memory the engine may use, in bytes."""
         query = "SELECT current_setting('memory_limit')"
-        ((text,),) = self.connection.execute(query).fetchall()
+        ((text,),) = self._fetch(query)
         number, unit = text.split()
         return int(float(number) * 1024 ** _UNITS.index(unit))
 
@@ -134,6 +143,43 @@ class DuckDBEngine:
         """Read every source as `sources.py` does."""
         return None
 
+    def lock(self, files: Mapping[str, str]) -> None:
+        """Hold to the files of the tables as they are now: what changes from now on is refused.
+
+        A connection of our own reaches no other files, but for the folder of our own, to which
+        results go first. The engine cannot be unlocked, so this comes once all tables have been
+        read: what that needs, such as extensions, is loaded by then.
+
+        Args:
+            files: the path of each, as queries spell it -> the name of its table. Elsewhere
+                (`s3://…`) it may have wildcards, which mean the folder before the first of them.
+        """
+        self._tables = dict(files)
+        self._stamps = {path: _stamp(path) for path in files if "://" not in path}
+        if not self.owned:
+            return
+        folders = [self._folder, *filter(None, map(_before_wildcards, files))]
+        self.connection.execute(f"SET allowed_paths = {literal(list(files))}")
+        self.connection.execute(f"SET allowed_directories = {literal(folders)}")
+        self.connection.execute("SET enable_external_access = false")
+        self._locked = True
+
+    def check_files(self) -> None:
+        """Check that the files of the tables are those that were there at the beginning.
+
+        Raises:
+            DataError: names one that is not; a result must not be of two versions of a table.
+        """
+        for path, before in self._stamps.items():
+            now = _stamp(path)
+            if now != before:
+                what = "changed" if now else "is gone"
+                raise DataError(
+                    f"{self._tables[path]}: {self.shown(path)} {what} after it was read first, and "
+                    "a result must be of one version of it; run again once it is there and whole "
+                    "(in Python, with a new Evaluator)"
+                )
+
     def bind(self, name: str, table: Any) -> str:
         """Make an Arrow object readable as a table; returns the name to use in SQL."""
         while name in self._bound or self.find_table(name) is not None:
@@ -147,10 +193,16 @@ class DuckDBEngine:
         """Copy a stream to a temporary file, which `close` removes."""
         if self._files:
             raise UsageError("stdin (-) can be read once only")
-        handle, name = tempfile.mkstemp(prefix=_PREFIX)
+        handle, name = tempfile.mkstemp(prefix=_PREFIX, dir=self._folder if self.owned else None)
         self._files.append(Path(name))
-        with os.fdopen(handle, "wb") as file:
-            shutil.copyfileobj(stream, file)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                shutil.copyfileobj(stream, file)
+        except OSError as error:
+            raise DataError(
+                f"stdin cannot be read to a temporary file, {name}: {error.strerror}; name a "
+                "folder on a larger disk with --temp-directory"
+            ) from error
         return Path(name)
 
     def shown(self, path: str) -> str:
@@ -175,10 +227,11 @@ class DuckDBEngine:
         """
         with self._registered():
             try:
-                return self._interruptible(lambda: _records(self.connection.execute(statement)))
+                return self.interruptible(lambda: _records(self.connection, statement))
             except duckdb.OutOfMemoryException as error:
                 raise EngineError(self._out_of_memory(f"reading {label}", error)) from error
             except duckdb.Error as error:
+                self.check_files()
                 raise DataError(f"{label} cannot be read: {_reason(error)}") from error
 
     def find_table(self, name: str) -> str | None:
@@ -189,13 +242,11 @@ class DuckDBEngine:
         if self.owned:
             return None
         try:
-            rows = self.connection.execute(
+            rows = self._fetch(
                 "SELECT database_name, schema_name, table_name FROM duckdb_tables() UNION ALL "
                 "SELECT database_name, schema_name, view_name FROM duckdb_views()"
-            ).fetchall()
-            current = self.connection.execute(
-                "SELECT current_database(), current_schema()"
-            ).fetchall()[0]
+            )
+            (current,) = self._fetch("SELECT current_database(), current_schema()")
         except duckdb.Error as error:
             raise UsageError(f"the connection cannot be used: {_reason(error)}") from error
         quoted = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', name)
@@ -229,9 +280,7 @@ class DuckDBEngine:
     def records(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan with a small result and return its rows."""
         with self._prepared(plan) as statement:
-            return self._watched(
-                plan.root.name, lambda: _records(self.connection.execute(statement))
-            )
+            return self._watched(plan.root.name, lambda: _records(self.connection, statement))
 
     def rows(self, plan: Plan) -> Rows:
         """Run a plan with a small result and return its rows, with the kinds of its columns."""
@@ -262,9 +311,22 @@ class DuckDBEngine:
         rows_per_group: int | None = None,
     ) -> None:
         """Run a plan and write its rows to the Parquet file that `new_file` handed out."""
-        how = "FORMAT parquet" + (f", ROW_GROUP_SIZE {rows_per_group}" if rows_per_group else "")
-        with self._prepared(plan) as statement:
-            self._run(plan.root.name, f"COPY ({statement}) TO {literal(str(target))} ({how})")
+        # the engine's own temporary file, beside the target, would stay behind after some errors
+        how = "FORMAT parquet, USE_TMP_FILE false"
+        how += f", ROW_GROUP_SIZE {rows_per_group}" if rows_per_group else ""
+        with self._prepared(plan) as statement, self._reachable(Path(target)) as path:
+            self._run(plan.root.name, f"COPY ({statement}) TO {literal(str(path))} ({how})")
+
+    @contextlib.contextmanager
+    def _reachable(self, target: Path) -> Iterator[Path]:
+        """Hand out where the engine can write a file that is there: where it is locked, with us."""
+        if not self._locked or Path(self._folder) in target.parents:
+            yield target
+            return
+        with self.scratch() as folder:
+            path = folder / "result.parquet"
+            yield path
+            move(path, target)
 
     def adopt(self, key: str, folder: Path) -> int:
         """Read what a node returns from a folder of Parquet files; returns the number of rows."""
@@ -272,7 +334,7 @@ class DuckDBEngine:
         with self._registered():
             parts = f"read_parquet({files}, hive_partitioning = false)"
             self.connection.execute(f"CREATE VIEW {key} AS FROM {parts}")
-            ((count,),) = self.connection.execute(f"SELECT count(*) FROM {key}").fetchall()
+            ((count,),) = self._fetch(f"SELECT count(*) FROM {key}")
         self._kept[key] = key
         return int(count)
 
@@ -287,7 +349,12 @@ class DuckDBEngine:
 
     @contextlib.contextmanager
     def _prepared(self, plan: Plan) -> Iterator[str]:
-        """Compute what the result reads, and hand out the statement of the result itself."""
+        """Compute what the result reads, and hand out the statement of the result itself.
+
+        Raises:
+            DataError: a file changed meanwhile.
+        """
+        self.check_files()
         with self._registered():
             passing: list[str] = []
             tables = dict(self._kept)
@@ -301,6 +368,7 @@ class DuckDBEngine:
                     else:
                         passing.append(node.key)
                 yield plan.statement(tables, pretty=False)
+                self.check_files()
             finally:
                 for name in passing:
                     self._drop(name)
@@ -357,7 +425,7 @@ class DuckDBEngine:
 
         Raises:
             KeyboardInterrupt: after the engine has stopped.
-            EngineError: what the engine raised, in our words.
+            SqlmetricsError: what the engine raised, in our words.
         """
         started = time.monotonic()
 
@@ -367,27 +435,79 @@ class DuckDBEngine:
                 self._watch(f"{title}{self._part}", max(share, 0.0), time.monotonic() - started)
 
         try:
-            return self._interruptible(work, show_progress)
-        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-            raise UnreadableError(_reason(error)) from error
-        except (duckdb.BinderException, duckdb.CatalogException) as error:
-            raise TemplateError(f"the query for {title} is wrong: {_reason(error)}") from error
-        except duckdb.OutOfMemoryException as error:
-            what = f"computing {title}{self._part}"
-            raise EngineError(self._out_of_memory(what, error)) from error
-        except duckdb.IOException as error:
-            raise EngineError(
-                f"the engine stopped while computing {title}: {_reason(error)}"
-            ) from error
+            return self.interruptible(work, show_progress)
         except duckdb.Error as error:
-            raise EngineError(
-                f"the engine refused the query for {title}: {_reason(error)}"
-            ) from error
+            raise self._explained(f"{title}{self._part}", error) from error
 
-    def _interruptible(
-        self, work: Callable[[], _T], meanwhile: Callable[[], None] = lambda: None
+    def _explained(self, title: str, error: duckdb.Error) -> SqlmetricsError:
+        """Say in our words why a query of a plan failed, and what to do.
+
+        Raises:
+            DataError: a file has changed, or is damaged.
+        """
+        reason = _reason(error)
+        if isinstance(error, duckdb.PermissionException):
+            return TemplateError(
+                f"the query for {title} may not do this: {reason}. Queries read the tables that "
+                "were given, and no other files; give the file as one of them, or run in a DuckDB "
+                "connection of your own (in Python: connection=…)"
+            )
+        if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
+            self.check_files()  # its columns may have gone
+            return TemplateError(f"the query for {title} is wrong: {reason}")
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return EngineError(self._out_of_memory(f"computing {title}", error))
+        if full := _NOT_WRITTEN.search(str(error)):
+            folder = Path(full[1]).parent
+            if self.owned and Path(self._folder) in (folder, *folder.parents):
+                folder = Path(self._folder).parent
+            return EngineError(
+                f"the engine stopped while computing {title}: what it writes does not fit into "
+                f"{folder} ({full[2]}). Name a folder on a larger disk with --temp-directory, or "
+                "make room there"
+            )
+        self.check_files()
+        unread = isinstance(error, duckdb.InvalidInputException | duckdb.ConversionException)
+        if not unread or _OF_PARQUET.search(reason):
+            self._check_readable()
+        if unread:
+            return UnreadableError(reason)
+        if isinstance(error, duckdb.IOException):
+            return EngineError(f"the engine stopped while computing {title}: {reason}")
+        return EngineError(f"the engine refused the query for {title}: {reason}")
+
+    def _check_readable(self) -> None:
+        """Look for a damaged file: the engine does not always say which one it could not read.
+
+        Raises:
+            DataError: names it.
+        """
+        template = environment().get_template("inputs/readable.sql.j2")
+        connection = self.connection.cursor()  # in a transaction, the other one can do nothing now
+
+        def read(path: str) -> None:
+            connection.execute(template.render(files=[path])).fetchall()
+
+        for path, table in self._tables.items():
+            if _is_parquet(path):
+                try:
+                    self.interruptible(functools.partial(read, path), connection=connection)
+                except duckdb.Error as error:
+                    raise DataError(
+                        f"{table}: {self.shown(path)} cannot be read, it is damaged "
+                        f"({_reason(error)}); export or copy it again"
+                    ) from error
+
+    def interruptible(
+        self,
+        work: Callable[[], _T],
+        meanwhile: Callable[[], None] = lambda: None,
+        connection: duckdb.DuckDBPyConnection | None = None,
     ) -> _T:
-        """Run in a second thread, so that this one can take an interrupt; it stops the engine."""
+        """Run in a second thread, so that this one can take an interrupt; it stops the engine.
+
+        In the main thread, DuckDB turns KeyboardInterrupt into a RuntimeError.
+        """
         if self._closed:
             raise UsageError("the evaluator is closed")
         pool, future = ThreadPoolExecutor(max_workers=1), None
@@ -399,9 +519,12 @@ class DuckDBEngine:
         finally:
             while future is not None and not future.done():
                 with contextlib.suppress(KeyboardInterrupt):  # one was enough
-                    self.connection.interrupt()
+                    (connection or self.connection).interrupt()
                     time.sleep(0.05)
             pool.shutdown(wait=False)
+
+    def _fetch(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.interruptible(lambda: self.connection.execute(statement).fetchall())
 
     def _out_of_memory(self, what: str, error: duckdb.Error) -> str:
         """Say which limit was met, of memory or of the disk, and what to do.
@@ -415,6 +538,12 @@ class DuckDBEngine:
                 f"the engine stopped while {what}: what exceeds its {limit} has no room on the "
                 f"disk ({reason}). Name a folder on a larger disk with --temp-directory, or raise "
                 "--memory-limit"
+            )
+        if "bad allocation" in reason:
+            return (
+                f"the engine stopped while {what}: the system gave it no more memory, below its "
+                f"{limit} ({reason}). Give it less with --memory-limit, or split the users into "
+                "more partitions with --partitions N; fewer --threads need less memory too"
             )
         return (
             f"the engine stopped while {what}: its {limit} is too small ({reason}). Raise "
@@ -440,7 +569,7 @@ def _own_folder(temp_directory: str | Path | None) -> str:
     try:
         if temp_directory is not None:
             Path(temp_directory).mkdir(parents=True, exist_ok=True)
-        return tempfile.mkdtemp(prefix=_PREFIX, dir=temp_directory)
+        return os.path.abspath(tempfile.mkdtemp(prefix=_PREFIX, dir=temp_directory))
     except OSError as error:
         raise UsageError(f"temp_directory {temp_directory}: {error.strerror}") from error
 
@@ -470,6 +599,31 @@ def _open(
     return connection
 
 
+def _stamp(path: str) -> _Stamp | None:
+    """Tell a file from others that may take its place; None: it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _is_parquet(path: str) -> bool:
+    if "://" in path:
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def _before_wildcards(path: str) -> str | None:
+    """Return the folder elsewhere in which all files lie that a path with wildcards means."""
+    start, *rest = re.split(r"[*?\[]", path, maxsplit=1)
+    return start[: start.rindex("/") + 1] if "://" in start and rest else None
+
+
 @contextlib.contextmanager
 def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Switch off, in a connection of somebody else's, what costs partitions too much."""
@@ -485,9 +639,12 @@ def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         connection.cursor().execute(f"SET disabled_optimizers = {literal(before)}")
 
 
-def _records(result: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
+    result = connection.sql(statement)
+    if any("TIMESTAMP WITH TIME ZONE" in str(type_of_column) for type_of_column in result.types):
+        # to fetch them takes the package pytz, which nobody has to have; Arrow does without
+        return list(result.to_arrow_table().to_pylist())
+    return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
 
 
 def _rows(result: duckdb.DuckDBPyConnection) -> Rows:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from engines.runners import ENGINES, Engine
 from engines.worlds import MODELS, WORLDS, World
-from sqlmetrics import UsageError
+from sqlmetrics import Evaluator, TableName, UsageError
 from sqlmetrics.catalog import Catalog
 
 RECORD = Path(__file__).with_name("executed.json")
@@ -75,7 +77,21 @@ SETTINGS: list[dict[str, Any]] = [
     {"duplicate_recommendations": "cut_then_dedup", "duplicate_interactions": "set"},
     {"duplicate_recommendations": "count_once", "duplicate_interactions": "bag_size"},
     {"catalogue": "items"},
+    {"drop_seen": "true"},
+    {"drop_seen": "true", "masked_scores": "drop"},
 ]
+# over columns as the tables call them; together, most of what a condition may have
+CONDITIONS = {
+    "interactions": '("Group" >= 1 OR "Group" IS NULL) AND timestamp BETWEEN '
+    "TIMESTAMP '2024-11-29 00:00:00' AND CAST('2025-02-10' AS DATE) AND year(timestamp) IN (2024, "
+    '2025) AND NOT day(timestamp) = 31 AND length("the ""item""") > 3',
+    "recommendations": 'abs("order" - 0.5) / nullif("order", 0) < 0.9 AND CASE WHEN '
+    '"the ""item""" LIKE \'a%\' THEN "order" > 0.25 ELSE TRUE END',
+    "history": 'coalesce(lower("User Id"), \'\') <> \'u7\'\'s \\ ü\' AND "the ""item""" NOT IN '
+    "('cé3', 'x')",
+    "users": "country IS NOT DISTINCT FROM 'DE' OR country = upper(country)",
+    "items": "price + 1 > 1 AND round(price) <= 20 AND category || '!' <> 'd!'",
+}
 
 
 @pytest.fixture(scope="session", params=WORLDS)
@@ -225,6 +241,42 @@ def test_settings(filled: Engine, world: World, settings: dict[str, Any]) -> Non
     if "audience" not in settings:
         metrics.append("coverage")
     compare(filled, world, [f"{name}({spec})@5" for name in metrics])
+
+
+@pytest.mark.parametrize("world", ["awkward"], indirect=True)
+def test_conditions(filled: Engine, world: World) -> None:
+    """Together with seen items that are dropped, and a slice that reads a table of its own."""
+    metrics = [f"{name}(drop_seen=true)@5" for name in ("recall", "ndcg", "unexpectedness")]
+    metrics.append("coverage(catalogue=items)@5")
+    metrics += [
+        f"intra_list_diversity(missing_attributes=ignore,over={over})@5"
+        for over in ("features", "category")
+    ]
+    world = replace(world, where=CONDITIONS)
+    compare(filled, world, metrics)
+    compare(filled, world, metrics[:2], by="users.country")
+
+
+def test_masked_scores(engine: Engine) -> None:
+    """Of the first user, a goes, and so does what the second has had."""
+    tables = {
+        "masked recs": pa.table(
+            {"user_id": [1, 1, 1, 2, 2], "item_id": list("abcbd"),
+             "score": [-math.inf, 0.5, -2.5, -1.0, None]}
+        ),
+        "masked truth": pa.table({"user_id": [1, 2, 2], "item_id": list("cbd")}),
+        "masked history": pa.table({"user_id": [2], "item_id": ["b"]}),
+    }  # fmt: skip
+    engine.load(tables)
+    recs, truth, history = (TableName(engine.quoted(n), like=t) for n, t in tables.items())
+    settings = {"masked_scores": "drop", "drop_seen": "true"}
+    with Evaluator(recs, truth, history=history, settings=settings) as evaluator:
+        text = evaluator.sql(["mrr", "recall", "precision(divisor=length)"], dialect=engine.dialect)
+    values = {row["metric"]: row["value"] for row in engine.run(text)}
+    # the lists are b c, and d, whose score is unknown: a statement does not check that
+    assert values == pytest.approx(
+        {"mrr": 3 / 4, "recall": 3 / 4, "precision(divisor=length)": 3 / 4}
+    )
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)

@@ -739,3 +739,25 @@ def test_commands_of_the_page(given: list[str | None], checkout: Path) -> None:
         assert done.exit_code == 0, done.stderr
     assert pq.read_table(checkout / "ndcg_per_user").num_rows == 487
     assert given.count("local[2]") == 1
+
+
+def test_findings_are_those_of_duckdb(spark: Any) -> None:
+    with sm.Evaluator(**DEMO) as evaluator:
+        expected = evaluator.check(k=[5, 10])
+    with sm.Evaluator(**DEMO, engine=spark) as evaluator:
+        got = evaluator.check(k=[5, 10])
+    assert {"recommendations_seen", "recommendations_ties_decide"} <= set(expected["check"])
+    assert got.to_dict("records") == expected.to_dict("records")
+
+
+def test_records_of_spark(spark: Any) -> None:
+    with sm.Evaluator(**DEMO, engine=spark, record=True) as evaluator:
+        record = evaluator.evaluate("ndcg@10").attrs["sqlmetrics"]
+    assert record["versions"]["spark"] == spark.version
+    assert record["unknown"].keys() == {"contents", "users"}  # another pass over the tables
+    assert not {"contents", "users"} & record.keys()
+    assert {one["kind"] for one in record["sources"]} == {"parquet"}
+    with sm.Evaluator(**DEMO) as evaluator:
+        other = evaluator.evaluate("ndcg@10").attrs["sqlmetrics"]
+    for name in ("settings", "metrics", "asked"):
+        assert record[name] == other[name]

@@ -86,6 +86,7 @@ class World:
     tables: Mapping[str, pa.Table]
     names: Mapping[str, str]
     columns: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict)
 
     def stored(self) -> dict[str, pa.Table]:
         """Return the tables by their names in an engine."""
@@ -102,6 +103,7 @@ class World:
             {model: source(model) for model in MODELS},
             **{name: source(name) for name in TABLES},
             columns={"features": "f1,f2", **self.columns},
+            where=self.where,
         )
 
 

@@ -1,0 +1,601 @@
+"""`check`: every finding on tables that have it, none on good tables, and all of them at once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+import sqlmetrics as sm
+from sqlmetrics.catalog import Catalog
+from sqlmetrics.cli import main as cli
+from sqlmetrics.survey import COLUMNS
+
+CATALOG = Catalog.load()
+SURVEYED = [check for check in CATALOG.checks.values() if check.needs]
+
+
+def lists(*rows: tuple[int, int, float], **columns: Any) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["user_id", "item_id", "score"]).assign(**columns)
+
+
+def pairs(*rows: tuple[int, int], **columns: Any) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["user_id", "item_id"]).assign(**columns)
+
+
+def days(*numbers: int) -> list[pd.Timestamp]:
+    return [pd.Timestamp(2026, 1, number) for number in numbers]
+
+
+# Two users, two places each, nothing wrong but what a case changes. User 1 has items 11 and 12 on
+# the list and 11 in the truth, user 2 has 12 and 13, and 14 in the truth.
+LISTS = lists((1, 11, 0.9), (1, 12, 0.8), (2, 12, 0.7), (2, 13, 0.6))
+TRUTH = pairs((1, 11), (2, 14))
+HISTORY = pairs((1, 13), (1, 14), (2, 11), (3, 12))
+GOOD = {"recommendations": LISTS, "interactions": TRUTH, "history": HISTORY}
+EVERYBODY = pd.DataFrame({"user_id": [1, 2], "country": ["A", "B"]})
+TWENTY = range(1, 21)
+
+# what a case changes -> how many are found, what the text says, and the first of the examples
+CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
+    "recommendations_seen": [
+        (
+            {"history": pairs((1, 12), (1, 12), (2, 13), (3, 11), (1, 14))},
+            2,
+            "2 of 4 rows recommend an item that the user has in the history",
+            {"user_id": 1, "item_id": 12},
+        ),
+    ],
+    "interactions_seen": [
+        (
+            {"history": pairs((1, 14), (2, 14), (2, 11), (3, 12), (3, 13))},
+            1,
+            "1 of 2 rows are in the history of the same user too",
+            {"user_id": 2, "item_id": 14},
+        ),
+    ],
+    "history_newer": [
+        (
+            {
+                "interactions": TRUTH.assign(timestamp=days(5, 5)),
+                "history": HISTORY.assign(timestamp=days(1, 6, 5, 9)),
+            },
+            1,
+            "1 of 2 users have history from after their first row",
+            {"user_id": 1, "first_of_truth": days(5)[0], "last_of_history": days(6)[0]},
+        ),
+        (
+            {  # numbers of seconds can be compared too
+                "interactions": TRUTH.assign(timestamp=[50, 50]),
+                "history": HISTORY.assign(timestamp=[1, 1, 51, 99]),
+            },
+            1,
+            "1 of 2 users",
+            {"user_id": 2, "first_of_truth": 50, "last_of_history": 51},
+        ),
+    ],
+    "recommendations_newer": [
+        (
+            {
+                "recommendations": LISTS.assign(timestamp=days(4, 4, 4, 5)),
+                "interactions": TRUTH.assign(timestamp=days(4, 4)),
+            },
+            1,
+            "1 of 2 lists were made after the first row that their user has",
+            {"user_id": 2, "last_made": days(5)[0], "first_of_truth": days(4)[0]},
+        ),
+    ],
+    "recommendations_older": [
+        (
+            {
+                "recommendations": LISTS.assign(timestamp=days(4, 4, 2, 4)),
+                "history": HISTORY.assign(timestamp=days(1, 4, 3, 9)),
+            },
+            1,
+            "1 of 2 lists were made before the last row",
+            {"user_id": 2, "first_made": days(2)[0], "last_of_history": days(3)[0]},
+        ),
+    ],
+    "recommendations_unknown_items": [
+        (
+            {"history": pairs((1, 13), (2, 11), (2, 14))},
+            1,
+            "1 of 3 recommended items are not in the catalogue (history)",
+            {"item_id": 12, "n_recommended": 2},
+        ),
+        (
+            {
+                "items": pd.DataFrame({"item_id": [12, 14]}),
+                "settings": {"catalogue": "items"},
+            },
+            2,
+            "2 of 3 recommended items are not in the catalogue (items)",
+            {"item_id": 11, "n_recommended": 1},
+        ),
+    ],
+    "interactions_unknown_items": [
+        (
+            {"history": pairs((1, 13), (2, 11), (3, 12))},
+            1,
+            "1 of 2 held-out items are not in the catalogue (history)",
+            {"item_id": 14, "n_held_out": 1},
+        ),
+    ],
+    "few_common_users": [
+        (
+            {"interactions": pairs((1, 11), (7, 14), (8, 14))},
+            1,
+            "2 of 3 users of the interactions have no recommendations",
+            {},
+        ),
+        (  # half of them is not most of them
+            {
+                "recommendations": {"als": LISTS, "popular": LISTS[:2]},
+                "interactions": pairs((1, 11), (2, 14), (7, 14), (8, 14)),
+            },
+            1,
+            "3 of 4 users",
+            {"model": "popular"},
+        ),
+    ],
+    "users_without_lists": [
+        (
+            {"interactions": pairs((1, 11), (2, 14), (7, 14))},
+            1,
+            "1 of 3 users have no recommendations",
+            {"user_id": 7},
+        ),
+    ],
+    "users_without_truth": [
+        (
+            {"interactions": pairs((2, 14))},
+            1,
+            "1 of 2 lists are of users who are not in the interactions",
+            {"user_id": 1},
+        ),
+    ],
+    "recommendations_short": [
+        ({"k": 3}, 2, "2 of 2 lists have fewer than 3 items", {"user_id": 1, "n_recommended": 2}),
+        (
+            {"k": [1, 2], "recommendations": LISTS[:3]},
+            1,
+            "1 of 2 lists have fewer than 2 items",
+            {"user_id": 2, "n_recommended": 1},
+        ),
+    ],
+    "recommendations_copies": [
+        (
+            {
+                "recommendations": lists((1, 11, 0.9), (1, 11, 0.8), (2, 12, 0.7), (2, 13, 0.1)),
+                "settings": {"duplicate_recommendations": "keep"},
+            },
+            1,
+            "taken as duplicate_recommendations=keep says",
+            {"user_id": 1, "item_id": 11, "n_copies": 2},
+        ),
+    ],
+    "interactions_copies": [
+        (
+            {
+                "interactions": pairs((1, 11), (2, 14), (2, 14)),
+                "settings": {"duplicate_interactions": "set"},
+            },
+            1,
+            "taken as duplicate_interactions=set says",
+            {"user_id": 2, "item_id": 14, "n_copies": 2},
+        ),
+    ],
+    "recommendations_constant_scores": [
+        (
+            {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])},
+            1,
+            "1 of 2 lists of several items give all of them the same score",
+            {"user_id": 1, "n_items": 2, "score": 0.5},
+        ),
+    ],
+    "recommendations_tied_scores": [
+        (
+            {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])},
+            1,
+            "1 of 2 lists have items with equal scores",
+            {"user_id": 1, "n_items": 2, "n_scores": 1},
+        ),
+        (  # different as doubles, equal as floats
+            {
+                "recommendations": LISTS.assign(score=[0.5, 0.5 + 1e-12, 0.7, 0.6]),
+                "settings": {"score_type": "float"},
+            },
+            1,
+            "1 of 2 lists",
+            {"user_id": 1, "n_items": 2, "n_scores": 1},
+        ),
+    ],
+    # user 1: 11 (relevant) and 12 share places 1 and 2; user 2: no relevant item among the tied
+    "recommendations_ties_decide": [
+        (
+            {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.7]), "k": [1, 2]},
+            2,
+            "the rule ties=item_asc decides",
+            {"k": 1, "n_lists_cut": 1, "n_lists_ordered": 1, "n_lists": 2},
+        ),
+        (  # places 2 and 3 are shared: nothing at 1, which of them at 2, the order at 3
+            {
+                "recommendations": lists(
+                    (1, 12, 0.9), (1, 11, 0.5), (1, 13, 0.5), (2, 12, 0.3), (2, 13, 0.2)
+                ),
+                "k": [1, 2, 3],
+            },
+            2,
+            "decides",
+            {"k": 2, "n_lists_cut": 1, "n_lists_ordered": 1, "n_lists": 2},
+        ),
+        (
+            {
+                "recommendations": lists((1, 12, 0.9), (1, 11, 0.5), (1, 13, 0.5), (2, 12, 0.3)),
+                "k": 3,
+            },
+            1,
+            "decides",
+            {"k": 3, "n_lists_cut": 0, "n_lists_ordered": 1, "n_lists": 2},
+        ),
+    ],
+    "recommendations_sampled": [
+        (
+            {
+                "recommendations": lists(
+                    *((user, user + place, -place) for user in TWENTY for place in range(3))
+                ),
+                "interactions": pairs(*((user, user + 1) for user in TWENTY)),
+                "history": pairs((1, 1), (1, 30)),
+            },
+            1,
+            "every held-out item of all 20 users with a list is in the list, of 22 items",
+            {"shortest": 3, "longest": 3},
+        ),
+    ],
+    "interactions_none_relevant": [
+        (
+            {
+                "interactions": TRUTH.assign(relevance=[1, 2]),
+                "settings": {"relevant_from": 3},
+            },
+            2,
+            "no row is relevant under relevant_from=3; the relevance goes from 1 to 2",
+            {},
+        ),
+    ],
+    "interactions_negative": [
+        (
+            {"interactions": TRUTH.assign(relevance=[2.0, -1.0])},
+            1,
+            "1 of 2 rows have a relevance below 0",
+            {"user_id": 2, "item_id": 14, "relevance": -1.0},
+        ),
+    ],
+    "interactions_heavy_users": [
+        (
+            {
+                "interactions": pairs(
+                    *((user, 11) for user in range(1, 30)), *((30, item) for item in range(30))
+                )
+            },
+            1,
+            "1 users have more than a hundredth of all 59 rows each",
+            {"user_id": 30, "n_own_rows": 30},
+        ),
+    ],
+    "recommendations_dominant_items": [
+        (
+            {
+                "recommendations": lists(
+                    *((user, 11, 0.5) for user in TWENTY),
+                    *((user, 100 + user, 0.1) for user in TWENTY),
+                ),
+                "interactions": pairs((1, 12)),
+            },
+            1,
+            "1 items are in more than nine of ten lists",
+            {"item_id": 11, "n_recommended": 20, "n_lists": 20},
+        ),
+    ],
+    "users_unknown": [
+        ({"users": EVERYBODY[:1]}, 1, "1 of 2 lists are of users who are", {"user_id": 2}),
+    ],
+}  # fmt: skip
+SAID = [(check, case) for check, cases in CASES.items() for case in cases]
+
+
+def found(tables: dict[str, Any]) -> dict[str, Any]:
+    """Find what there is in the good tables with some of them changed: check -> finding."""
+    given = {"users": EVERYBODY, **GOOD, **tables}
+    k, settings = given.pop("k", 2), given.pop("settings", None)
+    with sm.Evaluator(**given, settings=settings) as evaluator:
+        return {finding.check: finding for finding in evaluator.findings("ndcg", k)}
+
+
+@pytest.mark.parametrize(("check", "case"), SAID, ids=[check for check, _ in SAID])
+def test_what_is_found(check: str, case: tuple[dict[str, Any], int, str, dict[str, Any]]) -> None:
+    tables, n, text, example = case
+    finding = found(tables)[check]
+    assert finding.level == CATALOG.checks[check].level
+    assert finding.n == n
+    assert text in finding.found
+    assert finding.remedy
+    assert (dict(finding.examples[0]) if finding.examples else {}) == example
+
+
+def test_good_tables_have_nothing_that_is_found() -> None:
+    assert found({}) == {}
+    with sm.Evaluator(**GOOD, users=EVERYBODY) as evaluator:
+        assert evaluator.findings(k=2) == []  # for no metric that they suffice for
+
+
+def test_every_check_has_a_case() -> None:
+    assert {check.name for check in SURVEYED} == set(CASES)
+    assert all(check.level != "error" for check in SURVEYED)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        # with ranks, scores order nothing
+        {"recommendations": LISTS.assign(score=0.5, rank=[1, 2, 1, 2])},
+        # all of the truth in the lists, which have half of all items: a good model may do that
+        {
+            "recommendations": lists(
+                *((user, 1 + (user + place) % 6, -place) for user in TWENTY for place in range(3))
+            ),
+            "interactions": pairs(*((user, 1 + (user + 1) % 6) for user in TWENTY)),
+            "history": pairs(*((99, item) for item in range(1, 7))),
+            "users": pd.DataFrame({"user_id": TWENTY}),
+        },
+        # nothing is compared with tables that are not there
+        {"history": None},
+        {"users": None},
+    ],
+)
+def test_what_is_no_finding(tables: dict[str, Any]) -> None:
+    assert found(tables) == {}
+
+
+def test_a_setting_of_data_ends_its_finding() -> None:
+    seen = {"history": pairs((1, 12), (2, 13), (3, 11), (1, 14))}
+    assert "recommendations_seen" in found(seen)
+    assert "recommendations_seen" not in found({**seen, "settings": {"drop_seen": "true"}})
+
+
+# ---------------------------------------------------------------- errors
+
+BROKEN = {
+    "recommendations": lists((1, 11, 0.9), (1, 11, 0.8), (2, 12, float("nan"))),
+    "interactions": pairs((1, 11), (1, 11), (2, 12)),
+}
+
+
+def test_all_errors_are_found_at_once_and_evaluate_raises_one_of_them() -> None:
+    with sm.Evaluator(**BROKEN) as evaluator:
+        findings = evaluator.findings()
+        errors = [finding for finding in findings if finding.level == "error"]
+        assert [finding.check for finding in errors] == [
+            "recommendations_duplicates",
+            "recommendations_bad_scores",
+            "interactions_duplicates",
+        ]
+        with pytest.raises(sm.DataError) as raised:
+            evaluator.evaluate("ndcg@5")
+    assert str(raised.value) in [finding.text for finding in errors]
+
+
+def test_what_was_checked_is_still_refused() -> None:
+    with sm.Evaluator(**BROKEN) as evaluator:
+        for _ in range(2):
+            assert evaluator.findings()[0].level == "error"
+            with pytest.raises(sm.DataError, match="repeat an item"):
+                evaluator.evaluate("ndcg@5")
+
+
+def test_no_user_in_common_and_an_empty_table_are_findings() -> None:
+    apart = found({"interactions": pairs((7, 11))})
+    assert apart["common_users"].level == "error"
+    empty = found({"history": HISTORY[:0]})
+    assert empty["empty_table"].found == "the table is empty (--history FILE)"
+    assert "recommendations_unknown_items" not in empty
+
+
+def test_tables_are_checked_for_the_metrics_that_are_named() -> None:
+    items = pd.DataFrame({"item_id": [11, 12], "price": [1.0, 2.0]})
+    with sm.Evaluator(**GOOD, items=items) as evaluator:
+        missing = ["missing_prices", "missing_relevant_prices"]  # of 13, and of 14
+        assert [finding.check for finding in evaluator.findings(k=2)] == missing
+        assert evaluator.findings("ndcg@2") == []
+        with pytest.raises(sm.UsageError, match="unknown metric 'ndgc'"):
+            evaluator.findings("ndgc@2")
+        with pytest.raises(sm.UsageError, match="needs"):
+            evaluator.findings("ctr@2")
+
+
+def test_times_of_two_kinds_are_not_compared() -> None:
+    findings = found(
+        {
+            "interactions": TRUTH.assign(timestamp=days(5, 5)),
+            "history": HISTORY.assign(timestamp=[1, 2, 3, 4]),
+        }
+    )
+    assert list(findings) == ["history_newer"]
+    assert findings["history_newer"].level == "note"
+    assert "history.timestamp holds BIGINT" in findings["history_newer"].found
+
+
+def test_the_frame() -> None:
+    with sm.Evaluator(**GOOD) as evaluator:
+        frame = evaluator.check(k=5)
+        nothing = evaluator.check(k=2)
+    assert list(frame.columns) == list(nothing.columns) == list(COLUMNS)
+    assert frame["n"].to_list() == [2]
+    assert frame["examples"][0][0] == {"user_id": 1, "n_recommended": 2}
+    assert len(nothing) == 0
+
+
+def test_what_cannot_be_checked() -> None:
+    with sm.Evaluator() as evaluator, pytest.raises(sm.UsageError, match="no table to check"):
+        evaluator.check()
+    with (
+        sm.Evaluator(**GOOD, trust_input=True) as evaluator,
+        pytest.raises(sm.UsageError, match="drop trust_input"),
+    ):
+        evaluator.check()
+
+
+# ---------------------------------------------------------------- checks of one's own
+
+OWN = """{#---
+title = "items from the old shop"
+level = "error"
+table = "recommendations"
+needs = ["recommendations"]
+found = "{n} rows recommend items of the old shop"
+remedy = "export again"
+---#}
+-- one row per recommended item of the old shop
+SELECT
+    {{ user_keys }},
+    item_id,
+    count(*) OVER () AS n_found
+FROM recommendations
+WHERE item_id > 12
+"""
+
+
+def own_folder(path: Path, text: str) -> Path:
+    (path / "checks").mkdir()
+    (path / "checks" / "old_shop.sql.j2").write_text(text)
+    return path
+
+
+def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
+    with sm.Evaluator(**GOOD, templates=own_folder(tmp_path, OWN)) as evaluator:
+        (finding,) = evaluator.findings(k=2)
+    assert (finding.level, finding.check, finding.n) == ("error", "old_shop", 1)
+    assert finding.text.startswith("recommendations: 1 rows recommend items of the old shop")
+    assert list(finding.examples) == [{"user_id": 2, "item_id": 13}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('level = "error"', 'level = "bad"', "level is 'error', 'warning', 'note', not 'bad'"),
+        ("{n} rows", "{many} rows", "in braces, and nothing else: 'many'"),
+        ("AS n_found", "AS n", "a check has a column n_found"),
+        ('level = "error"', 'level = "note"\non = "ranked"', "before numbers are computed is an"),
+        ("item_id > 12", "item > 12", "the query for old_shop is wrong"),
+    ],
+)
+def test_a_check_of_ones_own_that_is_wrong(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    folder = own_folder(tmp_path, OWN.replace(old, new))
+    with (
+        pytest.raises(sm.TemplateError, match=message),
+        sm.Evaluator(**GOOD, templates=folder) as evaluator,
+    ):
+        evaluator.findings(k=2)
+
+
+# ---------------------------------------------------------------- the command line
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    LISTS.to_parquet(folder / "lists.parquet")
+    TRUTH.to_parquet(folder / "truth.parquet")
+    HISTORY.to_parquet(folder / "history.parquet")
+    pairs((1, 12), (2, 14), (3, 11), (3, 13)).to_parquet(folder / "overlapping.parquet")
+    BROKEN["recommendations"].to_parquet(folder / "broken.parquet")
+    LISTS.astype({"user_id": str}).to_parquet(folder / "texts.parquet")
+    return folder
+
+
+def run(files: Path, command: str, lists: str = "lists", *options: str) -> Result:
+    tables = ["-r", str(files / f"{lists}.parquet"), "-i", str(files / "truth.parquet")]
+    return CliRunner().invoke(cli, [command, *tables, *options])
+
+
+def test_nothing_found(files: Path) -> None:
+    result = run(files, "check", "lists", "-k", "2", "--format", "table", "--strict")
+    assert (result.exit_code, result.stdout) == (0, "nothing found\n")
+    assert run(files, "check", "lists", "-k", "2", "--format", "json").stdout == "[]\n"
+    assert run(files, "check", "lists", "-k", "2").stdout == ",".join(COLUMNS) + "\n"
+
+
+def test_exit_codes(files: Path) -> None:
+    seen = ["--history", str(files / "overlapping.parquet"), "-k", "2"]
+    assert run(files, "check", "lists", *seen).exit_code == 0
+    assert run(files, "check", "lists", *seen, "--strict").exit_code == 1
+    assert run(files, "check", "lists", "-k", "3", "--strict").exit_code == 0  # a note
+    assert run(files, "check", "broken").exit_code == 1
+    assert run(files, "check", "lists", "--set", "tis=item_asc").exit_code == 2
+    assert run(files, "check", "lists", "-o", "found.parquet").exit_code == 2
+
+
+def test_a_table_for_people(files: Path) -> None:
+    result = run(files, "check", "broken", "--format", "table")
+    assert result.stdout.startswith(
+        "error: recommendations_duplicates\n"
+        "  recommendations: 1 of 3 rows repeat an item of the same user and model\n"
+        "    user_id  item_id  n_copies\n"
+        "    1        11       2\n"
+        "  -> remove the repeats, or say what they mean"
+    ), result.stdout
+    assert result.stdout.splitlines()[-1] == "2 errors"
+
+
+def test_findings_for_machines(files: Path, tmp_path: Path) -> None:
+    result = run(files, "check", "broken", "--format", "json")
+    records = json.loads(result.stdout)
+    assert [list(record) for record in records] == [list(COLUMNS)] * len(records)
+    assert records[0]["examples"] == [{"user_id": 1, "item_id": 11, "n_copies": 2}]
+    run(files, "check", "broken", "-o", str(tmp_path / "found.csv"))
+    frame = pd.read_csv(tmp_path / "found.csv")
+    assert [json.loads(text) for text in frame["examples"]] == [r["examples"] for r in records]
+    markdown = run(files, "check", "broken", "--format", "markdown").stdout
+    assert "recommendations_duplicates" in markdown
+    assert "examples" not in markdown
+
+
+@pytest.mark.parametrize(
+    ("lists", "found"),
+    [
+        ("nothing", "there is no file"),
+        ("texts", "the ids in column user_id are of different types"),
+    ],
+)
+def test_tables_that_cannot_be_read_are_findings(files: Path, lists: str, found: str) -> None:
+    result = run(files, "check", lists, "--format", "json")
+    (record,) = json.loads(result.stdout)
+    assert (result.exit_code, record["level"], record["check"]) == (1, "error", "tables")
+    assert found in record["found"]
+
+
+def test_evaluate_says_in_one_line_that_check_would_warn(files: Path) -> None:
+    seen = ["--history", str(files / "overlapping.parquet")]
+    warned = run(files, "evaluate", "lists", "ndcg@2", *seen)
+    assert warned.stderr == (
+        "sqlmetrics: check would warn of recommendations_seen, interactions_seen; sqlmetrics "
+        "check, with the same tables, says of what\n"
+    )
+    assert run(files, "evaluate", "lists", "ndcg@2").stderr == ""
+    assert run(files, "evaluate", "lists", "ndcg@2", *seen, "--trust-input").stderr == ""
+    assert run(files, "evaluate", "lists", "ndcg@3").stderr == ""  # a note, as lists are short
+
+
+def test_evaluate_does_not_look_at_many_rows() -> None:
+    tables = {**GOOD, "history": pairs((1, 12), (2, 14), (3, 11), (3, 13))}
+    with sm.Evaluator(**tables) as evaluator:
+        assert evaluator.warnings_of_check() == []  # nothing was computed
+        evaluator.evaluate("ndcg@2")
+        warned = ["recommendations_seen", "interactions_seen"]
+        assert evaluator.warnings_of_check("ndcg@2") == warned
+        assert evaluator.warnings_of_check("ndcg@2", at_most=3) == []
