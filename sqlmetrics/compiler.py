@@ -454,7 +454,7 @@ def _tables(tree: exp.Expr, dialect: str) -> None:
     for node in _all(tree, exp.Table):
         given = node.name.removeprefix(_TABLE) if node.name.startswith(_TABLE) else ""
         # a table of a connection may be called so too; it comes with its schema
-        if is_reference(given or node.name) and not node.db:
+        if is_reference(given or node.name) and not node.args.get("db"):
             node.set("this", exp.Var(this=given or node.name))
         elif given:
             named = table_of(given, dialect)

@@ -36,7 +36,7 @@ FEW = settings(
     max_examples=6,
     suppress_health_check=list(HealthCheck),
 )
-MANY = settings(FEW, max_examples=150)
+MANY = settings(FEW, max_examples=50)
 
 # names and values that mean something to somebody on the way
 HOSTILE = [
@@ -790,7 +790,7 @@ def test_front_matter(tmp_path_factory: pytest.TempPathFactory, kind: str, matte
 
 
 @pytest.mark.thorough
-@settings(MANY, max_examples=500)
+@settings(MANY, max_examples=300)
 @given(kind=st.sampled_from(KINDS), matter=front_matters())
 def test_more_front_matter(
     tmp_path_factory: pytest.TempPathFactory, kind: str, matter: str
@@ -841,7 +841,7 @@ def test_convention_files(tmp_path_factory: pytest.TempPathFactory, text: str) -
 
 
 @pytest.mark.thorough
-@settings(MANY, max_examples=500)
+@settings(MANY, max_examples=300)
 @given(text=convention_files())
 def test_more_convention_files(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     convention_file(tmp_path_factory.getbasetemp() / "hostile_toml", text)
