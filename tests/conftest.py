@@ -142,6 +142,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if getattr(config.option, "dist", "no") == "load":
+        # neighbours stay in one process: what they share is made once
+        config.option.dist = "worksteal"
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(CoverageWatch(config), "coverage-watch")
 

@@ -312,7 +312,7 @@ def found(tables: dict[str, Any]) -> dict[str, Any]:
     given = {"users": EVERYBODY, **GOOD, **tables}
     k, settings = given.pop("k", 2), given.pop("settings", None)
     with sm.Evaluator(**given, settings=settings) as evaluator:
-        return {finding.check: finding for finding in evaluator.findings("ndcg", k)}
+        return {finding.check: finding for finding in evaluator.findings("mrr", k)}
 
 
 @pytest.mark.parametrize(("check", "case"), SAID, ids=[check for check, _ in SAID])

@@ -280,6 +280,7 @@ def test_a_full_disk_behind_stdout(
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_full_disk_for_parts(data: Path, place: Path) -> None:
     asked = ["evaluate", "-r", data / "ranks.parquet", "-i", data / "truth.parquet", "ndcg", "map",
              "-k", "1:20", "-o", place / "parts", "--partition"]  # fmt: skip
@@ -296,7 +297,8 @@ def test_a_full_disk_for_parts(data: Path, place: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["--partitions", "3"], "partition 1/3"),  # what partitions hand over
+        # what partitions hand over
+        pytest.param(["--partitions", "3"], "partition 1/3", marks=pytest.mark.thorough),
         (["--partitions", "1", "--memory-limit", "10MB", "--threads", "1"], "computing"),
     ],
 )
@@ -414,9 +416,9 @@ GROUP BY {{ keys }}, k
 @pytest.mark.parametrize(
     ("stage", "how"),
     [
-        ("input", signal.SIGTERM),
+        pytest.param("input", signal.SIGTERM, marks=pytest.mark.thorough),
         ("writing", signal.SIGINT),
-        ("reader", signal.SIGTERM),
+        pytest.param("reader", signal.SIGTERM, marks=pytest.mark.thorough),
         pytest.param("input", signal.SIGINT, marks=pytest.mark.thorough),
         pytest.param("writing", signal.SIGTERM, marks=pytest.mark.thorough),
         pytest.param("reader", signal.SIGINT, marks=pytest.mark.thorough),
@@ -666,6 +668,7 @@ with duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read") as connection:
 """
 
 
+@pytest.mark.thorough
 def test_two_processes_with_one_database_file(data: Path, tmp_path: Path) -> None:
     """Readers run side by side. Beside a writer, the engine refuses to open the file."""
     path = str(tmp_path / "a.duckdb")

@@ -47,7 +47,14 @@ def hits(tables: dict[str, Any], whole: bool, **options: Any) -> pd.DataFrame:
     return found.sort_values(keys).reset_index(drop=True)
 
 
-@pytest.mark.parametrize(("scores", "text"), [(3, False), (20, True), (10**9, False)])
+@pytest.mark.parametrize(
+    ("scores", "text"),
+    [
+        pytest.param(3, False, marks=pytest.mark.thorough),
+        (20, True),
+        pytest.param(10**9, False, marks=pytest.mark.thorough),
+    ],
+)
 def test_both_ways_find_the_same(scores: int, text: bool) -> None:
     tables = lists(1, scores, text)
     for settings in ({"ties": "item_asc", "score_type": "float"}, *({"ties": t} for t in TIES)):

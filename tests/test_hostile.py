@@ -33,7 +33,7 @@ FEW = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=6,
+    max_examples=3,
     suppress_health_check=list(HealthCheck),
 )
 MANY = settings(FEW, max_examples=50)
@@ -65,13 +65,8 @@ def some(values: Iterable[str], always: Collection[str]) -> list[Any]:
 
 OFTEN = [
     "select",
-    "k",
-    "rank",
     '"a""b"',
-    "a\nb",
     "x'; DROP TABLE recs; --",
-    "{{ 7 * 7 }}",
-    "(none)",
 ]
 
 
@@ -212,7 +207,7 @@ def request(evaluator: sm.Evaluator, kind: str, text: str) -> None:
 
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_requests(evaluator: sm.Evaluator, kind: str) -> None:
-    @settings(FEW, max_examples=12)
+    @settings(FEW, max_examples=3)
     @given(text=hostile_text)
     @example(text="x'; DROP TABLE precious; --")
     def search(text: str) -> None:
@@ -403,7 +398,7 @@ NO_IDS = {"BOOLEAN", "STRUCT", "MAP", "LIST", "ARRAY", "UNION", "NULL"}
 
 
 @pytest.mark.parametrize("column", ["user_id", "item_id"])
-@pytest.mark.parametrize("kind", some(ID_TYPES, ["HUGEINT", "BLOB", "ENUM", "LIST", "TIMESTAMPTZ"]))
+@pytest.mark.parametrize("kind", some(ID_TYPES, ["HUGEINT", "ENUM"]))
 def test_types_of_ids(kind: str, column: str, expected: list[float]) -> None:
     with duckdb.connect() as connection:
         tables = {}
@@ -459,7 +454,7 @@ NUMBER_TYPES = {
 
 
 @pytest.mark.parametrize("column", ["score", "rank", "relevance"])
-@pytest.mark.parametrize("kind", some(NUMBER_TYPES, ["HUGEINT", "DECIMAL(38, 9)", "VARCHAR"]))
+@pytest.mark.parametrize("kind", some(NUMBER_TYPES, ["DECIMAL(38, 9)"]))
 def test_types_of_numbers(kind: str, column: str) -> None:
     """Numbers of any type order and count as they do in double precision; all else is refused."""
     table, name = (truth_table(), "truth") if column == "relevance" else (lists_table(), "lists")
@@ -798,7 +793,7 @@ def test_more_front_matter(
     own_template(tmp_path_factory.getbasetemp() / "hostile", kind, matter, BODIES[0])
 
 
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("body", some(BODIES, BODIES[:12]))
 def test_bodies_of_templates(tmp_path: Path, body: str) -> None:
     for kind in KINDS:
         own_template(tmp_path, kind, 'title = "mine"', body)

@@ -30,7 +30,7 @@ RECORD = (DOCS / "record.md").read_text(encoding="utf-8")
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("page", "blocks"),
-    [(COMMAND_LINE, 6), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2)],
+    [(COMMAND_LINE, 7), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2)],
     ids=["command line", "warehouse", "memory", "record"],
 )
 def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:

@@ -234,9 +234,8 @@ def test_settings_of_stages_in_one_call_equal_calls_of_their_own(
     assert thresholds["value"].nunique() == 4  # two thresholds at two cutoffs: four numbers
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_bounded_metrics_stay_in_their_range(seed: int) -> None:
     unbounded = (
         # an ideal of k positions worth 1 each is no bound for grades above 1

@@ -84,7 +84,10 @@ TABLES = {
         "points",
     ),
     "lists without rows": ("-r no_rows.csv -i truth.csv ndcg@2", "no_rows.csv is empty"),
-    "a truth without rows": ("-r lists.csv -i no_rows_truth.csv ndcg@2", "no_rows_truth.csv is empty"),
+    "a truth without rows": (
+        "-r lists.csv -i no_rows_truth.csv ndcg@2",
+        "no_rows_truth.csv is empty",
+    ),
     "an item twice in a list": ("-r repeated.csv -i truth.csv ndcg@2", "1 of 3 rows repeat"),
     "an item twice in the truth": (
         "-r lists.csv -i repeated_truth.csv ndcg@2",

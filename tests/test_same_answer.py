@@ -274,7 +274,7 @@ def test_lists_that_are_read_by_several_threads(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     write_demo(folder, users=7_500, per_user=50, seed=6, models=2)
     lists = pq.ParquetFile(folder / "recommendations_als.parquet").metadata
-    assert lists.num_rows > 3 * 122_880
+    assert lists.num_row_groups >= 3
     wanted = answer(folder, FIRST, tmp_path / "first", everything=False)
     for name in ("8 threads", "frames in partitions"):
         assert_same(answer(folder, MORE[name], tmp_path / name, everything=False), wanted)

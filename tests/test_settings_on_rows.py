@@ -92,7 +92,11 @@ def test_what_is_left_is_ranked_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "convention"), [(ranked, ["rectools", "standard"]), (scored, "standard")]
+    ("of", "convention"),
+    [
+        (ranked, ["rectools", "standard"]),
+        pytest.param(scored, "standard", marks=pytest.mark.thorough),
+    ],
 )
 def test_lists_without_seen_items_give_the_same_numbers(of: Any, convention: Any) -> None:
     """Whatever reads the lists: accuracy alone, which looks hits up, and with all else."""

@@ -635,6 +635,7 @@ def test_slices_inside_a_month_come_in_their_order() -> None:
 # ---------------------------------------------------------------- slices of items
 
 
+@pytest.mark.thorough
 def test_items_of_a_genre_are_all_that_is_relevant(world: sm.Evaluator, parts: Parts) -> None:
     """Every metric that has slices of items; `l` is not in items, `j` and `k` have no genre."""
     assert items_of("(none)") == ["j", "k", "l"]

@@ -8,10 +8,11 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -510,17 +511,32 @@ class DuckDBEngine:
         """
         if self._closed:
             raise UsageError("the evaluator is closed")
-        pool, future = ThreadPoolExecutor(max_workers=1), None
+        pool = ThreadPoolExecutor(max_workers=1)
+        # an interrupt may come before we know the future: what has not begun must not begin then
+        gate, stopped, begun, ended = threading.Lock(), *(threading.Event() for _ in range(3))
+
+        def unless_stopped() -> _T:
+            with gate:
+                if stopped.is_set():
+                    raise CancelledError
+                begun.set()
+            try:
+                return work()
+            finally:
+                ended.set()
+
         try:
-            future = pool.submit(work)
+            future = pool.submit(unless_stopped)
             while not wait([future], timeout=_POLL).done:
                 meanwhile()
             return future.result()
         finally:
-            while future is not None and not future.done():
+            with gate:
+                stopped.set()
+            while begun.is_set() and not ended.is_set():
                 with contextlib.suppress(KeyboardInterrupt):  # one was enough
                     (connection or self.connection).interrupt()
-                    time.sleep(0.05)
+                    ended.wait(0.05)
             pool.shutdown(wait=False)
 
     def _fetch(self, statement: str) -> list[tuple[Any, ...]]:
@@ -640,11 +656,14 @@ def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
-    result = connection.sql(statement)
-    if any("TIMESTAMP WITH TIME ZONE" in str(type_of_column) for type_of_column in result.types):
+    result = connection.execute(statement)
+    columns = result.description or ()
+    if any("WITH TIME ZONE" in str(column[1]) for column in columns):
         # to fetch them takes the package pytz, which nobody has to have; Arrow does without
-        return list(result.to_arrow_table().to_pylist())
-    return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
+        return list(connection.sql(statement).to_arrow_table().to_pylist())
+    return [
+        dict(zip((column[0] for column in columns), row, strict=True)) for row in result.fetchall()
+    ]
 
 
 def _rows(result: duckdb.DuckDBPyConnection) -> Rows:
