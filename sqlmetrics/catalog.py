@@ -536,9 +536,7 @@ def _read_check(path: Path) -> Check:
         order=meta.pop("order", 0),
     )
     if check.level not in LEVELS:
-        raise TemplateError(
-            f"{path}: level is {', '.join(map(repr, LEVELS))}, not {check.level!r}"
-        )
+        raise TemplateError(f"{path}: level is {', '.join(map(repr, LEVELS))}, not {check.level!r}")
     if check.at_the_door and check.level != "error":
         raise TemplateError(f"{path}: what is checked before numbers are computed is an error")
     _no_more(path, meta, "the front matter")

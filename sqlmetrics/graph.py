@@ -8,6 +8,7 @@ queries and may keep some of them as tables.
 
 from __future__ import annotations
 
+import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -85,6 +86,8 @@ class Query(Node):
 
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
         """Print the tree; the tables get their names for as long as that takes."""
+        if not pretty and dialect == DIALECT:  # for an engine, again and again: aliases may stay
+            return self._with_names(names)
         before = [(table.this, table.args.get("alias")) for table in self.tables]
         for table, (_, alias) in zip(self.tables, before, strict=True):
             name = names[table.name]
@@ -97,6 +100,22 @@ class Query(Node):
             for table, (key, alias) in zip(self.tables, before, strict=True):
                 table.set("this", key)
                 table.set("alias", alias)
+
+
+    @functools.cached_property
+    def _text(self) -> str:
+        """The query with the identities of its parents in place of their names."""
+        return compiler.printed(self.tree, DIALECT, False, self.is_input)
+
+    def _with_names(self, names: Mapping[str, str]) -> str:
+        parents = {table.name for table in self.tables}
+        if not parents:
+            return self._text
+        return re.sub(
+            "|".join(map(re.escape, parents)),
+            lambda found: exp.to_identifier(names[found[0]]).sql(DIALECT),
+            self._text,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -463,7 +463,13 @@ def large_world(number: int, n_users: int) -> World:
     return make_world(random.Random(FIRST_SEED + number), n_users, calls)
 
 
-@pytest.mark.parametrize("number", range(N_LARGE))
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(number, marks=[] if number % 2 else pytest.mark.thorough)
+        for number in range(N_LARGE)
+    ],
+)
 def test_many_users_at_once(number: int) -> None:
     assert_agrees(large_world(number, n_users=150))
 
@@ -528,7 +534,7 @@ def large_further_world(number: int, n_users: int) -> World:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(number, marks=[] if number < N_LARGE_FURTHER // 2 else pytest.mark.thorough)
+        pytest.param(number, marks=[] if number < N_LARGE_FURTHER // 4 else pytest.mark.thorough)
         for number in range(N_LARGE_FURTHER)
     ],
 )

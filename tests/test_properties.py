@@ -146,7 +146,7 @@ def assert_same(
 @pytest.mark.parametrize(
     ("specs", "threads", "seed"),
     [
-        (FEW, 8, 3),
+        pytest.param(FEW, 8, 3, marks=pytest.mark.thorough),
         pytest.param(VARIANTS, 8, 3, marks=pytest.mark.thorough),
         pytest.param(VARIANTS, 1, 1, marks=pytest.mark.thorough),
         pytest.param(VARIANTS, 2, 2, marks=pytest.mark.thorough),

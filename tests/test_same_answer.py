@@ -127,9 +127,9 @@ FIRST = Way(as_it_is, {"threads": 1})
 # the default suite: one way of each kind
 WAYS = {
     "8 threads, many files": Way(many_files, {"threads": 8}),
-    "frames": Way(in_polars, {"threads": 2}),
 }
 MORE = {
+    "frames": Way(in_polars, {"threads": 2}),
     "frames in partitions": Way(in_polars, {"threads": 2, "partitions": 3}),
     "2 threads": Way(as_it_is, {"threads": 2}),
     "8 threads": Way(as_it_is, {"threads": 8}),

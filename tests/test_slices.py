@@ -240,6 +240,7 @@ def evaluator_of_the_world(parts: Parts) -> sm.Evaluator:
 # ---------------------------------------------------------------- slices of users
 
 
+@pytest.mark.thorough
 def test_a_slice_has_the_values_of_its_users_alone(world: sm.Evaluator, parts: Parts) -> None:
     metrics = [*OF_USERS, *OF_RUNS]
     found = world.evaluate(metrics, k=4, by="country")

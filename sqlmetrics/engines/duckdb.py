@@ -656,14 +656,11 @@ def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
-    result = connection.execute(statement)
-    columns = result.description or ()
-    if any("WITH TIME ZONE" in str(column[1]) for column in columns):
+    result = connection.sql(statement)
+    if any("WITH TIME ZONE" in str(type_of_column) for type_of_column in result.types):
         # to fetch them takes the package pytz, which nobody has to have; Arrow does without
-        return list(connection.sql(statement).to_arrow_table().to_pylist())
-    return [
-        dict(zip((column[0] for column in columns), row, strict=True)) for row in result.fetchall()
-    ]
+        return list(result.to_arrow_table().to_pylist())
+    return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
 
 
 def _rows(result: duckdb.DuckDBPyConnection) -> Rows:
