@@ -101,7 +101,6 @@ class Query(Node):
                 table.set("this", key)
                 table.set("alias", alias)
 
-
     @functools.cached_property
     def _text(self) -> str:
         """The query with the identities of its parents in place of their names."""

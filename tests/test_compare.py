@@ -390,6 +390,7 @@ def test_a_low_value_wins_where_low_is_best(evaluator: sm.Evaluator) -> None:
     ],
     ids=["users", "users, combinations", "items", "both"],
 )
+@pytest.mark.thorough
 def test_comparisons_in_slices(slicing: dict[str, Any], evaluator: sm.Evaluator) -> None:
     metrics = ["ndcg@5", "mrr", "recall@3"]
     known = {name: value for name, value in slicing.items() if name != "combinations"}
@@ -403,6 +404,7 @@ def test_comparisons_in_slices(slicing: dict[str, Any], evaluator: sm.Evaluator)
 
 
 @pytest.mark.parametrize("test", ["randomization", "bootstrap"])
+@pytest.mark.thorough
 def test_slices_are_resampled_each_for_itself(test: str, evaluator: sm.Evaluator) -> None:
     asked: dict[str, Any] = {"baseline": "popular", "test": test, "ci": "bootstrap",
                              "resamples": 80, "correction": "none"}  # fmt: skip
@@ -419,6 +421,7 @@ def test_slices_are_resampled_each_for_itself(test: str, evaluator: sm.Evaluator
         pd.testing.assert_frame_equal(mine, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_conventions_in_one_table_are_each_alone() -> None:
     names = ["standard", "trec_eval", "replay"]
     metrics = ["ndcg@5", "map@5"]

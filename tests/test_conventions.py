@@ -405,6 +405,7 @@ UNLIKE = ("course", "jurity", "replay-0.12", "trec_eval")
         for name in NAMES[1:]
     ],
 )
+@pytest.mark.thorough
 def test_the_ends_are_the_two_numbers_and_the_steps_add_up(name: str) -> None:
     """Both ways, for every metric of the default set that the convention covers, and two models."""
     with sm.Evaluator(**TWO_MODELS, convention=[name, "standard"]) as both:
@@ -502,6 +503,7 @@ def test_choices_of_map() -> None:
     }
 
 
+@pytest.mark.thorough
 def test_choices_of_an_alias_are_those_of_its_metric() -> None:
     assert choices(CATALOG, "ap") == choices(CATALOG, "map")
 

@@ -189,6 +189,7 @@ def assert_same(found: pd.DataFrame, expected: pd.DataFrame, where: str) -> None
     "kind",
     [one if one == "score" else pytest.param(one, marks=pytest.mark.thorough) for one in WORLDS],
 )
+@pytest.mark.thorough
 def test_every_macro_gives_what_the_evaluator_gives(kind: str) -> None:
     tables = WORLDS[kind](world())
     metrics = [name for name in of_metrics() if kind != "few columns" or name not in NEED_MORE]

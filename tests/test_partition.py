@@ -206,6 +206,7 @@ def test_large_whole_numbers_and_ordered_texts_come_back_as_they_were(tmp_path: 
 
 
 @pytest.mark.parametrize("types", [("FLOAT", "DOUBLE"), ("DECIMAL(4,1)", "DECIMAL(6,3)")])
+@pytest.mark.thorough
 def test_ids_that_are_equal_go_to_one_partition(tmp_path: Path, types: tuple[str, str]) -> None:
     """0.1 as a FLOAT and as a DOUBLE are spelled alike and not equal; 1.0 and 1.000 are equal."""
     with duckdb.connect() as connection:
@@ -355,6 +356,7 @@ def test_the_statement_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     pd.testing.assert_frame_equal(rows, found, check_dtype=False)
 
 
+@pytest.mark.thorough
 def test_every_job_writes_the_same_statement(tmp_path: Path) -> None:
     """Also one of another process, whose hashes of texts have another seed."""
     with sm.Evaluator(
@@ -962,6 +964,7 @@ def test_nobody_has_a_value_of_a_column(tmp_path: Path) -> None:
         sm.reduce(tmp_path / "parts")
 
 
+@pytest.mark.thorough
 def test_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "partitioned.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -147,8 +147,6 @@ def assert_same(
     ("specs", "threads", "seed"),
     [
         pytest.param(FEW, 8, 3, marks=pytest.mark.thorough),
-        pytest.param(VARIANTS, 8, 3, marks=pytest.mark.thorough),
-        pytest.param(VARIANTS, 1, 1, marks=pytest.mark.thorough),
         pytest.param(VARIANTS, 2, 2, marks=pytest.mark.thorough),
     ],
     indirect=["specs"],
@@ -217,6 +215,7 @@ STAGE_SETTINGS = [
 ]
 
 
+@pytest.mark.thorough
 def test_settings_of_stages_in_one_call_equal_calls_of_their_own(
     tables: dict[str, pd.DataFrame],
 ) -> None:

@@ -425,6 +425,7 @@ def test_neither_threads_nor_the_order_of_rows_change_an_interval(given_metric: 
         assert_same(other, found[0])
 
 
+@pytest.mark.thorough
 def test_an_interval_does_not_depend_on_what_else_is_asked_for(of_integers: sm.Evaluator) -> None:
     asked: dict[str, Any] = {"ci": "bootstrap", "resamples": 100, "seed": 9}
     together = of_integers.evaluate(METRICS, **asked)
@@ -654,6 +655,7 @@ def run_world() -> tuple[dict[str, Any], dict[str, Lists], dict[str, dict[str, i
 
 @pytest.mark.parametrize("by", [None, "country"])
 @pytest.mark.parametrize("several", [True, False])
+@pytest.mark.thorough
 def test_values_of_a_run_are_computed_anew_for_random_halves_of_the_users(
     by: str | None, several: bool
 ) -> None:

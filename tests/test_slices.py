@@ -256,6 +256,7 @@ def test_a_slice_has_the_values_of_its_users_alone(world: sm.Evaluator, parts: P
     assert {38, 39, 40} < nowhere  # not in the table users; the others have no country there
 
 
+@pytest.mark.thorough
 def test_one_model_is_sliced_as_several_are() -> None:
     metrics = ["dcg(gain=linear)", "popularity", "coverage", "inter_list_diversity", "auc", "ips"]
     labels = labels_of_users("age")
@@ -281,6 +282,7 @@ def test_intervals_are_those_of_the_users_alone(world: sm.Evaluator, parts: Part
 
 
 @pytest.mark.parametrize("option", [{"by": "country"}, {"by_item": "decade"}], ids=str)
+@pytest.mark.thorough
 def test_models_are_compared_inside_a_slice(
     world: sm.Evaluator, parts: Parts, option: dict[str, str]
 ) -> None:
@@ -698,6 +700,7 @@ def test_who_is_averaged_over_in_a_slice_of_items(world: sm.Evaluator, parts: Pa
     assert found["n_users"].nunique() > len(choices)  # they are different users
 
 
+@pytest.mark.thorough
 def test_repeated_interactions_in_a_slice_of_items() -> None:
     truth = WORLD["interactions"]
     repeated = pd.concat([truth, truth[::3].assign(relevance=1)])
@@ -789,6 +792,7 @@ def test_aspects_of_users_have_no_slices_of_items() -> None:
     [{"by": ["country", "activity(warm_from=4)"]}, {"by": "age", "by_item": "category"}],
     ids=["users", "items"],
 )
+@pytest.mark.thorough
 def test_conventions_are_sliced_as_each_alone(options: dict[str, Any]) -> None:
     names = ["standard", "trec_eval", "recbole"]
     metrics = ["recall@5", "ndcg@5"]

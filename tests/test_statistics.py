@@ -245,6 +245,7 @@ def test_worlds_are_hard_enough(world: World) -> None:
     assert any(is_defined(*world.matched(user, None)) for user in set(world.grades) - audience)
 
 
+@pytest.mark.thorough
 def test_correlations_agree_with_scipy(world: World) -> None:
     with world.evaluator() as evaluator:
         at_cutoffs = evaluator.per_user(CORRELATIONS, k=CUTOFFS)

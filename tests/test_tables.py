@@ -583,6 +583,7 @@ def test_scores_that_predict_no_reward(score: float | None) -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.float32(), pa.decimal128(9, 2)], ids=str)
+@pytest.mark.thorough
 def test_numbers_of_other_types(kind: pa.DataType) -> None:
     def cast(table: pa.Table, column: str) -> pa.Table:
         numbers = [Decimal(int(number)) for number in table[column].to_pylist()]

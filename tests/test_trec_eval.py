@@ -225,6 +225,7 @@ def metric_of(spec: str) -> str:
     return metric.name
 
 
+@pytest.mark.thorough
 def test_oracle_agrees_with_trec_eval(world: World) -> None:
     ours: Values = {}
     for spec in SPECS:
