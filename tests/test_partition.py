@@ -135,6 +135,7 @@ WORLDS: list[tuple[list[str], dict[str, Any], dict[str, Any]]] = [
     ],
     ids=[",".join([*options, *given]) or "plain" for _, options, given in WORLDS],
 )
+@pytest.mark.thorough
 def test_small_world_with_two_models(
     tmp_path: Path, metrics: list[str], options: dict[str, Any], given: dict[str, Any]
 ) -> None:
@@ -543,6 +544,7 @@ def test_what_is_handed_over_is_read_as_it_is(tmp_path: Path) -> None:
     engine.close()
 
 
+@pytest.mark.thorough
 def test_parts_of_other_data_are_refused(tmp_path: Path) -> None:
     tables = world()
     others = {**tables, "interactions": tables["interactions"].assign(relevance=2)}

@@ -688,6 +688,7 @@ def test_the_highest_grade_is_that_of_all_slices() -> None:
             assert_same(found[["value", "n_users"]], graded[["value", "n_users"]])
 
 
+@pytest.mark.thorough
 def test_who_is_averaged_over_in_a_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:
     choices = [
         "audience=recommended", "audience=judged", "audience=both", "audience=either",
@@ -1121,6 +1122,7 @@ STATEMENTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", STATEMENTS, ids=str)
+@pytest.mark.thorough
 def test_the_statement_runs_alone(
     files: dict[str, str], world: sm.Evaluator, options: dict[str, Any]
 ) -> None:
