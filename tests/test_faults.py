@@ -690,7 +690,7 @@ def test_two_processes_with_one_database_file(data: Path, tmp_path: Path) -> Non
     finally:
         messages = [one.communicate("x", timeout=30)[1] for one in readers]
     assert messages == ["", ""]
-    assert values[0] == values[1] != ""
+    assert float(values[0]) == pytest.approx(float(values[1]), rel=1e-12)
     with duckdb.connect(path) as connection:
         connection.execute("INSERT INTO lists VALUES (1, 1, 1)")
         late = run("read")
