@@ -42,7 +42,7 @@ SEARCH = settings(
     max_examples=10,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-LONG_SEARCH = settings(SEARCH, max_examples=40)
+LONG_SEARCH = settings(SEARCH, max_examples=15)
 
 Call = tuple[str, dict[str, Any]]
 

@@ -146,14 +146,14 @@ def test_package_gives_the_hand_worked_numbers(case: dict[str, Any]) -> None:
 
 
 def one_for_each_settings() -> list[Any]:
-    """Return the first case of every metric with the settings that it has."""
+    """Return the first case of a metric with the settings that it has, of every third of these."""
     found = {}
     for param in ALL:
         (case,) = param.values
         if "settings" in case:
             key = case["metric"], str(case["settings"]), str(case.get("params"))
             found.setdefault(key, param)
-    return list(found.values())
+    return list(found.values())[::3]
 
 
 @pytest.mark.thorough

@@ -129,12 +129,9 @@ WAYS = {
     "8 threads, many files": Way(many_files, {"threads": 8}),
 }
 MORE = {
-    "frames": Way(in_polars, {"threads": 2}),
     "frames in partitions": Way(in_polars, {"threads": 2, "partitions": 3}),
-    "2 threads": Way(as_it_is, {"threads": 2}),
     "8 threads": Way(as_it_is, {"threads": 8}),
     "row groups": Way(row_groups, {"threads": 8}),
-    "row groups in partitions": Way(row_groups, {"threads": 2, "partitions": 3}),
     "folders": Way(by_column, {"threads": 2}),
     "chunks": Way(chunks, {"threads": 8}),
     "dataset": Way(dataset, {"threads": 2}),
@@ -142,7 +139,6 @@ MORE = {
     "relation": Way(relation, {"threads": 2}),
     "dicts": Way(dicts, {"threads": 2}),
     "little memory": Way(row_groups, {"threads": 2, "memory_limit": "200MB"}),
-    "no checks": Way(many_files, {"threads": 2, "trust_input": True}),
 }
 
 
