@@ -28,6 +28,7 @@ from sqlmetrics.tables import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
 
 # the check that counts what the others look for, of each table
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
+EMPTY = "empty_table"  # what finds a table without rows
 
 
 def all_rows(plan: Plan) -> Plan:
@@ -288,7 +289,7 @@ def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
 
 def _empty(table: str, of: str, remedy: str) -> Finding:
     found = f"the table is empty; {remedy}" if of else f"the table is empty ({remedy})"
-    return Finding("error", "empty_table", table, found, where=f"{table}{of}", identity=table + of)
+    return Finding("error", EMPTY, table, found, where=f"{table}{of}", identity=table + of)
 
 
 def finding_of(

@@ -265,12 +265,10 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     found: list[Finding] = []
 
     def compute(evaluator: Evaluator | DataError) -> Rows:
-        try:
-            if isinstance(evaluator, DataError):
-                raise evaluator
+        if isinstance(evaluator, DataError):
+            found.append(Finding("error", "tables", "", str(evaluator)))
+        else:
             found.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
-        except DataError as error:
-            found.append(Finding("error", "tables", "", str(error)))
         return rows_of(found)
 
     _write(options, compute, render=render_findings, opened=_evaluator_or_error(options))
@@ -740,7 +738,13 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
 
     def means(evaluator: Evaluator) -> Rows:
         rows = evaluator.rows(chosen, cutoffs, **asked)
-        if warned := evaluator.warnings_of_check(chosen, cutoffs):
+        try:
+            warned = evaluator.warnings_of_check(chosen, cutoffs)
+        except SqlmetricsError as error:  # the numbers are there
+            what = str(error).splitlines()[0]
+            click.echo(f"sqlmetrics: what check would say is not known: {what}", err=True)
+            return rows
+        if warned:
             click.echo(
                 f"sqlmetrics: check would warn of {', '.join(warned)}; sqlmetrics check, with the "
                 "same tables, says of what",

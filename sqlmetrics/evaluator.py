@@ -627,7 +627,6 @@ class Evaluator:
 
         Raises:
             UsageError: as `evaluate`, or no table was given, or the input is to be trusted.
-            DataError: a table cannot be read.
         """
         from sqlmetrics.survey import COLUMNS, rows_of
 
@@ -658,9 +657,9 @@ class Evaluator:
                 pairs = [(call, DEFAULT_K) for call, _ in pairs]
             calls = self._calls_to_check(pairs, metrics is not None) if "error" in levels else []
             planner.warnings.clear()  # of what is computed, and nothing is
-            _, values = self.conventions[0].resolve(None, planner.has_rank)
+            resolved = [one.resolve(None, planner.has_rank)[1] for one in self.conventions]
             cutoffs = list(dict.fromkeys(cutoff for _, cutoff in pairs))
-            return survey(self.engine, planner, calls, values, cutoffs, levels)
+            return survey(self.engine, planner, calls, resolved, cutoffs, levels)
 
     def _calls_to_check(
         self, pairs: Sequence[tuple[MetricCall, int | None]], all_of_them: bool
@@ -700,7 +699,8 @@ class Evaluator:
             return []
         if self.engine.records(totals)[0]["n_rows"] > at_most:
             return []
-        return [finding.check for finding in self.findings(metrics, k, ["warning"])]
+        found = self.findings(metrics, k, ["warning"])
+        return [finding.check for finding in found if finding.level == "warning"]
 
     @recorded
     def write_parquet(

@@ -13,7 +13,7 @@ from sqlmetrics.calls import Call, cutoff_context
 from sqlmetrics.catalog import LEVELS, Check
 from sqlmetrics.checks import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.errors import TemplateError
+from sqlmetrics.errors import DataError, TemplateError
 from sqlmetrics.graph import Node
 from sqlmetrics.plan import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
@@ -28,7 +28,7 @@ def survey(
     engine: Engine,
     planner: Planner,
     calls: Sequence[Call],
-    values: Mapping[str, Value],
+    conventions: Sequence[Mapping[str, Value]],
     cutoffs: Sequence[int | None],
     levels: Iterable[str] = LEVELS,
 ) -> list[Finding]:
@@ -37,28 +37,30 @@ def survey(
     Args:
         engine, planner: where they run, and what plans them.
         calls: the metrics that the tables are to be good for.
-        values: the settings of the convention.
+        conventions: the settings of each; a finding under several of them is there once.
         cutoffs: which places of a list count.
         levels: of which checks; only "error" looks at what the door refuses.
 
     Returns:
-        What was found, the worst first.
-
-    Raises:
-        DataError: a table cannot be read.
+        What was found, the worst first; a table that cannot be read is an error among them.
     """
     found: list[Finding] = []
     levels = set(levels)
-    if "error" in levels:
-        found += _at_the_door(engine, planner, calls, values)
-    broken = {finding.table for finding in found}
-    for check in planner.catalog.checks.values():
-        if check.at_the_door or not check.needs or check.level not in levels:
-            continue
-        needs = [need.format_map(values) for need in check.needs]
-        # a table without rows, or with ids that mean nothing, has nothing more to say
-        if _are_there(planner, needs) and not broken & {need.partition(".")[0] for need in needs}:
-            found += _finding(engine, planner, check, needs, {**values, **cutoff_context(cutoffs)})
+    for values in conventions:
+        if "error" in levels:
+            found += _readable(_at_the_door(engine, planner, calls, values))
+        broken = {finding.table for finding in found if finding.level == "error"}
+        for check in planner.catalog.checks.values():
+            if check.at_the_door or not check.needs or check.level not in levels:
+                continue
+            needs = [need.format_map(values) for need in check.needs]
+            # a table without rows, or with ids that mean nothing, has nothing more to say
+            if broken & {need.partition(".")[0] for need in needs}:
+                continue
+            if _are_there(planner, needs):
+                of_check = {**values, **cutoff_context(cutoffs)}
+                found += _readable(_finding(engine, planner, check, needs, of_check))
+    found = list({(finding.check, finding.text): finding for finding in found}.values())
     return sorted(found, key=lambda one: LEVELS.index(one.level))
 
 
@@ -74,12 +76,19 @@ def rows_of(findings: Iterable[Finding]) -> Rows:
     return Rows(COLUMNS, _KINDS, values)
 
 
+def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield findings; where a table cannot be read, that is one."""
+    try:
+        yield from findings
+    except DataError as error:
+        yield Finding("error", "tables", "", str(error))
+
+
 def _at_the_door(
     engine: Engine, planner: Planner, calls: Sequence[Call], values: Mapping[str, Value]
 ) -> Iterator[Finding]:
     """Yield what would be refused: of every table, then of what the metrics read."""
     done: set[str] = set()
-    said: set[str] = set()
     settings = {**values, **cutoff_context([None])}
     tables = {table: planner.node(table, settings) for table in planner.tables}
     looked_at: list[tuple[Mapping[str, Node], Mapping[str, Value]]] = [(tables, values)]
@@ -87,9 +96,7 @@ def _at_the_door(
     for nodes, of_call in looked_at:
         for finding in broken_rules(engine, planner, of_call, nodes, done):
             done.add(finding.identity)
-            if finding.text not in said:  # under other settings, which change nothing here
-                yield finding
-            said.add(finding.text)
+            yield finding
 
 
 def _are_there(planner: Planner, needs: Sequence[str]) -> bool:
@@ -137,10 +144,16 @@ def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:
     for table, _, column in (need.partition(".") for need in needs):
         if column == "timestamp":
             kinds[f"{table}.{column}"] = planner.tables[table].columns[column]
-    families = {
-        "number" if is_number(kind) else "time" if kind.startswith(("DATE", "TIMESTAMP")) else kind
-        for kind in kinds.values()
-    }
-    if len(families) < 2:
+    families = {_family(kind) for kind in kinds.values()}
+    if len(families) < 2 and "text" not in families:  # texts are not ordered as times are
         return ""
     return ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())
+
+
+def _family(kind: str) -> str:
+    """Group the types of times that can be compared."""
+    if is_number(kind):
+        return "number"
+    if kind.startswith(("DATE", "TIMESTAMP")):
+        return "time with a zone" if "ZONE" in kind or kind == "TIMESTAMPTZ" else "time"
+    return "text"

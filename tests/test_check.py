@@ -126,7 +126,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
     "few_common_users": [
         (
             {"interactions": pairs((1, 11), (7, 14), (8, 14))},
-            1,
+            2,
             "2 of 3 users of the interactions have no recommendations",
             {},
         ),
@@ -135,7 +135,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "recommendations": {"als": LISTS, "popular": LISTS[:2]},
                 "interactions": pairs((1, 11), (2, 14), (7, 14), (8, 14)),
             },
-            1,
+            3,
             "3 of 4 users",
             {"model": "popular"},
         ),
@@ -216,7 +216,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
     "recommendations_ties_decide": [
         (
             {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.7]), "k": [1, 2]},
-            2,
+            1,
             "the rule ties=item_asc decides",
             {"k": 1, "n_lists_cut": 1, "n_lists_ordered": 1, "n_lists": 2},
         ),
@@ -227,7 +227,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 ),
                 "k": [1, 2, 3],
             },
-            2,
+            1,
             "decides",
             {"k": 2, "n_lists_cut": 1, "n_lists_ordered": 1, "n_lists": 2},
         ),
@@ -250,7 +250,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "interactions": pairs(*((user, user + 1) for user in TWENTY)),
                 "history": pairs((1, 1), (1, 30)),
             },
-            1,
+            20,
             "every held-out item of all 20 users with a list is in the list, of 22 items",
             {"shortest": 3, "longest": 3},
         ),
@@ -599,3 +599,73 @@ def test_evaluate_does_not_look_at_many_rows() -> None:
         warned = ["recommendations_seen", "interactions_seen"]
         assert evaluator.warnings_of_check("ndcg@2") == warned
         assert evaluator.warnings_of_check("ndcg@2", at_most=3) == []
+
+
+# ---------------------------------------------------------------- found by using it
+
+
+def test_every_convention_counts() -> None:
+    scores = LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])
+    for conventions in (["elliot", "standard"], ["standard", "elliot"]):
+        with sm.Evaluator(scores, TRUTH, convention=conventions) as evaluator:
+            found = [finding.check for finding in evaluator.findings("ndcg", 2, ["warning"])]
+        assert sorted(found) == ["recommendations_constant_scores", "recommendations_ties_decide"]
+
+
+def test_times_with_and_without_a_zone_and_texts_are_not_compared() -> None:
+    for times in (pd.to_datetime(["2026-01-05T01:00Z"] * 4), ["9/1/2026"] * 4):
+        truth = ["10/1/2026"] * 2 if isinstance(times, list) else days(5, 5)
+        findings = found(
+            {
+                "interactions": TRUTH.assign(timestamp=truth),
+                "history": HISTORY.assign(timestamp=times),
+            }
+        )
+        assert findings["history_newer"].level == "note"
+        assert "cannot be compared" in findings["history_newer"].found
+
+
+def test_a_sampled_model_beside_another() -> None:
+    sampled = lists(*((user, user + place, -place) for user in TWENTY for place in range(3)))
+    other = lists(*((user, 40 + user, 1) for user in TWENTY))
+    truth = pairs(*((user, user + 1) for user in TWENTY))
+    with sm.Evaluator({"a": sampled, "b": other}, truth) as evaluator:
+        found = {finding.check: finding for finding in evaluator.findings("ndcg", 1)}
+    finding = found["recommendations_sampled"]
+    assert finding.n == 20
+    assert [row["model"] for row in finding.examples] == ["a"]
+
+
+@pytest.mark.parametrize("settings", [{"no_recommendations": "drop"}, {"audience": "both"}])
+def test_users_who_are_left_out_are_no_finding(settings: dict[str, str]) -> None:
+    tables = {"interactions": pairs((1, 11), (7, 14), (8, 14)), "settings": settings}
+    assert not {"few_common_users", "users_without_lists"} & set(found(tables))
+
+
+def test_copies_of_an_item_are_in_one_list() -> None:
+    rows = [(user, 11 if user <= 10 else user, 0.5) for user in TWENTY for _ in range(2)]
+    tables = {
+        "recommendations": lists(*rows),
+        "settings": {"duplicate_recommendations": "keep"},
+    }
+    assert "recommendations_dominant_items" not in found(tables)
+
+
+def test_a_table_that_cannot_be_read_is_a_finding_among_others(files: Path) -> None:
+    data = (files / "history.parquet").read_bytes()
+    (files / "damaged.parquet").write_bytes(data[:4] + b"\0" * 60 + data[64:])
+    options = ["--history", str(files / "damaged.parquet"), "-k", "3"]
+    records = json.loads(run(files, "check", "lists", *options, "--format", "json").stdout)
+    assert {"tables", "recommendations_short"} <= {record["check"] for record in records}
+    result = run(files, "evaluate", "lists", "ndcg@2", *options[:2])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("metric,k,value")
+
+
+def test_a_broken_check_costs_no_number(files: Path, tmp_path: Path) -> None:
+    text = OWN.replace('"error"', '"warning"').replace("item_id > 12", "item > 12")
+    options = ["ndcg@2", "--templates", str(own_folder(tmp_path, text))]
+    result = run(files, "evaluate", "lists", *options)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("metric,k,value")
+    assert "what check would say is not known: the query for old_shop is wrong" in result.stderr
