@@ -656,7 +656,12 @@ def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
-    result = connection.sql(statement)
+    try:
+        result = connection.sql(statement)
+    except duckdb.Error:
+        raise
+    except RuntimeError as error:  # what DuckDB 1.4 says of a damaged file
+        raise duckdb.InvalidInputException(str(error)) from error
     if any("WITH TIME ZONE" in str(type_of_column) for type_of_column in result.types):
         # to fetch them takes the package pytz, which nobody has to have; Arrow does without
         return list(result.to_arrow_table().to_pylist())
