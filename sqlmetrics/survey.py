@@ -46,10 +46,11 @@ def survey(
     """
     found: list[Finding] = []
     levels = set(levels)
+    if "error" in levels:  # the calls are those of all conventions
+        found += _readable(_at_the_door(engine, planner, calls, conventions[0]))
+    broken = {finding.table for finding in found}
+    looked_at: set[str] = set()  # most queries are the same under every convention
     for values in conventions:
-        if "error" in levels:
-            found += _readable(_at_the_door(engine, planner, calls, values))
-        broken = {finding.table for finding in found if finding.level == "error"}
         for check in planner.catalog.checks.values():
             if check.at_the_door or not check.needs or check.level not in levels:
                 continue
@@ -59,7 +60,8 @@ def survey(
                 continue
             if _are_there(planner, needs):
                 of_check = {**values, **cutoff_context(cutoffs)}
-                found += _readable(_finding(engine, planner, check, needs, of_check))
+                findings = _finding(engine, planner, check, needs, of_check, looked_at)
+                found += _readable(findings)
     found = list({(finding.check, finding.text): finding for finding in found}.values())
     return sorted(found, key=lambda one: LEVELS.index(one.level))
 
@@ -115,8 +117,9 @@ def _finding(
     check: Check,
     needs: Sequence[str],
     values: Mapping[str, Any],
+    looked_at: set[str],
 ) -> Iterator[Finding]:
-    """Run a check, where the times that it compares can be compared."""
+    """Run a check, where the times that it compares can be compared, unless its query has run."""
     if said := _times_that_differ(planner, needs):
         yield Finding(
             "note",
@@ -128,6 +131,9 @@ def _finding(
         )
         return
     plan = planner.check(check, values)
+    if plan.root.key in looked_at:
+        return
+    looked_at.add(plan.root.key)
     rows = engine.records(plan)
     if rows:
         if "n_found" not in rows[0]:
