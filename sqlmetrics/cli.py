@@ -32,7 +32,10 @@ from sqlmetrics.options import (
     FORMATS,
     OF_INTERVAL,
     PER_USER,
+    REPORTED,
+    alpha_option,
     combinations_option,
+    confidence_option,
     convention_options,
     engine_options,
     fallback_option,
@@ -323,14 +326,7 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
 @main.command()
 @question_options
 @combinations_option
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="P",
-    help="An adjusted p-value below it makes a model significantly worse than the best.",
-)
+@alpha_option
 @test_options
 @resampling_options
 @record_options
@@ -352,6 +348,62 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
         lambda evaluator: evaluator.leaderboard(metrics or None, cutoffs_of(options), **asked),
         render=lambda frame, kind, digits: render_leaderboard(frame, kind, digits, how),
     )
+
+
+_REPORT = """
+\b
+Example:
+  sqlmetrics report -r als=als.parquet -r popular=popular.parquet -i test.parquet \\
+      --history train.parquet --items items.parquet --users users.parquet -o report.html
+"""
+
+
+@main.command(epilog=_REPORT)
+@question_options
+@click.option(
+    "--primary",
+    metavar="METRIC[@K]",
+    help="What models are ranked by, and the cutoff they are compared at; default: ndcg@10, or "
+    "what comes closest.",
+)
+@alpha_option
+@test_options
+@confidence_option
+@click.option(
+    "--no-examples", is_flag=True, help="Show no users and their lists, only sums over users."
+)
+@click.option("--title", metavar="TEXT", help="Of the page.")
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, help="The page to write (.html), - for stdout."
+)
+@click.option("--force", is_flag=True, help="Overwrite the file of -o.")
+def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
+    """Write a page that shows METRICS: models, cutoffs, users, slices, items, and the SQL.
+
+    One HTML file that loads nothing. Without METRICS: the default set, and those of novelty,
+    diversity and coverage that the tables suffice for, at 1, 3, 5 and 10. Without --by: columns of
+    users with few different values and, with a history, activity_group; without --by-item,
+    popularity.
+    """
+    from sqlmetrics.output import whole_file
+    from sqlmetrics.report import check_name
+
+    target = options["output"]
+    asked = asked_of(options, "skip_missing", *REPORTED)
+
+    def page() -> str:
+        with evaluator_of(options) as evaluator:
+            made = evaluator.report(
+                metrics or None, cutoffs_of(options), examples=not no_examples, **asked
+            )
+        return made.html
+
+    if target == "-":
+        click.echo(page(), nl=False)
+        return
+    check_name(target)
+    with whole_file(Path(target), options["force"]) as temporary:
+        temporary.write_text(page(), encoding="utf-8")
 
 
 @main.command()

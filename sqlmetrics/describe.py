@@ -28,11 +28,7 @@ def describe_metric(catalog: Catalog, name: str) -> str:
     facts = [
         ("formula", metric.formula),
         ("tables", ", ".join(tables_needed(catalog, metric))),
-        ("averaged over", _audience(metric)),
-        ("value if none", _empty(metric) if metric.grain == "user" else ""),
-        ("undefined", metric.undefined),
-        ("range", metric.unbounded if metric.range is None else _range(metric.range)),
-        ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
+        *metric_facts(metric),
         ("aliases", ", ".join(_alias(a, dict(params)) for a, params in metric.aliases.items())),
         ("source", metric.cite),
         ("template", str(metric.path)),
@@ -50,6 +46,18 @@ def describe_metric(catalog: Catalog, name: str) -> str:
     ]
     lines += ["", "its query, over the stages that it reads:", "", metric_query(catalog, metric)]
     return "\n".join(lines) + "\n"
+
+
+def metric_facts(metric: Metric) -> list[tuple[str, str]]:
+    """Say whom a metric is averaged over, when it has no value, and which values are good."""
+    facts = [
+        ("averaged over", _audience(metric)),
+        ("value if none", _empty(metric) if metric.grain == "user" else ""),
+        ("undefined", metric.undefined),
+        ("range", metric.unbounded if metric.range is None else _range(metric.range)),
+        ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
+    ]
+    return [(label, text) for label, text in facts if text]
 
 
 def describe_slice(catalog: Catalog, name: str) -> str:

@@ -47,14 +47,17 @@ from sqlmetrics.settings import Settings
 from sqlmetrics.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
-from sqlmetrics.tables import Table, TableReader
+from sqlmetrics.tables import Source, Table, TableReader
 from sqlmetrics.where import check_tables
 
 if TYPE_CHECKING:
+    import altair as alt
     import duckdb
     import pandas as pd
 
     from sqlmetrics.gate import Gate
+    from sqlmetrics.report import Report
+    from sqlmetrics.report.study import Question, Study
 
 _log = logging.getLogger(__name__)
 
@@ -638,7 +641,7 @@ class Evaluator:
 
     def findings(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: str | Iterable[str | MetricCall] | None = None,
         k: int | Iterable[int] | None = None,
         levels: Iterable[str] = LEVELS,
     ) -> list[checks.Finding]:
@@ -660,6 +663,185 @@ class Evaluator:
             resolved = [one.resolve(None, planner.has_rank)[1] for one in self.conventions]
             cutoffs = list(dict.fromkeys(cutoff for _, cutoff in pairs))
             return survey(self.engine, planner, calls, resolved, cutoffs, levels)
+
+    def report(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        primary: str | None = None,
+        by: str | Iterable[str] | None = None,
+        by_item: str | Iterable[str] | None = None,
+        test: str = DEFAULT_TEST,
+        correction: str = "holm",
+        alpha: float = 0.05,
+        confidence: float = 0.95,
+        examples: bool = True,
+        title: str | None = None,
+        skip_missing: bool = False,
+    ) -> Report:
+        """Make a page of it all: who is best, for whom, and why. Needs the extra `report`.
+
+        The values are computed once, and all else from them. The page has sums over users only,
+        except for the examples.
+
+        Args:
+            metrics: as of `evaluate`; without any, the default set and those of novelty, diversity
+                and coverage that the tables suffice for.
+            k: as of `evaluate`; 1, 3, 5 and 10 if nothing says so and no metric is named.
+            primary: the metric that models are ranked by, such as `"ndcg@10"`, and at whose cutoff
+                they are compared; by default nDCG at 10, or what comes closest to it.
+            by, by_item: as of `evaluate`, one after another; without, columns of users with few
+                different values, and with a history `activity_group` and `popularity`.
+            test, correction, alpha: as of `leaderboard`.
+            confidence: of the intervals.
+            examples: show a few users with their lists.
+            title: of the page.
+            skip_missing: as of `evaluate`.
+
+        Returns:
+            The report: `save(path)` writes the page, and a notebook shows it.
+
+        Raises:
+            UsageError: as `compare`; or there are several conventions, or the engine is Spark.
+            DataError: as `evaluate`.
+        """
+        from sqlmetrics.report import Report
+        from sqlmetrics.report.build import content
+        from sqlmetrics.report.study import Question
+
+        question = Question(
+            metrics, k, primary, by, by_item, test, correction, alpha, confidence, skip_missing
+        )
+        with self._study(question) as study:
+            findings, unchecked = self._warnings_for(study)
+            fallback = [] if self.fallback is None else [self.fallback]
+            return Report(
+                content(
+                    study,
+                    title=title,
+                    conventions=[one.convention for one in [*self.conventions, *fallback]],
+                    sources={
+                        name: ", ".join(dict.fromkeys(map(_short_name, table.sources)))
+                        for name, table in self.tables.items()
+                    },
+                    conditions=self.where,
+                    findings=findings,
+                    unchecked=unchecked,
+                    statement=self.sql(study.asked_at_main, confidence=confidence),
+                    with_examples=examples,
+                )
+            )
+
+    def plot(
+        self,
+        figure: str,
+        metrics: str | Iterable[str] | None = None,
+        k: int | Iterable[int] | None = None,
+        *,
+        primary: str | None = None,
+        by: str | Iterable[str] | None = None,
+        by_item: str | Iterable[str] | None = None,
+        test: str = DEFAULT_TEST,
+        correction: str = "holm",
+        alpha: float = 0.05,
+        confidence: float = 0.95,
+        skip_missing: bool = False,
+    ) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
+        """Draw one of the charts of `report`. Needs the extra `report`.
+
+        Args:
+            figure: `"cutoffs"` (metrics against the cutoff), `"scores"` (values and intervals of
+                models), `"against_best"` (differences to the best), `"distribution"` (of the values
+                of users), `"differences"` (of users, between two models), `"wins"` (for how many
+                users a model is better), `"slices"`, `"exposure"` (Lorenz curves), `"popularity"`
+                or `"trade_off"`.
+            metrics, k, primary, by, by_item, test, correction, alpha, confidence, skip_missing: as
+                of `report`.
+
+        Returns:
+            An Altair chart; several of them, one below the other, where a figure is of many.
+
+        Raises:
+            UsageError: there is no such figure, or nothing to draw in it; otherwise as `report`.
+            DataError: as `evaluate`.
+        """
+        from sqlmetrics.report.figures import checked_kind, plotted
+        from sqlmetrics.report.study import Question
+
+        kind = checked_kind(figure)
+        question = Question(
+            metrics, k, primary, by, by_item, test, correction, alpha, confidence, skip_missing
+        )
+        with self._study(question) as study:
+            return plotted(kind, study)
+
+    @contextlib.contextmanager
+    def _study(self, question: Question) -> Iterator[Study]:
+        """Compute the values of a run once, for as long as questions about them are asked."""
+        from sqlmetrics.report.study import CUTOFFS, Study, chosen_request, metrics_of_reports
+
+        engine, planner, first = self.engine, self._checking_planner, self.conventions[0]
+        if not isinstance(engine, DuckDBEngine):
+            raise UsageError(
+                "reports and charts are made by DuckDB; with Spark, write exports of the tables, "
+                "and report from those"
+            )
+        if len(self.conventions) > 1:
+            names = " and ".join(one.convention.name for one in self.conventions)
+            raise UsageError(
+                f"a report is under one convention, not {names}; evaluate puts several side by side"
+            )
+        metrics, k = question.metrics, question.k
+        if metrics is None:
+            implied = [MetricCall(name, implied=True) for name in metrics_of_reports(self.catalog)]
+            calls = self._calls_to_check([(call, None) for call in implied], all_of_them=False)
+            # none of them: the first says what is missing
+            metrics = [replace(one.requests[0].call, cutoff=None) for one in calls] or implied[:1]
+            k = CUTOFFS if k is None else k
+        asked = _Asked(
+            interval=Interval(confidence=question.confidence), skip_missing=question.skip_missing
+        )
+        with self._own_templates_named():
+            results = self._results(planner, metrics, k, asked)
+            results.with_convention = False  # there is one
+            chosen = None
+            if question.primary is not None:
+                call, _ = first.resolve(parse_spec(question.primary), planner.has_rank)
+                assert call is not None
+                chosen = chosen_request(results.requests, call, question.primary)
+            attributes = attributes_of(
+                question.by, question.by_item, self.catalog, self.tables, self.user_keys
+            )
+            checks_left = [lambda rows_of: self._check_results(results, rows_of)]
+
+            def run(plan: Plan) -> pd.DataFrame:
+                """Run a plan; the first of all looks at the tables."""
+                check = checks_left.pop() if checks_left else lambda _: None
+                with self._divided(plan, check) as plan:
+                    return engine.frame(plan)
+
+            def holding(nodes: Sequence[Node]) -> AbstractContextManager[None]:
+                """Compute nodes once; but for runs that are split, each answer by itself."""
+                return engine.holding(nodes) if is_whole else contextlib.nullcontext()
+
+            study = Study(run, holding, results, question, attributes, chosen)
+            is_whole = self._division(results.summary()).is_whole
+            if is_whole:
+                checks_left.pop()(checks.all_rows)
+            with holding(study.held):
+                study.add_usual_slices()
+                for attribute in study.attributes:
+                    slicing = Slicing(planner, [attribute], False, study.primary.values)
+                    self._check_slices(slicing, checks.all_rows)
+                yield study
+
+    def _warnings_for(self, study: Study) -> tuple[list[checks.Finding], str]:
+        """Find what `check` warns of; or say why it was not looked for."""
+        if self.trust_input:
+            return [], "The tables were to be trusted; nothing was looked for."
+        found = self.findings(study.asked, None, ["warning"])
+        return [finding for finding in found if finding.level == "warning"], ""
 
     def _calls_to_check(
         self, pairs: Sequence[tuple[MetricCall, int | None]], all_of_them: bool
@@ -850,7 +1032,7 @@ class Evaluator:
 
     def sql(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: str | Iterable[str | MetricCall] | None = None,
         k: int | Iterable[int] | None = None,
         *,
         per_user: bool = False,
@@ -1310,6 +1492,11 @@ def _all_of(kind: Any, given: Any, what: str) -> list[Any]:
     if isinstance(given, bytes) or not all(isinstance(value, kind) for value in values):
         raise UsageError(f"{what}, not {given!r}")
     return values
+
+
+def _short_name(source: Source) -> str:
+    """Name a source without its folder, which is nobody's business but the writer's."""
+    return source.label if not source.files else source.label.rstrip("/").rpartition("/")[2]
 
 
 def _with_slices_looked_at(frame: _Frame, slicing: Slicing | None) -> _Frame:

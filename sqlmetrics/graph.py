@@ -175,21 +175,8 @@ class Plan:
         return list(found.values())
 
     def barriers(self, have: Collection[str] = ()) -> list[Node]:
-        """Nodes to compute before the result, each with a statement of its own, in this order.
-
-        These are the nodes worth keeping, and those that more than one statement reads.
-        """
-        nodes = [node for node in self.nodes(have) if node.key not in have]
-        readers: dict[str, set[str]] = {node.key: set() for node in nodes}
-        barriers: set[str] = set()
-        for node in reversed(nodes):
-            if node.keep or (len(readers[node.key]) > 1 and not node.is_input):
-                barriers.add(node.key)
-            own = {node.key} if node.key in barriers or node is self.root else readers[node.key]
-            for parent in node.parents.values():
-                if parent.key in readers:
-                    readers[parent.key] |= own
-        return [node for node in nodes if node.key in barriers and node is not self.root]
+        """Nodes to compute before the result, each with a statement of its own, in this order."""
+        return [node for node in barriers([self.root], have) if node is not self.root]
 
     def reads(self, have: Collection[str] = ()) -> dict[str, int]:
         """How often each input table is read when the plan runs."""
@@ -250,6 +237,26 @@ class Plan:
             result = f"SELECT {columns} FROM {compiler.name(names[self.root.key], dialect)}"
         statement = f"WITH {', '.join(ctes)}\n{result}" if ctes else result
         return "\n".join(filter(None, [statement, compiler.settings(dialect)]))
+
+
+def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
+    """Nodes that get a statement of their own where all of `roots` are wanted, in this order.
+
+    These are the roots, the nodes worth keeping, and those that more than one statement reads.
+    """
+    ends = {root.key for root in roots}
+    found = {node.key: node for root in roots for node in Plan(root).nodes(have)}
+    nodes = [node for node in found.values() if node.key not in have]
+    readers: dict[str, set[str]] = {node.key: set() for node in nodes}
+    alone: set[str] = set(ends)
+    for node in reversed(nodes):
+        if node.keep or (len(readers[node.key]) > 1 and not node.is_input):
+            alone.add(node.key)
+        own = {node.key} if node.key in alone else readers[node.key]
+        for parent in node.parents.values():
+            if parent.key in readers:
+                readers[parent.key] |= own
+    return [node for node in nodes if node.key in alone]
 
 
 def parse(text: str, where: str) -> exp.Expr:

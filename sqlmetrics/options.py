@@ -27,6 +27,7 @@ PER_USER = ("by", "by_item", "skip_missing")
 OF_INTERVAL = ("ci", "confidence")
 RESAMPLED = ("resamples", "seed")
 EVALUATED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "run_ci")
+REPORTED = ("by", "by_item", "primary", "title", "test", "correction", "alpha", "confidence")
 COMPARED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "test", "correction")
 
 
@@ -176,6 +177,15 @@ combinations_option = click.option(
     "--combinations", is_flag=True, help="Also the slices by fewer of these columns, and by none."
 )
 
+confidence_option = click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="P",
+    help="Of the interval.",
+)
+
 interval_options = _options(
     click.option(
         "--ci",
@@ -184,14 +194,16 @@ interval_options = _options(
         show_default=True,
         help="The interval ci_low to ci_high.",
     ),
-    click.option(
-        "--confidence",
-        type=float,
-        default=0.95,
-        show_default=True,
-        metavar="P",
-        help="Of the interval.",
-    ),
+    confidence_option,
+)
+
+alpha_option = click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="P",
+    help="An adjusted p-value below it makes a model significantly worse than the best.",
 )
 
 resampling_options = _options(

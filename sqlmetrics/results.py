@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmetrics.calls import Request, calls_of
@@ -50,12 +51,36 @@ class Results:
         planner.rank_lists_once(calls_of(self.requests))
         self.wide = self.of_users_planner.wide(of_users)
         if self.slicing is not None and self.slicing.of_users:
-            members = [table.node for table in self.wide.tables.values()]
-            lists = {node.key: node for node in self._lists()}
-            self.slices = self.slicing.slices([*members, *lists.values()], of_users=True)
-            self._name("slice", "slice_names", self.slices[1], self.slicing.of_users)
+            self._slice_users(self.slicing)
         if self.slicing is not None and self.slicing.of_items:
             self._name("item_slice", "item_slice_names", item_names, self.slicing.of_items)
+
+    def narrowed(self, requests: Sequence[Request]) -> Results:
+        """Return results for some of the requests, of values per user, from the same tables."""
+        narrow = copy.copy(self)
+        narrow.requests, narrow.of_runs = list(requests), []
+        tables: dict[str, WideTable] = {}
+        for request in requests:
+            name, column = self.wide.home(request)
+            table = tables.setdefault(name, replace(self.wide.tables[name], columns=[]))
+            if column not in table.columns:
+                tables[name] = replace(table, columns=[*table.columns, column])
+        narrow.wide = Wide(tables, self.wide.homes)
+        return narrow
+
+    def sliced(self, slicing: Slicing) -> Results:
+        """Return the same results for slices of users, from the same tables of their values."""
+        sliced = copy.copy(self)
+        sliced.slicing, sliced.groups = slicing, [*self.groups]
+        sliced.names_of, sliced.names = [*self.names_of], {**self.names}
+        sliced._slice_users(slicing)
+        return sliced
+
+    def _slice_users(self, slicing: Slicing) -> None:
+        members = [table.node for table in self.wide.tables.values()]
+        lists = {node.key: node for node in self._lists()}
+        self.slices = slicing.slices([*members, *lists.values()], of_users=True)
+        self._name("slice", "slice_names", self.slices[1], slicing.of_users)
 
     def _name(self, slice_: str, table: str, node: Node, attributes: Sequence[Any]) -> None:
         columns = [attribute.name for attribute in attributes]
@@ -68,6 +93,19 @@ class Results:
         """What is known of every user: values, and in which slices; with the slices' names."""
         tables = [table.node for table in self.wide.tables.values()]
         return [*tables, *(self.slices or ()), *self.names.values()]
+
+    @property
+    def of_everybody(self) -> list[Node]:
+        """What values are summed up from: those of users, and those of the whole run."""
+        of_runs = self.planner.wide(self.of_runs).tables if self.of_runs else {}
+        return [table.node for table in (*self.wide.tables.values(), *of_runs.values())]
+
+    @property
+    def of_slices(self) -> list[Node]:
+        """Who, or which item, is in which slice, and what these are called."""
+        planner = self.of_users_planner
+        of_items = planner.more.values() if isinstance(planner, SlicedPlanner) else ()
+        return [*(self.slices or ()), *of_items]
 
     def _lists(self) -> list[Node]:
         """Plan whose lists the values of a run are computed from."""

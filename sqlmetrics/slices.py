@@ -296,7 +296,7 @@ class Slicing:
         if attribute.template is None:
             return self.planner.rendered(
                 "attribute_values",
-                {"attribute": self._read(attribute)},
+                {"attribute": self.read(attribute)},
                 name=f"values_of_{attribute.name}",
                 of_users=attribute.of == "users",
                 attribute_keys=", ".join(map(identifier, self._keys(attribute))),
@@ -326,9 +326,9 @@ class Slicing:
         if attribute.template is not None:
             reads: dict[str, Node] = {"attribute": self.values_of(attribute)}
             return Plan(self.planner.rendered("repeated_users", reads))
-        return Plan(self.planner.rendered("uneven_attribute", {"attribute": self._read(attribute)}))
+        return Plan(self.planner.rendered("uneven_attribute", {"attribute": self.read(attribute)}))
 
-    def _read(self, attribute: Attribute) -> Query:
+    def read(self, attribute: Attribute) -> Query:
         """Plan the reading of a column, with the columns that say whose it is."""
         keys = self._keys(attribute)
         sources = [

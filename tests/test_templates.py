@@ -4,7 +4,7 @@ import configparser
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from sqlmetrics.catalog import Catalog, Metric, Param, Slice, Stage, Template
 from sqlmetrics.convention import Convention
 from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
+from sqlmetrics.evaluator import Evaluator
 from sqlmetrics.graph import Node, Plan, Rendered
 from sqlmetrics.intervals import Interval
 from sqlmetrics.partition import Bounds, Partition, Split, for_parquet, reader
 from sqlmetrics.plan import Planner
 from sqlmetrics.render import environment, key_context, literal, render, template_root
+from sqlmetrics.report.study import Question
 from sqlmetrics.results import Results
 from sqlmetrics.settings import Settings
 from sqlmetrics.slices import Slicing, attributes_of, by_user
@@ -279,6 +281,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_inputs()
     yield from plans_of_partitions()
     yield from plans_of_records()
+    yield from plans_of_reports()
 
 
 def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
@@ -380,6 +383,28 @@ def plans_of_records() -> Iterator[tuple[str, Plan]]:
             yield f"users by {names}", Plan(counts)
 
 
+def plans_of_reports() -> Iterator[tuple[str, Plan]]:
+    """Yield what reports of one model and of two are made from."""
+    folder = Path(__file__).parents[1] / "examples/data"
+    lists = {name: folder / f"recommendations_{name}.parquet" for name in ("als", "popular")}
+    others = {name: folder / f"{name}.parquet" for name in ("history", "items", "users")}
+    for recommendations, tables, k in ((lists, others, [5]), (lists["popular"], {}, None)):
+        evaluator = Evaluator(recommendations, folder / "interactions.parquet", **tables)
+        run: list[Plan] = []
+        with evaluator, evaluator._study(Question(["ndcg", "dcg"], k)) as study:
+            study.run = watched(study.run, run)
+            for name in ("histograms", "difference_histograms", "exposure", "popularity"):
+                getattr(study, name)
+            study.add_usual_slices()
+            assert study.examples["lists"].size
+        yield from ((f"report {number} of {recommendations}", plan)
+                    for number, plan in enumerate(run))  # fmt: skip
+
+
+def watched(run: Callable[[Plan], Any], plans: list[Plan]) -> Callable[[Plan], Any]:
+    return lambda plan: plans.append(plan) or run(plan)
+
+
 def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
     """Yield looks at tables that are there in all the ways that there are."""
     ways: dict[str, dict[str, Any]] = {
@@ -448,6 +473,8 @@ def file_of(node: Node) -> str:
         return str(node.template.name)
     if node.name.startswith("kept_"):
         return "inputs/kept_rows.sql.j2"
+    if node.name.endswith("_of_examples"):
+        return "inputs/rows_of_users.sql.j2"
     if node.is_input:
         kind = "table" if node.name in RICH else "attribute"
         return f"inputs/{node.name if node.name in ATTRIBUTES else kind}.sql.j2"

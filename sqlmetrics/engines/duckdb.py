@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -28,7 +28,7 @@ from sqlmetrics.errors import (
     UnreadableError,
     UsageError,
 )
-from sqlmetrics.graph import Plan
+from sqlmetrics.graph import Node, Plan, barriers
 from sqlmetrics.output import move, whole_file
 from sqlmetrics.render import environment, identifier, literal
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
@@ -349,6 +349,24 @@ class DuckDBEngine:
             self._drop(self._kept.pop(key))
 
     @contextlib.contextmanager
+    def holding(self, nodes: Sequence[Node]) -> Iterator[None]:
+        """Compute nodes once for all plans that run as long as it lasts; then they are dropped."""
+        before = set(self._kept)
+        self.check_files()
+        with self._registered():
+            passing: list[str] = []
+            wanted = {node.key for node in nodes}
+            try:
+                self._compute(barriers(nodes, self._kept), passing, wanted)
+            finally:
+                for name in passing:
+                    self._drop(name)
+        try:
+            yield
+        finally:
+            self.forget([key for key in wanted - before if key in self._kept])
+
+    @contextlib.contextmanager
     def _prepared(self, plan: Plan) -> Iterator[str]:
         """Compute what the result reads, and hand out the statement of the result itself.
 
@@ -358,21 +376,30 @@ class DuckDBEngine:
         self.check_files()
         with self._registered():
             passing: list[str] = []
-            tables = dict(self._kept)
             try:
-                for node in plan.barriers(tables):
-                    statement = Plan(node).statement(tables, pretty=False)
-                    self._materialise(node.key, node.name, statement)
-                    tables[node.key] = node.key
-                    if node.keep:
-                        self._kept[node.key] = node.key
-                    else:
-                        passing.append(node.key)
+                tables = self._compute(plan.barriers(self._kept), passing)
                 yield plan.statement(tables, pretty=False)
                 self.check_files()
             finally:
                 for name in passing:
                     self._drop(name)
+
+    def _compute(
+        self, nodes: Iterable[Node], passing: list[str], wanted: Collection[str] = ()
+    ) -> dict[str, str]:
+        """Compute nodes one after another; returns the tables that there are then.
+
+        Those that are neither worth keeping nor `wanted` go to `passing`, to be dropped.
+        """
+        tables = dict(self._kept)
+        for node in nodes:
+            self._materialise(node.key, node.name, Plan(node).statement(tables, pretty=False))
+            tables[node.key] = node.key
+            if node.keep or node.key in wanted:
+                self._kept[node.key] = node.key
+            else:
+                passing.append(node.key)
+        return tables
 
     def _materialise(self, name: str, title: str, statement: str) -> None:
         if self.owned:

@@ -1,0 +1,319 @@
+"""From a study to what a report says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import duckdb
+
+from sqlmetrics import __version__, passes
+from sqlmetrics.calls import Call, Request, calls_of
+from sqlmetrics.catalog import Metric
+from sqlmetrics.checks import Finding
+from sqlmetrics.convention import Convention
+from sqlmetrics.describe import metric_facts
+from sqlmetrics.graph import DIALECT, parse
+from sqlmetrics.leaderboard import marked_columns
+from sqlmetrics.plan import Planner
+from sqlmetrics.report.content import (
+    Content,
+    Definition,
+    Example,
+    ExampleList,
+    Leaderboard,
+    Listed,
+    Score,
+    Section,
+    Warned,
+)
+from sqlmetrics.report.figures import KINDS
+from sqlmetrics.report.study import SHOWN_TRUTH, Study, label, records
+from sqlmetrics.spec import value_text
+
+TITLE = "How good the recommendations are"
+
+# name, title, what it is about, kinds of figures
+_SECTIONS = (
+    ("models", "Models side by side", "", ("scores", "against_best")),
+    (
+        "cutoffs",
+        "Against the cutoff",
+        "How values change with the number of places that count; the band is the interval of the "
+        "mean.",
+        ("cutoffs",),
+    ),
+    (
+        "users",
+        "Users",
+        "What is behind the means: few users with much or many with a little, and who gains from "
+        "which model.",
+        ("distribution", "differences", "wins"),
+    ),
+    (
+        "slices",
+        "Slices",
+        "For whom, and for which items, the models work.",
+        ("slices",),
+    ),
+    (
+        "beyond",
+        "Beyond accuracy",
+        "How much of the catalogue is shown, how popular it is, and what that costs.",
+        ("exposure", "popularity", "trade_off"),
+    ),
+)
+_TEST = {
+    "t": "paired t-test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "randomization": "randomization test",
+    "bootstrap": "bootstrap test",
+}
+_CORRECTION = {
+    "holm": "Holm's correction",
+    "bh": "Benjamini and Hochberg's",
+    "none": "no correction",
+}
+
+
+def content(
+    study: Study,
+    *,
+    title: str | None,
+    conventions: Sequence[Convention],
+    sources: Mapping[str, str],
+    conditions: Mapping[str, str],
+    findings: Iterable[Finding],
+    unchecked: str,
+    statement: str,
+    with_examples: bool,
+) -> Content:
+    """Put together all that a report says.
+
+    Args:
+        study: what is judged.
+        title: of the page, or None for the usual one.
+        conventions: whose definitions are used, the fallback last.
+        sources: table -> what it was read from.
+        conditions: table -> the condition that its rows satisfy.
+        findings: what `check` warns of; `unchecked` says why it did not look, if so.
+        statement: the SQL of all values.
+        with_examples: show a few users with their lists.
+    """
+    sections = []
+    for name, heading, text, kinds in _SECTIONS:
+        figures = [drawn.figure() for kind in kinds for drawn in KINDS[kind](study)]
+        if figures:
+            sections.append(Section(name, heading, text, figures))
+    examples = _examples(study) if with_examples else []
+    return Content(
+        title=title or TITLE,
+        facts=_facts(study, conventions, sources, conditions),
+        warnings=[
+            Warned(one.level, one.check, f"{one.where or one.table}: {one.found}", one.remedy)
+            for one in findings
+        ],
+        unchecked=unchecked,
+        leaderboard=_leaderboard(study),
+        sections=sections,
+        examples=examples,
+        examples_text=_chosen_so(study) if examples else "",
+        definitions=_definitions(study),
+        statement=statement,
+        made_by=f"sqlmetrics {__version__}, DuckDB {duckdb.__version__}",
+    )
+
+
+def _facts(
+    study: Study,
+    conventions: Sequence[Convention],
+    sources: Mapping[str, str],
+    conditions: Mapping[str, str],
+) -> list[tuple[str, str]]:
+    primary = study.primary
+    own = study.at_main[study.at_main["label"] == label(primary)]
+    n_users = own["n_users"].dropna()
+    facts = [("Models", ", ".join(study.models))] if study.planner.several_models else []
+    facts.append(("Ranked by", label(primary)))
+    if len(n_users):
+        low, high = int(n_users.min()), int(n_users.max())
+        count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        facts.append(("Judged on", f"{count} {_audience(primary)}"))
+    facts += [("Convention", f"{one.name}: {one.title}".removesuffix(": ")) for one in conventions]
+    how = study.how
+    facts.append(("Intervals", f"{100 * how.confidence:g} %, mean ± z standard errors"))
+    facts += [(_TABLE[table], what) for table, what in sources.items()]
+    facts += [(f"Only {table} where", condition) for table, condition in conditions.items()]
+    return facts
+
+
+_TABLE = {
+    "recommendations": "Recommendations",
+    "interactions": "Held-out truth",
+    "history": "History",
+    "items": "Items",
+    "users": "Users",
+    "aspects": "Aspects",
+    "baseline": "Baseline",
+    "logs": "Logs",
+}
+
+
+def _audience(request: Request) -> str:
+    audience = str(request.values["audience"])
+    return {
+        "relevant": "users with a relevant item",
+        "recommended": "users with recommendations",
+        "both": "users with a relevant item and recommendations",
+        "either": "users with a relevant item or recommendations",
+        "judged": "users with a row in the truth",
+        "baseline": "users with a baseline list",
+    }.get(audience, "users")
+
+
+def _leaderboard(study: Study) -> Leaderboard:
+    board, rows = study.board, {(row["model"], row["label"]): row for row in records(study.at_main)}
+    marks = marked_columns(board)
+    names = [name for name in board.columns if name in marks]
+    first = label(study.primary)
+    names = sorted(names, key=lambda name: name != first)
+    found = []
+    for record in records(board):
+        model = str(record["model"])
+        scores = []
+        for name in names:
+            row = rows[model, name]
+            value, low, high = (_float(row[key]) for key in ("value", "ci_low", "ci_high"))
+            several = study.planner.several_models
+            scores.append(Score(value, low, high, record[marks[name]] if several else ""))
+        n_users = record["n_users"]
+        found.append((model, _count(n_users), scores))
+    order = {model: place for place, model in enumerate(study.models)}
+    found.sort(key=lambda row: order[row[0]])
+    how = study.how
+    legend = ""
+    if len(found) > 1:
+        legend = (
+            f"{_TEST[how.test]} over the same users, {_CORRECTION[how.correction]} over all "
+            f"comparisons with the best, p ≥ {how.alpha:g}; metrics of the whole run are not tested"
+        )
+    return Leaderboard(names, found, legend)
+
+
+def _float(value: Any) -> float | None:
+    import pandas as pd
+
+    return None if pd.isna(value) else float(value)
+
+
+def _count(value: Any) -> int | None:
+    import pandas as pd
+
+    return None if pd.isna(value) else int(value)
+
+
+# ---- examples -----------------------------------------------------------------------------------
+
+
+def _chosen_so(study: Study) -> str:
+    who = f" of {study.models[0]}, the best model" if len(study.models) > 1 else ""
+    return (
+        f"Users with the best, the most typical and the worst {label(study.primary)}{who}; of "
+        "equal ones, those with the most relevant items. Hits are marked."
+    )
+
+
+def _examples(study: Study) -> list[Example]:
+    tables = study.examples
+    if not tables:
+        return []
+    keys = list(study.planner.user_keys)
+    values = {
+        (*_key(row, keys), _model_of(row, study)): _float(row["value"])
+        for row in records(tables["values"])
+    }
+    lists: dict[tuple[Any, ...], list[Listed]] = {}
+    for row in records(tables["lists"]):
+        item = Listed(int(row["example_rank"]), _item(row), bool(row["is_hit"]))
+        lists.setdefault((*_key(row, keys), _model_of(row, study)), []).append(item)
+    truth: dict[tuple[Any, ...], list[str]] = {}
+    for row in records(tables["truth"]):
+        truth.setdefault(_key(row, keys), []).append(_item(row))
+    order = ("best", "typical", "worst")
+    users = sorted(records(tables["users"]), key=lambda row: order.index(row["example_kind"]))
+    return [
+        Example(
+            user=", ".join(f"{key} = {row[key]}" for key in keys),
+            kind=str(row["example_kind"]),
+            n_relevant=int(row["n_relevant"]),
+            relevant=truth.get(_key(row, keys), [])[:SHOWN_TRUTH],
+            lists=[
+                ExampleList(
+                    model,
+                    values.get((*_key(row, keys), model)),
+                    lists.get((*_key(row, keys), model), []),
+                )
+                for model in study.shown
+            ],
+        )
+        for row in users
+    ]
+
+
+def _key(row: Mapping[Any, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row[key]) for key in keys)
+
+
+def _model_of(row: Mapping[Any, Any], study: Study) -> str:
+    return str(row.get("model", study.planner.model))
+
+
+def _item(row: Mapping[Any, Any]) -> str:
+    title = row["example_title"]
+    return f"{title} ({row['example_item']})" if isinstance(title, str) else row["example_item"]
+
+
+# ---- definitions --------------------------------------------------------------------------------
+
+
+def _definitions(study: Study) -> list[Definition]:
+    planner = study.planner
+    found = [
+        Definition(
+            metric=call.name,
+            title=call.metric.title,
+            formula=call.metric.formula,
+            facts=[*_facts_of(call), ("source", call.metric.cite)],
+            settings=[(name, value_text(call.values[name])) for name in call.metric.params],
+            sql=_query(planner, call),
+        )
+        for call in calls_of(study.requests)
+    ]
+    shared = study.primary.values
+    settings = [(name, value_text(shared[name])) for name in planner.catalog.stage_params]
+    return [
+        *found,
+        Definition(
+            metric="all metrics",
+            title="The settings that they share",
+            formula="",
+            facts=[(param.name, param.doc) for param in planner.catalog.stage_params.values()],
+            settings=settings,
+            sql="",
+        ),
+    ]
+
+
+def _facts_of(call: Call) -> list[tuple[str, str]]:
+    """Say how a metric is averaged under the settings of this run."""
+    facts = dict(metric_facts(call.metric))
+    if call.metric.grain == "user":
+        facts["averaged over"] = _audience(call.requests[0])
+    return [("convention", call.convention), *facts.items()]
+
+
+def _query(planner: Planner, call: Call) -> str:
+    """Render a metric's own query, over the stages that it reads, for all its cutoffs."""
+    metric: Metric = call.metric
+    tree = passes.apply(parse(planner.metric_text(metric, call.values), str(metric.path)))
+    return tree.sql(DIALECT, pretty=True, normalize_functions="lower")

@@ -1,0 +1,157 @@
+"""What a report says: plain values, which the page lays out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Cell: TypeAlias = str | int | float | None
+"""A text, a count, a number, or nothing."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under named columns."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, what it shows in words, and the numbers behind it.
+
+    Attributes:
+        name: tells figures apart; letters and underscores.
+        title: what it is about, short.
+        text: what there is to see, one or two sentences.
+        chart: a Vega-Lite specification of one view, as wide as its container; it may have
+            parameters that are bound to inputs. None: there is only the table.
+        alternative: what a reader hears who does not see the chart.
+        table: the numbers that are drawn.
+        note: what was left out, if anything.
+        wide: takes the whole width of the page; others stand side by side.
+    """
+
+    name: str
+    title: str
+    text: str = ""
+    chart: Mapping[str, Any] | None = None
+    alternative: str = ""
+    table: Table | None = None
+    note: str = ""
+    wide: bool = True
+
+
+@dataclass(frozen=True)
+class Section:
+    """Figures about one question."""
+
+    name: str
+    title: str
+    text: str
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The value of a metric for one model; `mark` is "best", "not worse" or empty."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Models, the best first, with a score for every metric; `legend` says how it was tested."""
+
+    metrics: Sequence[str]
+    rows: Sequence[tuple[str, int | None, Sequence[Score]]]  # model, users, scores
+    legend: str = ""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A recommended item: its place, its id and name, and whether it is a hit."""
+
+    rank: int
+    item: str
+    hit: bool
+
+
+@dataclass(frozen=True)
+class ExampleList:
+    """What a model recommends to a user, from the top, and what that is worth."""
+
+    model: str
+    value: float | None
+    items: Sequence[Listed]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A user: who (`user_id = 7`), of which kind ("best", "typical", "worst"), and the lists.
+
+    `relevant` are the items that the user has in the held-out truth, at most a few of the
+    `n_relevant`.
+    """
+
+    user: str
+    kind: str
+    n_relevant: int
+    relevant: Sequence[str]
+    lists: Sequence[ExampleList]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """How a metric is computed: the formula, facts (label, text), settings, and its own query."""
+
+    metric: str
+    title: str
+    formula: str
+    facts: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]]
+    sql: str
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something that `check` found: its level ("warning" or "note"), name, finding and remedy."""
+
+    level: str
+    check: str
+    found: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that a report says.
+
+    Attributes:
+        title: of the page.
+        facts: what was judged, on whom and how: (label, text).
+        warnings: what `check` found; `unchecked` says why it did not look, if so.
+        leaderboard: the models.
+        sections: figures, in their order.
+        examples: users with their lists; `examples_text` says how they were chosen.
+        definitions: how every metric is computed.
+        statement: the SQL of the whole result.
+        made_by: what made the page.
+    """
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    warnings: Sequence[Warned]
+    leaderboard: Leaderboard
+    sections: Sequence[Section]
+    definitions: Sequence[Definition]
+    statement: str
+    made_by: str
+    unchecked: str = ""
+    examples: Sequence[Example] = field(default_factory=tuple)
+    examples_text: str = ""

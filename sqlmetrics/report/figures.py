@@ -1,0 +1,541 @@
+"""The figures of a report, by kind: what each shows, its numbers and its chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.report import charts
+from sqlmetrics.report.content import Cell, Figure, Table
+from sqlmetrics.report.study import (
+    BEYOND,
+    PAIRED,
+    SHOWN,
+    SHOWN_CUTOFFS,
+    SHOWN_SLICES,
+    Study,
+    label,
+    records,
+)
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from sqlmetrics.report.charts import Chart
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart and the numbers behind it; attributes are those of `Figure`."""
+
+    name: str
+    title: str
+    text: str
+    chart: Chart
+    table: pd.DataFrame
+    alternative: str
+    note: str = ""
+    wide: bool = True
+
+    def figure(self) -> Figure:
+        """Return the figure for the page: the chart is as wide as its place there."""
+        chart = self.chart.properties(width="container")
+        if not _has_height(self.chart):
+            chart = chart.properties(height=_HEIGHT)
+        left = len(self.table) - _ROWS
+        cut = f"The table has the first {_ROWS} rows of {len(self.table):,}." if left > 0 else ""
+        return Figure(
+            name=self.name,
+            title=self.title,
+            text=self.text,
+            chart=specification(chart),
+            alternative=self.alternative,
+            table=table_of(self.table.head(_ROWS)),
+            note=_notes(self.note, cut),
+            wide=self.wide,
+        )
+
+
+_HEIGHT, _WIDTH = 220, 480
+_ROWS = 60  # of a table on the page
+# the page is small whatever it is about: so many rows are drawn, of all figures of a kind together
+_OF_CUTOFFS, _OF_SLICES, _OF_OTHERS = 2000, 3000, 1000
+_LEAST_CUTOFFS = 5
+Draw: TypeAlias = Callable[[Study], list[Drawn]]
+
+
+def _scores(study: Study) -> list[Drawn]:
+    rows, note = _of_shown(study, study.at_main)
+    if not len(rows) or len(study.models) < 2:
+        return []
+    first = label(study.primary)
+    rows = _first(rows, "label", first)
+    return [
+        Drawn(
+            "scores",
+            "Values and intervals",
+            "A point is the mean over users, the line its interval. Intervals say how well each "
+            "mean is known by itself; which differences are real is tested user by user, below.",
+            charts.scores(rows, study.shown),
+            _named(rows, model="model", label="metric", value="value", ci_low="interval from",
+                   ci_high="to", n_users="users"),
+            f"Values of {len(study.shown)} models by {first}: " + _listing(rows, first),
+            note=note,
+        )
+    ]  # fmt: skip
+
+
+def _against_best(study: Study) -> list[Drawn]:
+    rows, note = _of_shown(study, study.from_best)
+    if not len(rows):
+        return []
+    first = label(study.primary)
+    verdicts = [
+        "significantly worse" if _is_worse(study, row) else "not significantly worse"
+        for row in records(rows)
+    ]
+    rows = _first(rows.assign(verdict=verdicts), "label", first)
+    how = study.how
+    shown = _named(
+        rows, label="metric", model="model", baseline="best", difference="difference",
+        ci_low="interval from", ci_high="to", p_adjusted="adjusted p", wins="better for",
+        ties="equal for", losses="worse for", verdict="verdict",
+    )  # fmt: skip
+    return [
+        Drawn(
+            "against_best",
+            "Which differences are real",
+            "Every model against the best one, over the same users. A model is significantly worse "
+            f"if p, corrected for {len(study.from_best)} comparisons, is below {how.alpha:g}.",
+            charts.against_best(rows, study.shown),
+            shown,
+            f"Differences to the best model by {first}: "
+            + "; ".join(
+                f"{row['model']} {_number(row['difference'])}, {row['verdict']}"
+                for row in records(rows[rows["label"] == first])
+            ),
+            note=note,
+        )
+    ]
+
+
+def _is_worse(study: Study, row: Mapping[str, Any]) -> bool:
+    """Read from the leaderboard whether a model is worse than the best; one rule says so."""
+    board = study.board
+    mark = board.loc[board["model"] == row["model"], f"{row['label']} mark"]
+    return not str(mark.iloc[0])
+
+
+def _cutoffs(study: Study) -> list[Drawn]:
+    found: list[Drawn] = []
+    rows, note = _of_shown(study, study.values)
+    rows = rows[rows["k"].notna() & rows["value"].notna()]
+    fit = _OF_CUTOFFS // max(1, rows["metric"].nunique() * len(study.shown))
+    most = min(max(fit, _LEAST_CUTOFFS), SHOWN_CUTOFFS)
+    rows = rows[rows["k"].isin(_some_cutoffs(rows["k"], study.primary.k, most))]
+    for metric, own in rows.groupby("metric", sort=False):
+        if own["k"].nunique() < 2:
+            continue
+        largest = own["k"].max()
+        found.append(
+            Drawn(
+                f"cutoffs_{len(found)}",
+                str(metric),
+                "",
+                charts.cutoffs(own, study.shown, str(metric)),
+                _named(own, model="model", k="cutoff", value="value", ci_low="interval from",
+                       ci_high="to", n_users="users"),
+                f"{metric} against the cutoff; at {largest}: "
+                + _listing(own, f"{metric}@{largest}"),
+                note=note,
+                wide=False,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _distribution(study: Study) -> list[Drawn]:
+    rows, note = _of_shown(study, study.histograms)
+    if not len(rows):
+        return []
+    rows = _first(rows, "label", label(study.primary))
+    rows, unfit = _fitting(rows, "label", _OF_OTHERS)
+    return [
+        Drawn(
+            "distribution",
+            "How many users have which value",
+            "Filled bars are of the first model, outlined ones of the model it is compared with."
+            if len(study.models) > 1
+            else "A bar is the share of the users whose value lies in it.",
+            charts.distribution(rows, study.shown),
+            _named(rows[(rows["n_users"] > 0) & (rows["label"] == label(study.primary))],
+                   model="model", label="metric", low="from",
+                   high="to", n_users="users", share="share"),
+            "Histogram of the values of users, for a metric and models that are chosen",
+            note=_notes(note, unfit),
+        )
+    ]  # fmt: skip
+
+
+def _differences(study: Study) -> list[Drawn]:
+    rows = study.difference_histograms
+    if not len(rows):
+        return []
+    rows = _with_pairs(_first(rows, "label", label(study.primary)), study)
+    rows, unfit = _fitting(rows, "label", _OF_OTHERS)
+    return [
+        Drawn(
+            "differences",
+            "Paired differences",
+            "For how many users the first of two models is better, and by how much. The bar in the "
+            "middle is of users for whom both are worth the same.",
+            charts.differences(rows),
+            _named(rows[rows["label"] == label(study.primary)], model="model",
+                   baseline="compared with", label="metric", low="from", high="to",
+                   outcome="the first is", n_users="users", share="share"),
+            "Histogram of the differences of users between two models that are chosen",
+            note=_notes(_only_paired(study), unfit),
+        )
+    ]  # fmt: skip
+
+
+def _wins(study: Study) -> list[Drawn]:
+    rows = study.wins
+    if not len(rows):
+        return []
+    first = label(study.primary)
+    largest = rows.groupby(["by", "slice"], sort=False)["n_users"].max().astype(float)
+    shown = set(largest.groupby(level="by", sort=False).nlargest(SHOWN_SLICES).droplevel(0).index)
+    rows = rows[[key in shown for key in zip(rows["by"], rows["slice"], strict=True)]]
+    rows, unfit = _fitting(_with_pairs(rows, study), "pair", _OF_OTHERS // 3)
+    best = rows[rows["by"] == ""]
+    return [
+        Drawn(
+            "wins",
+            "Where users win and lose",
+            f"For which share of the users the first of two models is better by {first}, among all "
+            "users and in every slice.",
+            charts.wins(rows),
+            _named(rows, model="model", baseline="compared with", by="by", slice="users",
+                   wins="better for", ties="equal for", losses="worse for",
+                   difference="mean difference", p_value="p", n_users="of users"),
+            "Shares of users for whom one model is better than another: "
+            + "; ".join(
+                f"{row['model']} better than {row['baseline']} for {row['wins']} of "
+                f"{row['n_users']}, worse for {row['losses']}"
+                for row in records(best)
+            ),
+            note=_notes(_only_paired(study), unfit),
+        )
+    ]  # fmt: skip
+
+
+def _slices(study: Study) -> list[Drawn]:
+    found: list[Drawn] = []
+    first = label(study.primary)
+    of = {attribute.name: attribute.of for attribute in study.attributes}
+    by_size = {attribute.name: attribute.template is None for attribute in study.attributes}
+    for attribute, all_rows in study.slices.items():
+        rows, left_out = _of_shown(study, all_rows)
+        rows, note = _largest(rows, by_size[attribute])
+        if not len(rows):
+            continue
+        rows, unfit = _fitting(
+            _first(rows, "label", first), "label", _OF_SLICES // len(study.slices)
+        )
+        of_items = of[attribute] != "users"
+        found.append(
+            Drawn(
+                f"slices_{len(found)}",
+                f"By {attribute}" + (" of the relevant items" if of_items else ""),
+                "Only the relevant items in a slice count; lists and ranks stay as they are."
+                if of_items
+                else "In brackets: how many users are in a slice.",
+                charts.slices(rows, study.shown),
+                _named(rows, slice=attribute, model="model", label="metric", value="value",
+                       ci_low="interval from", ci_high="to", n_users="users"),
+                f"Values of every model by {attribute}: "
+                + "; ".join(
+                    f"{row['slice']}, {row['model']} {_number(row['value'])}"
+                    for row in records(rows[rows["label"] == first])[:_HEARD]
+                ),
+                note=_notes(note, left_out, unfit),
+            )
+        )  # fmt: skip
+    return found
+
+
+_HEARD = 24  # values in a text alternative; the table has them all
+
+
+def _largest(rows: pd.DataFrame, by_size: bool) -> tuple[pd.DataFrame, str]:
+    """Keep the largest slices, each with its number of users in its name.
+
+    `by_size`: the largest first; else they stay in their own order.
+    """
+    sizes = rows.groupby("slice", sort=False)["n_users"].max().fillna(0)
+    largest = sizes.sort_values(ascending=False, kind="stable").index[:SHOWN_SLICES]
+    order = list(largest) if by_size else [name for name in sizes.index if name in set(largest)]
+    places = {name: place for place, name in enumerate(order)}
+    rows = rows[rows["slice"].isin(places)]
+    rows = rows.sort_values("slice", key=lambda names: names.map(places), kind="stable")
+    rows["slice"] = [f"{name} ({int(sizes[name]):,})" for name in rows["slice"]]
+    left = len(sizes) - len(order)
+    return rows.reset_index(drop=True), f"Left out: {left:,} smaller slices." if left else ""
+
+
+def _exposure(study: Study) -> list[Drawn]:
+    rows, note = _of_shown(study, study.exposure)
+    if not len(rows):
+        return []
+    ginis = dict(zip(rows["model"], rows["gini"], strict=True))
+    n_items = int(rows["n_items"].iloc[0])
+    return [
+        Drawn(
+            "exposure",
+            "How recommendations are spread over items",
+            f"A curve that hugs the corner: few of the {n_items:,} items have most of the "
+            "recommendations. On the dashed line, all would have as many.",
+            charts.exposure(rows, study.shown),
+            _named(rows, model="model", share_of_items="share of items",
+                   share_of_recommendations="share of recommendations", gini="Gini coefficient"),
+            "Lorenz curves of the recommendations over items. Gini coefficients: "
+            + ", ".join(f"{model} {_number(gini)}" for model, gini in ginis.items()),
+            note=note,
+            wide=False,
+        )
+    ]  # fmt: skip
+
+
+def _popularity(study: Study) -> list[Drawn]:
+    rows = study.popularity
+    if not len(rows):
+        return []
+    rows = rows[rows["model"].isna() | rows["model"].isin(study.shown)]
+    names = ["new" if _is_missing(group) else _TENTHS[int(group) - 1] for group in rows["group"]]
+    rows = rows.assign(group=names)
+    order = {name: place for place, name in enumerate([*_TENTHS, "new"])}
+    rows = rows.sort_values("group", key=lambda names: names.map(order), kind="stable")
+    shown = rows.assign(model=[model if isinstance(model, str) else "(history)"
+                               for model in rows["model"]])  # fmt: skip
+    top = shown[shown["group"] == _TENTHS[0]]
+    return [
+        Drawn(
+            "popularity",
+            "Popularity bias",
+            "Which share of the recommendations goes to items that many users have in the history; "
+            "grey bars are the shares of the history itself.",
+            charts.popularity(rows, study.shown),
+            _named(shown, model="model", group="items", share="share"),
+            "Shares of the recommendations that go to the most popular tenth of the items: "
+            + ", ".join(f"{row['model']} {100 * row['share']:.0f} %" for row in records(top)),
+            wide=False,
+        )
+    ]
+
+
+_TENTHS = ["top 10%", *(f"–{10 * number}%" for number in range(2, 11))]
+
+
+def _trade_off(study: Study) -> list[Drawn]:
+    families = {name: one.family for name, one in study.planner.catalog.metrics.items()}
+    first = label(study.primary)
+    accuracy = study.at_main[study.at_main["label"] == first].set_index("model")["value"]
+    others = [
+        label(request)
+        for request in study.main
+        if families[request.metric.name] in BEYOND and label(request) != first
+    ]
+    rows, note = _of_shown(study, study.at_main[study.at_main["label"].isin(others)])
+    rows = rows.assign(accuracy=rows["model"].map(accuracy))
+    rows = rows[rows["value"].notna() & rows["accuracy"].notna()]
+    if not len(rows) or len(study.models) < 2:
+        return []
+    preferred = [other for other in others if other.startswith("surprisal")]
+    rows = _first(rows, "label", preferred[0] if preferred else others[0])
+    return [
+        Drawn(
+            "trade_off",
+            "Accuracy against the rest",
+            f"Models by {first} and by what accuracy does not see: novelty, diversity, coverage.",
+            charts.trade_off(rows, study.shown, first),
+            _named(rows, model="model", accuracy=first, label="against", value="value"),
+            f"Models by {first} and another metric: "
+            + "; ".join(
+                f"{row['model']} {_number(row['accuracy'])}, {row['label']} {_number(row['value'])}"
+                for row in records(rows)[:_HEARD]
+            ),
+            note=note,
+        )
+    ]
+
+
+KINDS: Mapping[str, Draw] = {
+    "scores": _scores,
+    "against_best": _against_best,
+    "cutoffs": _cutoffs,
+    "distribution": _distribution,
+    "differences": _differences,
+    "wins": _wins,
+    "slices": _slices,
+    "exposure": _exposure,
+    "popularity": _popularity,
+    "trade_off": _trade_off,
+}
+"""What `Evaluator.plot` draws, in the order of the report; `README.md` of docs says it in words."""
+
+
+def checked_kind(figure: str) -> str:
+    """Check that there is a figure of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if figure not in KINDS:
+        raise UsageError(
+            f"there is no figure {figure!r}{suggestion(str(figure), KINDS)}; there are "
+            + ", ".join(KINDS)
+        )
+    return figure
+
+
+def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
+    """Draw a figure for a notebook.
+
+    Raises:
+        UsageError: there is nothing to draw.
+    """
+    drawn = KINDS[kind](study)
+    if not drawn:
+        raise UsageError(f"{kind}: there is nothing to draw; {_NEEDS[kind]}")
+    named = [
+        (one.chart if _has_height(one.chart) else one.chart.properties(height=_HEIGHT)).properties(
+            width=_WIDTH, title=one.title
+        )
+        for one in drawn
+    ]
+    if len(named) == 1:
+        return named[0]
+    below: alt.VConcatChart = charts.altair().vconcat(*named)
+    return below
+
+
+_NEEDS = {
+    "scores": "it compares several models",
+    "against_best": "it compares several models, by metrics that have a value per user",
+    "cutoffs": "it needs a metric at several cutoffs: k=[1, 5, 10]",
+    "distribution": "it needs a metric that has a value per user",
+    "differences": "it compares several models, by metrics that have a value per user",
+    "wins": "it compares several models, by a metric that has a value per user",
+    "slices": "name what to slice by, or give the table history or users",
+    "exposure": "there are no recommendations",
+    "popularity": "it needs the table history",
+    "trade_off": "it compares several models, and needs a metric of novelty, diversity or coverage",
+}
+
+
+# ---- parts of figures ---------------------------------------------------------------------------
+
+
+def specification(chart: Chart) -> dict[str, Any]:
+    """Spell a chart in Vega-Lite, all of its data in it, whatever the notebook has set up."""
+    alt = charts.altair()
+    with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None):
+        found: dict[str, Any] = chart.to_dict(validate=False)
+    return found
+
+
+def table_of(frame: pd.DataFrame) -> Table:
+    """Put a data frame into the rows of a table on the page."""
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
+    return Table([str(name) for name in frame.columns], rows)
+
+
+def _cell(value: Any) -> Cell:
+    if _is_missing(value):
+        return None
+    if isinstance(value, str):
+        return value
+    return int(value) if hasattr(value, "__index__") else float(value)
+
+
+def _named(rows: pd.DataFrame, **names: str) -> pd.DataFrame:
+    """Choose columns of a table, and name them as people would."""
+    return rows[list(names)].rename(columns=names)
+
+
+def _first(rows: pd.DataFrame, column: str, value: str) -> pd.DataFrame:
+    """Put the rows with a value of a column first: what is shown before the reader chooses."""
+    return rows.iloc[(rows[column] != value).argsort(kind="stable")].reset_index(drop=True)
+
+
+def _listing(rows: pd.DataFrame, metric: str) -> str:
+    own = rows[rows["label"] == metric]
+    return ", ".join(f"{row['model']} {_number(row['value'])}" for row in records(own))
+
+
+def _number(value: Any) -> str:
+    return "–" if _is_missing(value) else f"{value:.4g}"
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(value))
+
+
+def _of_shown(study: Study, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Keep the rows of the models that charts show; the note says how many are left out."""
+    left = len(study.models) - len(study.shown)
+    if not len(rows) or not left:
+        return rows, ""
+    kept = rows[rows["model"].isin(study.shown)].reset_index(drop=True)
+    return kept, f"The best {SHOWN} models; left out: {left:,}."
+
+
+def _with_pairs(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """Number pairs of models, those of the best models first, and name them."""
+    places = {model: place for place, model in enumerate(study.models)}
+    pairs = list(zip(rows["model"], rows["baseline"], strict=True))
+    known = sorted(set(pairs), key=lambda pair: (places[pair[0]], places[pair[1]]))
+    numbers = {pair: number for number, pair in enumerate(known)}
+    rows = rows.assign(
+        pair=[numbers[pair] for pair in pairs], pair_name=[f"{a} − {b}" for a, b in pairs]
+    )
+    return rows.sort_values("pair", kind="stable").reset_index(drop=True)
+
+
+def _fitting(rows: pd.DataFrame, column: str, most: int) -> tuple[pd.DataFrame, str]:
+    """Keep the first values of a column whose rows are not too many together, one at least."""
+    sizes = rows.groupby(column, sort=False).size()
+    kept = list(sizes.index[sizes.cumsum() <= most]) or [sizes.index[0]]
+    left = len(sizes) - len(kept)
+    what = {"label": "metrics", "pair": "pairs of models"}[column]
+    note = f"Left out: {left:,} {what}, to keep the page small." if left else ""
+    return rows[rows[column].isin(kept)].reset_index(drop=True), note
+
+
+def _notes(*notes: str) -> str:
+    return " ".join(filter(None, notes))
+
+
+def _some_cutoffs(known: Iterable[int], main: int | None, most: int) -> set[int]:
+    """Choose cutoffs to draw, evenly spread, where there are more than can be told apart."""
+    ordered = sorted({int(k) for k in known})
+    if len(ordered) <= most:
+        return set(ordered)
+    step = (len(ordered) - 1) / (most - 1)
+    chosen = {ordered[round(number * step)] for number in range(most)}
+    return chosen | ({main} & set(ordered) if main is not None else set())
+
+
+def _only_paired(study: Study) -> str:
+    left = len(study.models) - len(study.paired)
+    return f"Pairs of the best {PAIRED} models; left out: {left}." if left > 0 else ""
+
+
+def _has_height(chart: Chart) -> bool:
+    return bool(chart.height is not charts.altair().Undefined)
