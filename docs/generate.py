@@ -22,12 +22,14 @@ from dialects_page import dialects_page
 from sqlmetrics.catalog import LEVELS, Catalog
 from sqlmetrics.cli import main as cli
 from sqlmetrics.describe import describe_metric, metric_query
+from sqlmetrics.report import figures, study
 
 ROOT = Path(__file__).resolve().parent.parent
 FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
 COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
 PAGES = (  # with what they run
-    "checks.md", "comparing.md", "python.md", "command-line.md", "record.md", "warehouse.md",
+    "checks.md", "comparing.md", "python.md", "command-line.md", "record.md", "report.md",
+    "warehouse.md",
 )  # fmt: skip
 EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 
@@ -92,6 +94,22 @@ def checks_table(catalog: Catalog) -> str:
         if check.needs
     ]
     return table(["check", "level", "what it finds", "needs"], rows)
+
+
+def limits_table() -> str:
+    rows = [
+        ["models in charts, the best ones", study.SHOWN],
+        ["models in pairs, the best ones", study.PAIRED],
+        ["metrics in the differences of pairs, the primary one first", study.PAIRED_METRICS],
+        ["cutoffs in a chart, evenly spread", study.SHOWN_CUTOFFS],
+        ["slices in a chart, those with the most users", study.SHOWN_SLICES],
+        ["values of a column of users that is sliced by unasked", study.FEW_VALUES],
+        ["rows in the table of a figure", figures._ROWS],
+        ["users among the examples, of each kind", study.N_EXAMPLES],
+        ["relevant items of such a user", study.SHOWN_TRUTH],
+        ["items of each of their lists, up to the cutoff", study._MOST_LISTED],
+    ]
+    return table(["what", "at most"], [[what, str(most)] for what, most in rows])
 
 
 def metrics_page(catalog: Catalog) -> str:
@@ -170,6 +188,7 @@ def generate() -> dict[Path, str]:
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
     pages = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES}
     pages["checks.md"] = replaced(pages["checks.md"], "checks", checks_table(catalog))
+    pages["report.md"] = replaced(pages["report.md"], "limits", limits_table())
     return {
         ROOT / "README.md": with_runs(readme),
         **{ROOT / "docs" / name: with_prints(with_runs(page)) for name, page in pages.items()},

@@ -47,7 +47,7 @@ from sqlmetrics.settings import Settings
 from sqlmetrics.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sources import is_models
 from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
-from sqlmetrics.tables import Source, Table, TableReader
+from sqlmetrics.tables import Table, TableReader
 from sqlmetrics.where import check_tables
 
 if TYPE_CHECKING:
@@ -265,6 +265,8 @@ class Evaluator:
         self._checked: dict[RowsOf, set[str]] = {}
         # warnings of a run in partitions, each of which finds them again
         self._said: set[str] | None = None
+        # notes of a report, each of whose answers is a run
+        self._noted: set[str] | None = None
 
     def _tables_read_alone(self) -> dict[str, Table]:
         """Read every table as a statement does that is to run without this evaluator."""
@@ -708,8 +710,10 @@ class Evaluator:
         """
         from sqlmetrics.report import Report
         from sqlmetrics.report.build import content
+        from sqlmetrics.report.page import require_packages
         from sqlmetrics.report.study import Question
 
+        require_packages()
         question = Question(
             metrics, k, primary, by, by_item, test, correction, alpha, confidence, skip_missing
         )
@@ -721,10 +725,7 @@ class Evaluator:
                     study,
                     title=title,
                     conventions=[one.convention for one in [*self.conventions, *fallback]],
-                    sources={
-                        name: ", ".join(dict.fromkeys(map(_short_name, table.sources)))
-                        for name, table in self.tables.items()
-                    },
+                    sources={name: _short_name(table) for name, table in self.tables.items()},
                     conditions=self.where,
                     findings=findings,
                     unchecked=unchecked,
@@ -821,20 +822,28 @@ class Evaluator:
                 with self._divided(plan, check) as plan:
                     return engine.frame(plan)
 
-            def holding(nodes: Sequence[Node]) -> AbstractContextManager[None]:
-                """Compute nodes once; but for runs that are split, each answer by itself."""
-                return engine.holding(nodes) if is_whole else contextlib.nullcontext()
-
-            study = Study(run, holding, results, question, attributes, chosen)
             is_whole = self._division(results.summary()).is_whole
-            if is_whole:
-                checks_left.pop()(checks.all_rows)
-            with holding(study.held):
-                study.add_usual_slices()
-                for attribute in study.attributes:
-                    slicing = Slicing(planner, [attribute], False, study.primary.values)
-                    self._check_slices(slicing, checks.all_rows)
-                yield study
+            held = contextlib.ExitStack()
+
+            def hold(nodes: Sequence[Node]) -> None:
+                """Compute nodes once; but for runs that are split, each answer by itself."""
+                if is_whole:
+                    held.enter_context(engine.holding(nodes))
+
+            study = Study(run, hold, results, question, attributes, chosen)
+            self._noted = set()
+            try:
+                with held:
+                    if is_whole:
+                        checks_left.pop()(checks.all_rows)
+                    hold(study.held)
+                    study.add_usual_slices()
+                    for attribute in study.attributes:
+                        slicing = Slicing(planner, [attribute], False, study.primary.values)
+                        self._check_slices(slicing, checks.all_rows)
+                    yield study
+            finally:
+                self._noted = None
 
     def _warnings_for(self, study: Study) -> tuple[list[checks.Finding], str]:
         """Find what `check` warns of; or say why it was not looked for."""
@@ -1383,7 +1392,10 @@ class Evaluator:
             check(checks.all_rows)
             yield plan
             return
-        _log.info("%s", division)
+        if (note := str(division)) not in (self._noted or ()):
+            _log.info("%s", note)
+        if self._noted is not None:
+            self._noted.add(note)
         assert isinstance(engine, DuckDBEngine)
         split = self._split(keeps=not division.bounds and not division.to_sort)
         before, passed = set(engine.kept()), self._done(checks.all_rows)
@@ -1494,9 +1506,12 @@ def _all_of(kind: Any, given: Any, what: str) -> list[Any]:
     return values
 
 
-def _short_name(source: Source) -> str:
-    """Name a source without its folder, which is nobody's business but the writer's."""
-    return source.label if not source.files else source.label.rstrip("/").rpartition("/")[2]
+def _short_name(table: Table) -> str:
+    """Name what a table was read from, without its folder: that is nobody else's business."""
+    first = table.sources[0]
+    if len(table.sources) > 1:
+        return f"{len(table.sources)} sources, one per model"
+    return first.label.rstrip("/").rpartition("/")[2] if first.files else first.label
 
 
 def _with_slices_looked_at(frame: _Frame, slicing: Slicing | None) -> _Frame:

@@ -42,7 +42,8 @@ ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items
 # names of columns that the queries compute
 _RESULT_NAMES = {
     "k", "metric", "row_number", "value", "slice", "item_slice", "resample", "resample_group",
-    "resample_hash", "label", "position",
+    "resample_hash", "label", "position", "example_kind", "example_item", "example_title",
+    "example_rank",
 }  # fmt: skip
 _NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
 UNKNOWN = "UNKNOWN"  # the type of a column of a table of which only the name is known

@@ -10,7 +10,8 @@ reports of all workers come, does this.
 
 The tests of other engines (tests/engines) are a suite of their own: they take minutes, need the
 extra `engines`, and run with --engines. A run without it says in one line that they are left out;
-the names of their tests are judged in a run of all of them.
+the names of their tests are judged in a run of all of them. So are those of the report in a browser
+(tests/browser, the extra `browser`), which run with --browser.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent
 ENGINES = TESTS / "engines"
+BROWSER = TESTS / "browser"
 COVERAGE = TESTS.parent / "docs" / "coverage.md"
 
 
@@ -41,6 +43,11 @@ def _roots(config: pytest.Config) -> set[Path]:
     return {(config.invocation_params.dir / argument).resolve() for argument in config.args}
 
 
+def _apart(config: pytest.Config) -> dict[Path, bool]:
+    """Return the folders that are suites of their own, and whether their option is given."""
+    return {ENGINES: config.option.engines, BROWSER: config.option.browser}
+
+
 def _suites_asked_for(config: pytest.Config) -> set[Path]:
     """Return the folders all of whose tests the command line asks for."""
     choices = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
@@ -49,7 +56,7 @@ def _suites_asked_for(config: pytest.Config) -> set[Path]:
     roots = _roots(config)
     return {
         folder
-        for folder in ((TESTS, ENGINES) if config.option.engines else (TESTS,))
+        for folder in (TESTS, *(folder for folder, asked in _apart(config).items() if asked))
         if all(roots & {file, *file.parents} for file in folder.glob("test_*.py"))
     }
 
@@ -111,6 +118,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="also tests/engines: needs pip install -e '.[engines]'; .ci/run does",
     )
     parser.addoption(
+        "--browser",
+        action="store_true",
+        help="also tests/browser: needs pip install -e '.[report,browser]'; .ci/run does",
+    )
+    parser.addoption(
         "--renew",
         action="store_true",
         help="write what is stored and compared with: printed statements, the record of engines",
@@ -118,19 +130,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    left_out = ENGINES in (collection_path, *collection_path.parents)
-    return True if left_out and not config.option.engines else None
+    within = {collection_path, *collection_path.parents}
+    left_out = any(folder in within for folder, asked in _apart(config).items() if not asked)
+    return True if left_out else None
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    asked_for = _roots(config) & {ENGINES, *ENGINES.parents}  # a file in it, named, is collected
-    if ENGINES.exists() and asked_for and not config.option.engines:
-        terminalreporter.write_line(
-            "tests of other engines left out: they run with --engines,"
-            " and need pip install -e '.[engines]'"
-        )
+    texts = {
+        ENGINES: "tests of other engines left out: they run with --engines,"
+        " and need pip install -e '.[engines]'",
+        BROWSER: "tests in a browser left out: they run with --browser,"
+        " and need pip install -e '.[report,browser]'",
+    }
+    for folder, asked in _apart(config).items():
+        # a file in it, named, is collected
+        within = _roots(config) & {folder, *folder.parents}
+        if folder.exists() and within and not asked:
+            terminalreporter.write_line(texts[folder])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

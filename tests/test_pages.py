@@ -18,6 +18,7 @@ from pages import shell_blocks, shell_output
 
 from sqlmetrics.cli import main as cli
 from sqlmetrics.dialects import DIALECTS
+from sqlmetrics.report.figures import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -25,13 +26,14 @@ COMMAND_LINE = (DOCS / "command-line.md").read_text(encoding="utf-8")
 WAREHOUSE = (DOCS / "warehouse.md").read_text(encoding="utf-8")
 MEMORY = (DOCS / "memory.md").read_text(encoding="utf-8")
 RECORD = (DOCS / "record.md").read_text(encoding="utf-8")
+REPORT = (DOCS / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("page", "blocks"),
-    [(COMMAND_LINE, 7), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2)],
-    ids=["command line", "warehouse", "memory", "record"],
+    [(COMMAND_LINE, 7), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2), (REPORT, 2)],
+    ids=["command line", "warehouse", "memory", "record", "report"],
 )
 def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:
     found = shell_blocks(page)
@@ -40,6 +42,24 @@ def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:
         assert shell_output(commands, tmp_path) == expected, commands
     if page is COMMAND_LINE:
         assert pq.read_table(tmp_path / "values_of_users.parquet").num_rows == 487
+
+
+# ---------------------------------------------------------------- the report
+
+
+def test_the_options_and_kinds_of_the_report_are_on_its_page() -> None:
+    rows = [line.split("|")[1:3] for line in REPORT.splitlines() if line.startswith("| `")]
+    options = {option for row in rows for option in re.findall("`(--?[a-z-]+)`", row[0])}
+    by_command = {
+        name: {option for param in cli.commands[name].params for option in param.opts}
+        for name in ("report", "per-user")
+    }
+    assert options <= by_command["report"]
+    missing = by_command["report"] - by_command["per-user"] - options - {"--output", "metrics"}
+    assert not missing
+    kinds = [row[0].strip(" `") for row in rows if row[0].strip(" `") in KINDS]
+    assert kinds == list(KINDS)
+    assert re.findall(r"\(`([a-z_]+)`\) \|", REPORT) == list(KINDS)
 
 
 # ---------------------------------------------------------------- what is refused

@@ -14,7 +14,7 @@ from sqlmetrics.report.content import Content
 _HEIGHT = 900  # pixels that a report takes in a notebook; the rest scrolls
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What a report says, and the page that says it.
 
@@ -40,6 +40,9 @@ class Report:
         check_name(path)
         with whole_file(Path(path), force) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<Report {self.content.title!r}: save(path) writes it>"
 
     def _repr_html_(self) -> str:
         # in a frame, the styles and scripts of the page and of the notebook do not meet

@@ -50,7 +50,7 @@ def cutoffs(rows: pd.DataFrame, models: Sequence[str], metric: str) -> Chart:
     y = alt.Y("value:Q", title=None)
     color, shape = _of_model(models)
     band = base.mark_area(opacity=0.15).encode(
-        x, alt.Y("ci_low:Q", title=None), y2="ci_high:Q", color=color
+        x, alt.Y("low_end:Q", title=None), y2="high_end:Q", color=color
     )
     line = base.mark_line().encode(x, y, color=color)
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
@@ -69,7 +69,7 @@ def scores(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=12))
     x = x.axis(tickCount=_TICKS)
     interval = base.mark_rule(strokeWidth=2).encode(
-        alt.X("ci_low:Q", title=None), y, x2="ci_high:Q", color=color
+        alt.X("low_end:Q", title=None), y, x2="high_end:Q", color=color
     )
     points = base.mark_point(filled=True, opacity=1, size=80).encode(
         x, y, color=color, shape=shape, tooltip=_tooltip("model", "label")
@@ -99,7 +99,7 @@ def against_best(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
         legend=alt.Legend(orient="top"),
     )
     interval = base.mark_rule(strokeWidth=2).encode(
-        alt.X("ci_low:Q", title=title), y, x2="ci_high:Q"
+        alt.X("low_end:Q", title=title), y, x2="high_end:Q"
     )
     points = base.mark_point(filled=True, opacity=1, size=80).encode(
         alt.X("difference:Q", title=title).axis(tickCount=_TICKS),
@@ -241,13 +241,14 @@ def wins(rows: pd.DataFrame) -> Chart:
     return chart
 
 
-def slices(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
+def slices(rows: pd.DataFrame, models: Sequence[str], name: str = "metric") -> Chart:
     """Draw every model's value in every slice, of a metric that is chosen.
 
-    `rows` have a `slice` and are in the order of the slices.
+    `rows` have a `slice` and are in the order of the slices. `name` is of what is chosen, where
+    several of these charts are put together.
     """
     alt = altair()
-    metric = _choice("metric", "Metric", rows["label"])
+    metric = _choice(name, "Metric", rows["label"])
     base = _chosen(rows, metric, "model", "slice", "label", "value", "ci_low", "ci_high", "n_users")
     color, shape = _of_model(models)
     y = alt.Y("slice:N", title=None, sort=list(dict.fromkeys(rows["slice"])))
@@ -256,7 +257,7 @@ def slices(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=12))
     x = x.axis(tickCount=_TICKS)
     interval = base.mark_rule(strokeWidth=2).encode(
-        alt.X("ci_low:Q", title=None), y, offset, x2="ci_high:Q", color=color
+        alt.X("low_end:Q", title=None), y, offset, x2="high_end:Q", color=color
     )
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
         x, y, offset, color=color, shape=shape, tooltip=_tooltip("slice", "model", "label")
@@ -306,7 +307,7 @@ def popularity(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     alt = altair()
     order = list(dict.fromkeys(rows["group"]))
     x = alt.X("group:N", sort=order, title="items by popularity, the most popular tenth first")
-    x = x.axis(labelAngle=0)
+    x = x.axis(labelAngle=0, labelOverlap=True)
     y = alt.Y("share:Q", title="share").axis(format="%")
     color, shape = _of_model(models)
     is_history = rows["model"].isna()
@@ -365,9 +366,16 @@ def _layered(*layers: Chart) -> Chart:
 
 
 def _data(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Keep some columns, with numbers as long as one can see in a chart."""
+    """Keep some columns, with numbers as long as one can see in a chart.
+
+    Of intervals, `low_end` and `high_end` are drawn: a value without one is its own.
+    """
     short = rows[list(names)].copy()
-    for name in names:
+    if "ci_low" in names:
+        middle = rows["difference" if "difference" in names else "value"]
+        short["low_end"] = rows["ci_low"].fillna(middle)
+        short["high_end"] = rows["ci_high"].fillna(middle)
+    for name in short.columns:
         if str(short[name].dtype) in ("float64", "Float64"):
             short[name] = [
                 None if value is None or value != value else float(f"{value:.6g}")

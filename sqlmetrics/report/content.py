@@ -12,10 +12,11 @@ Cell: TypeAlias = str | int | float | None
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under named columns."""
+    """Rows of cells under named columns; `note` says what was left out, if anything."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    note: str = ""
 
 
 @dataclass(frozen=True)

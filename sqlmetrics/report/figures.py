@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -45,16 +46,14 @@ class Drawn:
         chart = self.chart.properties(width="container")
         if not _has_height(self.chart):
             chart = chart.properties(height=_HEIGHT)
-        left = len(self.table) - _ROWS
-        cut = f"The table has the first {_ROWS} rows of {len(self.table):,}." if left > 0 else ""
         return Figure(
             name=self.name,
             title=self.title,
             text=self.text,
             chart=specification(chart),
             alternative=self.alternative,
-            table=table_of(self.table.head(_ROWS)),
-            note=_notes(self.note, cut),
+            table=table_of(self.table),
+            note=self.note,
             wide=self.wide,
         )
 
@@ -135,7 +134,10 @@ def _cutoffs(study: Study) -> list[Drawn]:
     rows = rows[rows["k"].notna() & rows["value"].notna()]
     fit = _OF_CUTOFFS // max(1, rows["metric"].nunique() * len(study.shown))
     most = min(max(fit, _LEAST_CUTOFFS), SHOWN_CUTOFFS)
-    rows = rows[rows["k"].isin(_some_cutoffs(rows["k"], study.primary.k, most))]
+    kept = _some_cutoffs(rows["k"], study.primary.k, most)
+    if left := rows["k"].nunique() - len(kept):
+        note = _notes(note, f"Left out: {left:,} cutoffs.")
+    rows = rows[rows["k"].isin(kept)]
     for metric, own in rows.groupby("metric", sort=False):
         if own["k"].nunique() < 2:
             continue
@@ -185,6 +187,8 @@ def _differences(study: Study) -> list[Drawn]:
     if not len(rows):
         return []
     rows = _with_pairs(_first(rows, "label", label(study.primary)), study)
+    left = len(study.compared) - rows["label"].nunique()
+    by_few = f"Left out: {left:,} metrics." if left else ""
     rows, unfit = _fitting(rows, "label", _OF_OTHERS)
     return [
         Drawn(
@@ -197,14 +201,14 @@ def _differences(study: Study) -> list[Drawn]:
                    baseline="compared with", label="metric", low="from", high="to",
                    outcome="the first is", n_users="users", share="share"),
             "Histogram of the differences of users between two models that are chosen",
-            note=_notes(_only_paired(study), unfit),
+            note=_notes(_only_paired(study), unfit, by_few),
         )
     ]  # fmt: skip
 
 
 def _wins(study: Study) -> list[Drawn]:
     rows = study.wins
-    if not len(rows):
+    if not len(rows) or not (rows["n_users"] > 0).any():  # or no users in common
         return []
     first = label(study.primary)
     largest = rows.groupby(["by", "slice"], sort=False)["n_users"].max().astype(float)
@@ -254,7 +258,7 @@ def _slices(study: Study) -> list[Drawn]:
                 "Only the relevant items in a slice count; lists and ranks stay as they are."
                 if of_items
                 else "In brackets: how many users are in a slice.",
-                charts.slices(rows, study.shown),
+                charts.slices(rows, study.shown, f"metric_{len(found)}"),
                 _named(rows, slice=attribute, model="model", label="metric", value="value",
                        ci_low="interval from", ci_high="to", n_users="users"),
                 f"Values of every model by {attribute}: "
@@ -396,8 +400,8 @@ def checked_kind(figure: str) -> str:
     """
     if figure not in KINDS:
         raise UsageError(
-            f"there is no figure {figure!r}{suggestion(str(figure), KINDS)}; there are "
-            + ", ".join(KINDS)
+            f"there is no figure {figure!r}; there are {', '.join(KINDS)}"
+            f"{suggestion(str(figure), KINDS)}"
         )
     return figure
 
@@ -413,7 +417,7 @@ def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
         raise UsageError(f"{kind}: there is nothing to draw; {_NEEDS[kind]}")
     named = [
         (one.chart if _has_height(one.chart) else one.chart.properties(height=_HEIGHT)).properties(
-            width=_WIDTH, title=one.title
+            width=_WIDTH, title=_title_with_choices(one)
         )
         for one in drawn
     ]
@@ -421,6 +425,18 @@ def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
         return named[0]
     below: alt.VConcatChart = charts.altair().vconcat(*named)
     return below
+
+
+def _title_with_choices(drawn: Drawn) -> Any:
+    """Let the title say what is chosen in the menus: a picture of the chart has none."""
+    parts = [json.dumps(drawn.title)]
+    for param in specification(drawn.chart).get("params", []):
+        bound = param.get("bind", {})
+        if "labels" in bound:  # the options are the places of the labels
+            parts.append(f"{json.dumps(bound['labels'])}[{param['name']}]")
+        elif "options" in bound:
+            parts.append(param["name"])
+    return charts.altair().TitleParams(charts.altair().expr(" + ', ' + ".join(parts)))
 
 
 _NEEDS = {
@@ -449,9 +465,11 @@ def specification(chart: Chart) -> dict[str, Any]:
 
 
 def table_of(frame: pd.DataFrame) -> Table:
-    """Put a data frame into the rows of a table on the page."""
-    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
-    return Table([str(name) for name in frame.columns], rows)
+    """Put a data frame into the rows of a table on the page, not more than one can read."""
+    shown = frame.head(_ROWS).itertuples(index=False, name=None)
+    note = f"The first {_ROWS} of {len(frame):,} rows." if len(frame) > _ROWS else ""
+    rows = [[_cell(value) for value in row] for row in shown]
+    return Table([str(name) for name in frame.columns], rows, note)
 
 
 def _cell(value: Any) -> Cell:

@@ -158,6 +158,16 @@ def _vega() -> str:
     return _script(str(vl_convert.javascript_bundle(vl_version=version)))
 
 
+def require_packages() -> None:
+    """Check that a page can be made, before the numbers in it are computed.
+
+    Raises:
+        UsageError: names what is not installed.
+    """
+    for name in ("altair", "vl_convert"):
+        _imported(name)
+
+
 def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +79,7 @@ class Study:
 
     Attributes:
         run: runs a plan.
-        holding: computes nodes once for all plans that run as long as it lasts.
+        hold: computes nodes once, for all plans that run afterwards.
         results: all that is asked for, in no slices.
         how: what was asked, and how differences are judged.
         attributes: what is sliced by.
@@ -88,7 +87,7 @@ class Study:
     """
 
     run: Callable[[Plan], pd.DataFrame]
-    holding: Callable[[Sequence[Node]], AbstractContextManager[None]]
+    hold: Callable[[Sequence[Node]], None]
     results: Results
     how: Question
     attributes: list[Attribute]
@@ -398,9 +397,7 @@ class Study:
         """
         found = {}
         for attribute, results in self._sliced:
-            # how large they are is then known to the engine, or it joins in a costly order
-            with self.holding(results.of_slices):
-                frame = self.run(results.summary())
+            frame = self.run(results.summary())
             found[attribute.name] = self._labelled(frame.rename(columns={attribute.name: "slice"}))
         return found
 
@@ -421,9 +418,8 @@ class Study:
             if attribute.of != "users":
                 continue
             narrow = results.narrowed([self.primary])
-            with self.holding(results.of_slices):
-                names = {attribute.name: "slice"}
-                compared = [self._compared(narrow, baseline, names) for baseline in self.paired[1:]]
+            names = {attribute.name: "slice"}
+            compared = [self._compared(narrow, baseline, names) for baseline in self.paired[1:]]
             frames += [frame.assign(by=attribute.name) for frame in compared]
         frame = pd.concat(frames, ignore_index=True)
         # of every pair, the better model is the one that is compared
@@ -437,8 +433,8 @@ class Study:
     @functools.cached_property
     def _sliced(self) -> list[tuple[Attribute, Results]]:
         """Plan the results of every attribute: for users all metrics, for items those it allows."""
-        found = []
-        for attribute in self.attributes:
+        found: list[tuple[Attribute, Results]] = []
+        for attribute in self.attributes if self.of_users else ():
             slicing = Slicing(self.planner, [attribute], False, self.primary.values)
             if attribute.of == "users":
                 results = self.results.sliced(slicing).narrowed(self.of_users)
@@ -450,6 +446,8 @@ class Study:
                         raise
                     continue
             found.append((attribute, results))
+        # how large they are is then known to the engine, or it joins in a costly order
+        self.hold([node for _, results in found for node in results.of_slices])
         return found
 
     def _sliced_by_item(self, slicing: Slicing) -> Results:
@@ -509,7 +507,9 @@ class Study:
             {"item_counts": self.item_counts, "item_popularity": popularity},
             n_groups=POPULARITY_GROUPS,
         )
-        return self.run(Plan(plan)).rename(columns={"popularity_group": "group", "share_of_rows": "share"})
+        return self.run(Plan(plan)).rename(
+            columns={"popularity_group": "group", "share_of_rows": "share"}
+        )
 
     def _if_there(self, stage: str) -> Query | None:
         try:
@@ -692,8 +692,8 @@ def chosen_request(requests: Sequence[Request], call: MetricCall, typed: str) ->
     if not found:
         known = [label(request) for request in requests]
         raise UsageError(
-            f"primary: {typed} is not among the metrics of this report"
-            f"{suggestion(typed, known)}; they are {', '.join(known)}"
+            f"primary: {typed} is not among the metrics of this report; they are "
+            f"{', '.join(known)}{suggestion(typed, known)}"
         )
     return _primary(found)
 
