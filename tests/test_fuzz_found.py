@@ -59,6 +59,7 @@ def test_more_of_the_fuzz() -> None:
     assert slice_of_the_fuzz(first=1000, batches=12, worlds=60, alone=30).cases > 650
 
 
+@pytest.mark.thorough
 def test_every_metric_and_setting_is_drawn() -> None:
     """A new metric, parameter or setting is drawn by itself, and the oracle has to know it."""
     assert set(CATALOG.stage_params) <= set(oracle.STANDARD) | OF_THE_FUZZ

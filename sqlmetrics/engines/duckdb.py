@@ -351,17 +351,16 @@ class DuckDBEngine:
     @contextlib.contextmanager
     def holding(self, nodes: Sequence[Node]) -> Iterator[None]:
         """Compute nodes once for all plans that run as long as it lasts; then they are dropped."""
-        before = set(self._kept)
+        before, wanted = set(self._kept), {node.key for node in nodes}
         self.check_files()
-        with self._registered():
-            passing: list[str] = []
-            wanted = {node.key for node in nodes}
-            try:
-                self._compute(barriers(nodes, self._kept), passing, wanted)
-            finally:
-                for name in passing:
-                    self._drop(name)
         try:
+            with self._registered():
+                passing: list[str] = []
+                try:
+                    self._compute(barriers(nodes, self._kept), passing, wanted)
+                finally:
+                    for name in passing:
+                        self._drop(name)
             yield
         finally:
             self.forget([key for key in wanted - before if key in self._kept])

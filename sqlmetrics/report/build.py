@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,9 +29,12 @@ from sqlmetrics.report.content import (
     Warned,
 )
 from sqlmetrics.report.figures import KINDS
-from sqlmetrics.report.study import SHOWN_TRUTH, Study, label, records
+from sqlmetrics.report.study import PAIRED, Study, label, records
 from sqlmetrics.spec import value_text
 
+_MOST = 600_000  # characters of figures: the page is smaller than 2 MB, half of it Vega
+_LEAST_ROOM = 1 / 16
+_OF_CELL = 30  # of its markup
 TITLE = "How good the recommendations are"
 
 # name, title, what it is about, kinds of figures
@@ -39,8 +43,7 @@ _SECTIONS = (
     (
         "cutoffs",
         "Against the cutoff",
-        "How values change with the number of places that count; the band is the interval of the "
-        "mean.",
+        "How values change with the number of places that count; bands are intervals of means.",
         ("cutoffs",),
     ),
     (
@@ -70,9 +73,9 @@ _TEST = {
     "bootstrap": "bootstrap test",
 }
 _CORRECTION = {
-    "holm": "Holm's correction",
-    "bh": "Benjamini and Hochberg's",
-    "none": "no correction",
+    "holm": "Holm's correction over all comparisons with the best",
+    "bh": "Benjamini and Hochberg's correction over all comparisons with the best",
+    "none": "not corrected",
 }
 
 
@@ -100,11 +103,10 @@ def content(
         statement: the SQL of all values.
         with_examples: show a few users with their lists.
     """
-    sections = []
-    for name, heading, text, kinds in _SECTIONS:
-        figures = [drawn.figure() for kind in kinds for drawn in KINDS[kind](study)]
-        if figures:
-            sections.append(Section(name, heading, text, figures))
+    sections = _sections(study)
+    while _size(sections) > _MOST and study.room > _LEAST_ROOM:
+        study.room /= 2
+        sections = _sections(study)
     examples = _examples(study) if with_examples else []
     return Content(
         title=title or TITLE,
@@ -124,6 +126,25 @@ def content(
     )
 
 
+def _sections(study: Study) -> list[Section]:
+    sections = []
+    for name, heading, text, kinds in _SECTIONS:
+        figures = [drawn.figure() for kind in kinds for drawn in KINDS[kind](study)]
+        if figures:
+            sections.append(Section(name, heading, text, figures))
+    return sections
+
+
+def _size(sections: Iterable[Section]) -> int:
+    """Tell about how many characters of the page figures take."""
+    size = 0
+    for figure in (figure for section in sections for figure in section.figures):
+        size += len(json.dumps(figure.chart, separators=(",", ":")))
+        if figure.table is not None:
+            size += sum(_OF_CELL + len(str(cell)) for row in figure.table.rows for cell in row)
+    return size
+
+
 def _facts(
     study: Study,
     conventions: Sequence[Convention],
@@ -141,7 +162,10 @@ def _facts(
         facts.append(("Judged on", f"{count} {_audience(primary)}"))
     facts += [("Convention", f"{one.name}: {one.title}".removesuffix(": ")) for one in conventions]
     how = study.how
-    facts.append(("Intervals", f"{100 * how.confidence:g} %, mean ± z standard errors"))
+    if study.values["ci_low"].notna().any():
+        facts.append(("Intervals", f"{100 * how.confidence:g} %, value ± z standard errors"))
+    if low_is_good := [label(one) for one in study.main if one.metric.higher_is_better is False]:
+        facts.append(("Best when low", ", ".join(low_is_good)))
     facts += [(_TABLE[table], what) for table, what in sources.items()]
     facts += [(f"Only {table} where", condition) for table, condition in conditions.items()]
     return facts
@@ -192,10 +216,10 @@ def _leaderboard(study: Study) -> Leaderboard:
     found.sort(key=lambda row: order[row[0]])
     how = study.how
     legend = ""
-    if len(found) > 1:
+    if len(study.from_best):
         legend = (
-            f"{_TEST[how.test]} over the same users, {_CORRECTION[how.correction]} over all "
-            f"comparisons with the best, p ≥ {how.alpha:g}; metrics of the whole run are not tested"
+            f"{_TEST[how.test]} over the same users, {_CORRECTION[how.correction]}, "
+            f"p ≥ {how.alpha:g}; only means over users are tested"
         )
     return Leaderboard(names, found, legend)
 
@@ -218,8 +242,9 @@ def _count(value: Any) -> int | None:
 def _chosen_so(study: Study) -> str:
     who = f" of {study.models[0]}, the best model" if len(study.models) > 1 else ""
     return (
-        f"Users with the best, the most typical and the worst {label(study.primary)}{who}; of "
-        "equal ones, those with the most relevant items. Hits are marked."
+        "Among the users with a list and a relevant item, those with the best, the most typical "
+        f"and the worst {label(study.primary)}{who}; of equal ones, those with the most relevant "
+        f"items. Lists are shown to place {study.shown_places}; hits are marked."
     )
 
 
@@ -246,14 +271,14 @@ def _examples(study: Study) -> list[Example]:
             user=", ".join(f"{key} = {row[key]}" for key in keys),
             kind=str(row["example_kind"]),
             n_relevant=int(row["n_relevant"]),
-            relevant=truth.get(_key(row, keys), [])[:SHOWN_TRUTH],
+            relevant=truth.get(_key(row, keys), []),
             lists=[
                 ExampleList(
                     model,
                     values.get((*_key(row, keys), model)),
                     lists.get((*_key(row, keys), model), []),
                 )
-                for model in study.shown
+                for model in study.shown[:PAIRED]
             ],
         )
         for row in users

@@ -21,8 +21,10 @@ _NUMBER = ".3~g"
 _EXACT = ".4~g"
 _SHARE = ".1~%"
 _TICKS = 8
+_HAS_INTERVAL = "isValid(datum.ci_low)"
 _ROW = 20  # pixels of a row of a chart whose height grows with what it shows
 OUTCOMES = ("worse", "equal", "better")
+VERDICTS = ("significantly worse", "not significantly worse", "not tested")
 
 
 def altair() -> Any:
@@ -49,8 +51,10 @@ def cutoffs(rows: pd.DataFrame, models: Sequence[str], metric: str) -> Chart:
     x = x.axis(values=sorted({int(k) for k in rows["k"]}), format="d", grid=False)
     y = alt.Y("value:Q", title=None)
     color, shape = _of_model(models)
-    band = base.mark_area(opacity=0.15).encode(
-        x, alt.Y("low_end:Q", title=None), y2="high_end:Q", color=color
+    band = (
+        base.transform_filter(_HAS_INTERVAL)
+        .mark_area(opacity=0.15)
+        .encode(x, alt.Y("ci_low:Q", title=None), y2="ci_high:Q", color=color)
     )
     line = base.mark_line().encode(x, y, color=color)
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
@@ -68,8 +72,10 @@ def scores(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     y = _rows(models)
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=12))
     x = x.axis(tickCount=_TICKS)
-    interval = base.mark_rule(strokeWidth=2).encode(
-        alt.X("low_end:Q", title=None), y, x2="high_end:Q", color=color
+    interval = (
+        base.transform_filter(_HAS_INTERVAL)
+        .mark_rule(strokeWidth=2)
+        .encode(alt.X("ci_low:Q", title=None), y, x2="ci_high:Q", color=color)
     )
     points = base.mark_point(filled=True, opacity=1, size=80).encode(
         x, y, color=color, shape=shape, tooltip=_tooltip("model", "label")
@@ -93,13 +99,13 @@ def against_best(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     shape = alt.Shape(
         "verdict:N",
         title=None,
-        scale=alt.Scale(
-            domain=["significantly worse", "not significantly worse"], range=["circle", "diamond"]
-        ),
+        scale=alt.Scale(domain=list(VERDICTS), range=["circle", "diamond", "cross"]),
         legend=alt.Legend(orient="top"),
     )
-    interval = base.mark_rule(strokeWidth=2).encode(
-        alt.X("low_end:Q", title=title), y, x2="high_end:Q"
+    interval = (
+        base.transform_filter(_HAS_INTERVAL)
+        .mark_rule(strokeWidth=2)
+        .encode(alt.X("ci_low:Q", title=title), y, x2="ci_high:Q")
     )
     points = base.mark_point(filled=True, opacity=1, size=80).encode(
         alt.X("difference:Q", title=title).axis(tickCount=_TICKS),
@@ -108,7 +114,7 @@ def against_best(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
         tooltip=[
             *_texts(model="model", baseline="best", label="metric"),
             *_numbers(difference="difference", ci_low="interval from", ci_high="to"),
-            *_numbers(p_adjusted="adjusted p"),
+            *_numbers(p_adjusted="p"),
             *_texts(verdict="verdict"),
         ],
     )
@@ -256,8 +262,10 @@ def slices(rows: pd.DataFrame, models: Sequence[str], name: str = "metric") -> C
     offset = alt.YOffset("model:N", sort=list(models), scale=alt.Scale(paddingOuter=0.3))
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=12))
     x = x.axis(tickCount=_TICKS)
-    interval = base.mark_rule(strokeWidth=2).encode(
-        alt.X("low_end:Q", title=None), y, offset, x2="high_end:Q", color=color
+    interval = (
+        base.transform_filter(_HAS_INTERVAL)
+        .mark_rule(strokeWidth=2)
+        .encode(alt.X("ci_low:Q", title=None), y, offset, x2="ci_high:Q", color=color)
     )
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
         x, y, offset, color=color, shape=shape, tooltip=_tooltip("slice", "model", "label")
@@ -366,15 +374,8 @@ def _layered(*layers: Chart) -> Chart:
 
 
 def _data(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Keep some columns, with numbers as long as one can see in a chart.
-
-    Of intervals, `low_end` and `high_end` are drawn: a value without one is its own.
-    """
+    """Keep some columns, with numbers as long as one can see in a chart."""
     short = rows[list(names)].copy()
-    if "ci_low" in names:
-        middle = rows["difference" if "difference" in names else "value"]
-        short["low_end"] = rows["ci_low"].fillna(middle)
-        short["high_end"] = rows["ci_high"].fillna(middle)
     for name in short.columns:
         if str(short[name].dtype) in ("float64", "Float64"):
             short[name] = [

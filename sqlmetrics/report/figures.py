@@ -59,25 +59,27 @@ class Drawn:
 
 
 _HEIGHT, _WIDTH = 220, 480
-_ROWS = 60  # of a table on the page
-# the page is small whatever it is about: so many rows are drawn, of all figures of a kind together
+_ROWS = 50  # of a table on the page
+# so many rows are drawn at most, of all figures of a kind together; less where there is less room
 _OF_CUTOFFS, _OF_SLICES, _OF_OTHERS = 2000, 3000, 1000
 _LEAST_CUTOFFS = 5
 Draw: TypeAlias = Callable[[Study], list[Drawn]]
 
 
 def _scores(study: Study) -> list[Drawn]:
-    rows, note = _of_shown(study, study.at_main)
+    rows, note = _of_shown(study, study.at_main[study.at_main["value"].notna()])
     if not len(rows) or len(study.models) < 2:
         return []
-    first = label(study.primary)
-    rows = _first(rows, "label", first)
+    rows, first = _primary_first(rows, study)
+    tested = " Which differences are real is tested user by user, below." * bool(
+        len(study.from_best)
+    )
     return [
         Drawn(
             "scores",
             "Values and intervals",
-            "A point is the mean over users, the line its interval. Intervals say how well each "
-            "mean is known by itself; which differences are real is tested user by user, below.",
+            "A point is the value of a model, the line its interval, if it has one: how well the "
+            "value is known by itself." + tested,
             charts.scores(rows, study.shown),
             _named(rows, model="model", label="metric", value="value", ci_low="interval from",
                    ci_high="to", n_users="users"),
@@ -91,16 +93,14 @@ def _against_best(study: Study) -> list[Drawn]:
     rows, note = _of_shown(study, study.from_best)
     if not len(rows):
         return []
-    first = label(study.primary)
-    verdicts = [
-        "significantly worse" if _is_worse(study, row) else "not significantly worse"
-        for row in records(rows)
-    ]
-    rows = _first(rows.assign(verdict=verdicts), "label", first)
-    how = study.how
+    rows, first = _primary_first(rows, study)
+    rows = rows.assign(verdict=[_verdict(study, row) for row in records(rows)])
+    n_tested, how = int(study.from_best["p_adjusted"].notna().sum()), study.how
+    corrected = f", corrected for {n_tested} comparison{'s' * (n_tested != 1)},"
+    corrected *= how.correction != "none"
     shown = _named(
         rows, label="metric", model="model", baseline="best", difference="difference",
-        ci_low="interval from", ci_high="to", p_adjusted="adjusted p", wins="better for",
+        ci_low="interval from", ci_high="to", p_adjusted="p", wins="better for",
         ties="equal for", losses="worse for", verdict="verdict",
     )  # fmt: skip
     return [
@@ -108,7 +108,7 @@ def _against_best(study: Study) -> list[Drawn]:
             "against_best",
             "Which differences are real",
             "Every model against the best one, over the same users. A model is significantly worse "
-            f"if p, corrected for {len(study.from_best)} comparisons, is below {how.alpha:g}.",
+            f"if p{corrected} is below {how.alpha:g}.",
             charts.against_best(rows, study.shown),
             shown,
             f"Differences to the best model by {first}: "
@@ -121,18 +121,20 @@ def _against_best(study: Study) -> list[Drawn]:
     ]
 
 
-def _is_worse(study: Study, row: Mapping[str, Any]) -> bool:
-    """Read from the leaderboard whether a model is worse than the best; one rule says so."""
+def _verdict(study: Study, row: Mapping[str, Any]) -> str:
+    """Say how a model stands to the best; the leaderboard decides."""
     board = study.board
     mark = board.loc[board["model"] == row["model"], f"{row['label']} mark"]
-    return not str(mark.iloc[0])
+    if str(mark.iloc[0]):
+        return charts.VERDICTS[1]
+    return charts.VERDICTS[2 if _is_missing(row["p_adjusted"]) else 0]
 
 
 def _cutoffs(study: Study) -> list[Drawn]:
     found: list[Drawn] = []
     rows, note = _of_shown(study, study.values)
     rows = rows[rows["k"].notna() & rows["value"].notna()]
-    fit = _OF_CUTOFFS // max(1, rows["metric"].nunique() * len(study.shown))
+    fit = int(_OF_CUTOFFS * study.room) // max(1, rows["metric"].nunique() * len(study.shown))
     most = min(max(fit, _LEAST_CUTOFFS), SHOWN_CUTOFFS)
     kept = _some_cutoffs(rows["k"], study.primary.k, most)
     if left := rows["k"].nunique() - len(kept):
@@ -163,8 +165,8 @@ def _distribution(study: Study) -> list[Drawn]:
     rows, note = _of_shown(study, study.histograms)
     if not len(rows):
         return []
-    rows = _first(rows, "label", label(study.primary))
-    rows, unfit = _fitting(rows, "label", _OF_OTHERS)
+    rows, first = _primary_first(rows, study)
+    rows, unfit = _fitting(rows, "label", int(_OF_OTHERS * study.room))
     return [
         Drawn(
             "distribution",
@@ -173,7 +175,7 @@ def _distribution(study: Study) -> list[Drawn]:
             if len(study.models) > 1
             else "A bar is the share of the users whose value lies in it.",
             charts.distribution(rows, study.shown),
-            _named(rows[(rows["n_users"] > 0) & (rows["label"] == label(study.primary))],
+            _named(rows[(rows["n_users"] > 0) & (rows["label"] == first)],
                    model="model", label="metric", low="from",
                    high="to", n_users="users", share="share"),
             "Histogram of the values of users, for a metric and models that are chosen",
@@ -186,10 +188,11 @@ def _differences(study: Study) -> list[Drawn]:
     rows = study.difference_histograms
     if not len(rows):
         return []
-    rows = _with_pairs(_first(rows, "label", label(study.primary)), study)
+    rows, first = _primary_first(rows, study)
+    rows = _with_pairs(rows, study)
     left = len(study.compared) - rows["label"].nunique()
     by_few = f"Left out: {left:,} metrics." if left else ""
-    rows, unfit = _fitting(rows, "label", _OF_OTHERS)
+    rows, unfit = _fitting(rows, "label", int(_OF_OTHERS * study.room))
     return [
         Drawn(
             "differences",
@@ -197,7 +200,7 @@ def _differences(study: Study) -> list[Drawn]:
             "For how many users the first of two models is better, and by how much. The bar in the "
             "middle is of users for whom both are worth the same.",
             charts.differences(rows),
-            _named(rows[rows["label"] == label(study.primary)], model="model",
+            _named(rows[rows["label"] == first], model="model",
                    baseline="compared with", label="metric", low="from", high="to",
                    outcome="the first is", n_users="users", share="share"),
             "Histogram of the differences of users between two models that are chosen",
@@ -207,15 +210,23 @@ def _differences(study: Study) -> list[Drawn]:
 
 
 def _wins(study: Study) -> list[Drawn]:
+    import pandas as pd
+
     rows = study.wins
     if not len(rows) or not (rows["n_users"] > 0).any():  # or no users in common
         return []
     first = label(study.primary)
-    largest = rows.groupby(["by", "slice"], sort=False)["n_users"].max().astype(float)
-    shown = set(largest.groupby(level="by", sort=False).nlargest(SHOWN_SLICES).droplevel(0).index)
-    rows = rows[[key in shown for key in zip(rows["by"], rows["slice"], strict=True)]]
-    rows, unfit = _fitting(_with_pairs(rows, study), "pair", _OF_OTHERS // 3)
-    best = rows[rows["by"] == ""]
+    rows = rows[rows["n_users"] > 0]
+    everybody, notes = rows[rows["by"] == ""], []
+    kept = [everybody]
+    for by, own in rows[rows["by"] != ""].groupby("by", sort=False):
+        largest, left = _largest_of(own, own["n_users"], by_size=_is_column(study, str(by)))
+        places = {name: place for place, name in enumerate(largest)}
+        own = own[own["slice"].isin(places)]
+        kept.append(own.sort_values("slice", key=lambda names: names.map(places), kind="stable"))
+        notes.append(_smaller(left, f"smaller slices by {by}"))
+    rows = pd.concat(kept, ignore_index=True)
+    rows, unfit = _fitting(_with_pairs(rows, study), "pair", int(_OF_OTHERS * study.room) // 3)
     return [
         Drawn(
             "wins",
@@ -225,39 +236,39 @@ def _wins(study: Study) -> list[Drawn]:
             charts.wins(rows),
             _named(rows, model="model", baseline="compared with", by="by", slice="users",
                    wins="better for", ties="equal for", losses="worse for",
-                   difference="mean difference", p_value="p", n_users="of users"),
+                   difference="mean difference", n_users="of users"),
             "Shares of users for whom one model is better than another: "
             + "; ".join(
                 f"{row['model']} better than {row['baseline']} for {row['wins']} of "
                 f"{row['n_users']}, worse for {row['losses']}"
-                for row in records(best)
+                for row in records(everybody)
             ),
-            note=_notes(_only_paired(study), unfit),
+            note=_notes(_only_paired(study), unfit, *notes),
         )
     ]  # fmt: skip
 
 
 def _slices(study: Study) -> list[Drawn]:
     found: list[Drawn] = []
-    first = label(study.primary)
     of = {attribute.name: attribute.of for attribute in study.attributes}
-    by_size = {attribute.name: attribute.template is None for attribute in study.attributes}
     for attribute, all_rows in study.slices.items():
         rows, left_out = _of_shown(study, all_rows)
-        rows, note = _largest(rows, by_size[attribute])
         if not len(rows):
             continue
-        rows, unfit = _fitting(
-            _first(rows, "label", first), "label", _OF_SLICES // len(study.slices)
-        )
+        rows, first = _primary_first(rows, study)
+        own = rows[rows["label"] == first]
+        largest, left = _largest_of(own, own["n_users"], by_size=_is_column(study, attribute))
+        rows = _named_slices(rows, largest)
+        rows, unfit = _fitting(rows, "label", int(_OF_SLICES * study.room) // len(study.slices))
         of_items = of[attribute] != "users"
+        what = f"In brackets: the users that {first} is averaged over."
+        if of_items:
+            what = f"Of every user, the relevant items in a slice count; lists stay. {what}"
         found.append(
             Drawn(
                 f"slices_{len(found)}",
                 f"By {attribute}" + (" of the relevant items" if of_items else ""),
-                "Only the relevant items in a slice count; lists and ranks stay as they are."
-                if of_items
-                else "In brackets: how many users are in a slice.",
+                what,
                 charts.slices(rows, study.shown, f"metric_{len(found)}"),
                 _named(rows, slice=attribute, model="model", label="metric", value="value",
                        ci_low="interval from", ci_high="to", n_users="users"),
@@ -266,7 +277,7 @@ def _slices(study: Study) -> list[Drawn]:
                     f"{row['slice']}, {row['model']} {_number(row['value'])}"
                     for row in records(rows[rows["label"] == first])[:_HEARD]
                 ),
-                note=_notes(note, left_out, unfit),
+                note=_notes(_smaller(left), left_out, unfit),
             )
         )  # fmt: skip
     return found
@@ -275,20 +286,34 @@ def _slices(study: Study) -> list[Drawn]:
 _HEARD = 24  # values in a text alternative; the table has them all
 
 
-def _largest(rows: pd.DataFrame, by_size: bool) -> tuple[pd.DataFrame, str]:
-    """Keep the largest slices, each with its number of users in its name.
+def _is_column(study: Study, attribute: str) -> bool:
+    """Tell columns, whose values have no order to keep, from slices of templates."""
+    return any(one.name == attribute and one.template is None for one in study.attributes)
+
+
+def _largest_of(
+    rows: pd.DataFrame, n_users: pd.Series[Any], by_size: bool
+) -> tuple[dict[str, int], int]:
+    """Find the largest slices and their numbers of users; and how many others there are.
 
     `by_size`: the largest first; else they stay in their own order.
     """
-    sizes = rows.groupby("slice", sort=False)["n_users"].max().fillna(0)
+    sizes = n_users.groupby(rows["slice"], sort=False).max().fillna(0)
     largest = sizes.sort_values(ascending=False, kind="stable").index[:SHOWN_SLICES]
     order = list(largest) if by_size else [name for name in sizes.index if name in set(largest)]
-    places = {name: place for place, name in enumerate(order)}
+    return {name: int(sizes[name]) for name in order}, len(sizes) - len(order)
+
+
+def _named_slices(rows: pd.DataFrame, sizes: Mapping[str, int]) -> pd.DataFrame:
+    """Keep some slices, in their order, each with its number of users in its name."""
+    places = {name: place for place, name in enumerate(sizes)}
     rows = rows[rows["slice"].isin(places)]
     rows = rows.sort_values("slice", key=lambda names: names.map(places), kind="stable")
-    rows["slice"] = [f"{name} ({int(sizes[name]):,})" for name in rows["slice"]]
-    left = len(sizes) - len(order)
-    return rows.reset_index(drop=True), f"Left out: {left:,} smaller slices." if left else ""
+    return rows.assign(slice=[f"{name} ({sizes[name]:,})" for name in rows["slice"]])
+
+
+def _smaller(left: int, what: str = "smaller slices") -> str:
+    return f"Left out: {left:,} {what}." if left else ""
 
 
 def _exposure(study: Study) -> list[Drawn]:
@@ -301,8 +326,9 @@ def _exposure(study: Study) -> list[Drawn]:
         Drawn(
             "exposure",
             "How recommendations are spread over items",
-            f"A curve that hugs the corner: few of the {n_items:,} items have most of the "
-            "recommendations. On the dashed line, all would have as many.",
+            f"A curve that hugs the corner: few of the {n_items:,} items{_of_what(study)} have "
+            f"most of the recommendations{_in_top(study)}. On the dashed line, all would have as "
+            "many.",
             charts.exposure(rows, study.shown),
             _named(rows, model="model", share_of_items="share of items",
                    share_of_recommendations="share of recommendations", gini="Gini coefficient"),
@@ -312,6 +338,15 @@ def _exposure(study: Study) -> list[Drawn]:
             wide=False,
         )
     ]  # fmt: skip
+
+
+def _in_top(study: Study) -> str:
+    return "" if study.primary.k is None else f" in the top {study.primary.k}"
+
+
+def _of_what(study: Study) -> str:
+    """Say which items there are: those of the catalogue, or all that anybody is recommended."""
+    return " of the catalogue" if study.has_catalogue else " that are recommended at all"
 
 
 def _popularity(study: Study) -> list[Drawn]:
@@ -330,8 +365,8 @@ def _popularity(study: Study) -> list[Drawn]:
         Drawn(
             "popularity",
             "Popularity bias",
-            "Which share of the recommendations goes to items that many users have in the history; "
-            "grey bars are the shares of the history itself.",
+            f"Which share of the recommendations{_in_top(study)} goes to items that many users "
+            "have in the history; grey bars are the shares of the history itself.",
             charts.popularity(rows, study.shown),
             _named(shown, model="model", group="items", share="share"),
             "Shares of the recommendations that go to the most popular tenth of the items: "
@@ -356,7 +391,7 @@ def _trade_off(study: Study) -> list[Drawn]:
     rows, note = _of_shown(study, study.at_main[study.at_main["label"].isin(others)])
     rows = rows.assign(accuracy=rows["model"].map(accuracy))
     rows = rows[rows["value"].notna() & rows["accuracy"].notna()]
-    if not len(rows) or len(study.models) < 2:
+    if not len(rows) or len(study.models) < 2 or study.primary.metric.family in BEYOND:
         return []
     preferred = [other for other in others if other.startswith("surprisal")]
     rows = _first(rows, "label", preferred[0] if preferred else others[0])
@@ -483,6 +518,15 @@ def _cell(value: Any) -> Cell:
 def _named(rows: pd.DataFrame, **names: str) -> pd.DataFrame:
     """Choose columns of a table, and name them as people would."""
     return rows[list(names)].rename(columns=names)
+
+
+def _primary_first(rows: pd.DataFrame, study: Study) -> tuple[pd.DataFrame, str]:
+    """Put the metric first that models are ranked by, or another if there are no rows of it.
+
+    Returns the rows and the label of that metric.
+    """
+    rows = _first(rows, "label", label(study.primary))
+    return rows, str(rows["label"].iloc[0])
 
 
 def _first(rows: pd.DataFrame, column: str, value: str) -> pd.DataFrame:

@@ -84,6 +84,7 @@ class Study:
         how: what was asked, and how differences are judged.
         attributes: what is sliced by.
         chosen: the metric that models are ranked by, if it was named.
+        room: which share of what figures may draw at most they are to draw.
     """
 
     run: Callable[[Plan], pd.DataFrame]
@@ -92,6 +93,7 @@ class Study:
     how: Question
     attributes: list[Attribute]
     chosen: Request | None = None
+    room: float = 1.0
 
     def __post_init__(self) -> None:
         self.planner: Planner = self.results.planner
@@ -154,6 +156,8 @@ class Study:
     def models(self) -> list[str]:
         """All models, the best by the primary metric first."""
         rows = self.at_main[self.at_main["label"] == label(self.primary)]
+        # sums that threads share differ beyond twelve digits, as the leaderboard knows
+        rows = rows.assign(value=[float(f"{value:.12g}") for value in rows["value"].astype(float)])
         order = rows.sort_values(
             ["value", "model"],
             ascending=[self.primary.metric.higher_is_better is False, True],
@@ -191,21 +195,29 @@ class Study:
         best = best_models(self.at_main, self.better)
         baselines = list(dict.fromkeys([*self.paired, *best]))
         narrow = self.results.narrowed(self.compared)
-        frames = [self._compared(narrow, baseline) for baseline in baselines]
+        # others are only counted: who is better for how many users
+        frames = [
+            self._compared(narrow, baseline, test=self.how.test if baseline in best else "t")
+            for baseline in baselines
+        ]
         return pd.concat(frames, ignore_index=True)
 
     def _compared(
-        self, results: Results, baseline: str, names: Mapping[str, str] | None = None
+        self,
+        results: Results,
+        baseline: str,
+        names: Mapping[str, str] | None = None,
+        test: str = "t",
     ) -> pd.DataFrame:
         """Compare all models with one; `names` are those of columns, of slices, to be changed."""
         how = self.how
-        frame = self.run(results.comparison(baseline, how.test)).rename(columns=names or {})
+        frame = self.run(results.comparison(baseline, test)).rename(columns=names or {})
         frame["model"] = frame["model"].astype(str)
         leading = [name for name in frame.columns if name != "model"]
         place = leading.index("k") + 1
         frame = frame[[*leading[:place], "model", *leading[place:]]]
         finished = statistics.finished(
-            frame, test=how.test, interval="normal", confidence=how.confidence, correction="none"
+            frame, test=test, interval="normal", confidence=how.confidence, correction="none"
         )
         return self._labelled(finished)
 
@@ -489,6 +501,11 @@ class Study:
         frame = frame.sort_values(["share_of_items", "share_of_recommendations"], kind="stable")
         return self._in_order(frame)
 
+    @property
+    def has_catalogue(self) -> bool:
+        """Is it known which items could be recommended?"""
+        return self._if_there("catalogue") is not None
+
     @functools.cached_property
     def popularity(self) -> pd.DataFrame:
         """Shares of the recommendations by how popular items are: `model, group, share`.
@@ -507,9 +524,22 @@ class Study:
             {"item_counts": self.item_counts, "item_popularity": popularity},
             n_groups=POPULARITY_GROUPS,
         )
-        return self.run(Plan(plan)).rename(
+        frame = self.run(Plan(plan)).rename(
             columns={"popularity_group": "group", "share_of_rows": "share"}
         )
+        # tenths that a model leaves out altogether have a share too
+        owners = [*dict.fromkeys(frame["model"].dropna().astype(str)), None]
+        shares = {
+            (None if pd.isna(row["model"]) else str(row["model"]), _whole(row["group"])):
+            float(row["share"]) for row in records(frame)
+        }  # fmt: skip
+        n_groups = max((group for _, group in shares if group is not None), default=0)
+        groups: list[int | None] = [*range(1, n_groups + 1)]
+        groups += [None] if any(group is None for _, group in shares) else []
+        rows = [(model, group, shares.get((model, group), 0.0)) for model in owners
+                for group in groups]  # fmt: skip
+        found = pd.DataFrame(rows, columns=["model", "group", "share"])
+        return found.astype({"group": "Int64"})
 
     def _if_there(self, stage: str) -> Query | None:
         try:
@@ -552,7 +582,6 @@ class Study:
             "own_user_keys": self.results.own_user_keys,
         }
         relevant = self._stage("relevant", own)
-        cutoff = min(primary.k or _MOST_LISTED, _MOST_LISTED)
         return {
             "users": self.run(Plan(of_users)),
             "lists": self.run(
@@ -560,7 +589,7 @@ class Study:
                     planner.rendered(
                         "example_lists",
                         {"ranked": self._stage("ranked", own), "relevant": relevant, **reads},
-                        k=cutoff,
+                        k=self.shown_places,
                         **context,
                     )
                 )
@@ -585,6 +614,11 @@ class Study:
                 )
             ),
         }
+
+    @property
+    def shown_places(self) -> int:
+        """How many places of a list an example shows."""
+        return min(self.primary.k or _MOST_LISTED, _MOST_LISTED)
 
     @property
     def _titles(self) -> Query | None:
@@ -684,11 +718,11 @@ def chosen_request(requests: Sequence[Request], call: MetricCall, typed: str) ->
     Raises:
         UsageError: it is not computed.
     """
-    found = [
-        request
-        for request in requests
-        if request.call.name == call.name and call.cutoff in (None, request.k)
-    ]
+    at_cutoff = [request for request in requests if call.cutoff in (None, request.k)]
+    found = [request for request in at_cutoff if request.call.name == call.name]
+    if not found and not call.params:  # there may be one with parameters
+        found = [request for request in at_cutoff if request.metric.name == call.metric]
+        found = found if len({request.call.name for request in found}) == 1 else []
     if not found:
         known = [label(request) for request in requests]
         raise UsageError(
