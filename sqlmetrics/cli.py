@@ -370,6 +370,11 @@ Example:
 @test_options
 @confidence_option
 @click.option(
+    "--check/--no-check",
+    default=None,
+    help="Look for what check warns of; default: in lists of up to a million rows.",
+)
+@click.option(
     "--no-examples", is_flag=True, help="Show no users and their lists, only sums over users."
 )
 @click.option("--title", metavar="TEXT", help="Of the page.")

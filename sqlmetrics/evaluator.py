@@ -66,6 +66,7 @@ DEFAULT_TEST = "t"
 _Frame = TypeVar("_Frame", "pd.DataFrame", Rows)
 RowsOf: TypeAlias = Callable[[Plan], Plan]
 """Makes the plan of a check look at some rows only."""
+_MOST_CHECKED = 1_000_000  # rows of lists in which warnings are looked for unasked
 _SHOWN = 1000  # rows of a stage, where not all may come
 # slices are numbered in the order of their names; per user, any numbers will do
 _NUMBERS = ("slice_names", "item_slice_names")
@@ -678,6 +679,7 @@ class Evaluator:
         correction: str = "holm",
         alpha: float = 0.05,
         confidence: float = 0.95,
+        check: bool | None = None,
         examples: bool = True,
         title: str | None = None,
         skip_missing: bool = False,
@@ -697,6 +699,7 @@ class Evaluator:
                 different values, and with a history `activity_group` and `popularity`.
             test, correction, alpha: as of `leaderboard`.
             confidence: of the intervals.
+            check: look for what `check` warns of; by default, in lists of up to a million rows.
             examples: show a few users with their lists.
             title: of the page.
             skip_missing: as of `evaluate`.
@@ -718,7 +721,7 @@ class Evaluator:
             metrics, k, primary, by, by_item, test, correction, alpha, confidence, skip_missing
         )
         with self._study(question) as study:
-            findings, unchecked = self._warnings_for(study)
+            findings, unchecked = self._warnings_for(study, check)
             fallback = [] if self.fallback is None else [self.fallback]
             return Report(
                 content(
@@ -845,10 +848,18 @@ class Evaluator:
             finally:
                 self._noted = None
 
-    def _warnings_for(self, study: Study) -> tuple[list[checks.Finding], str]:
+    def _warnings_for(self, study: Study, check: bool | None) -> tuple[list[checks.Finding], str]:
         """Find what `check` warns of; or say why it was not looked for."""
         if self.trust_input:
             return [], "The tables were to be trusted; nothing was looked for."
+        if check is False:
+            return [], "It was not looked for what distorts numbers: sqlmetrics check does."
+        if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
+            return [], (
+                f"The lists have {n_rows:,} rows: of more than {_MOST_CHECKED:,}, what distorts "
+                "numbers is looked for with --check (in Python: check=True), or by the command "
+                "check."
+            )
         found = self.findings(study.asked, None, ["warning"])
         return [finding for finding in found if finding.level == "warning"], ""
 
@@ -874,7 +885,7 @@ class Evaluator:
         self,
         metrics: str | Iterable[str] | None = None,
         k: int | Iterable[int] | None = None,
-        at_most: int = 1_000_000,
+        at_most: int = _MOST_CHECKED,
     ) -> list[str]:
         """Name the checks that would warn, after a result was computed for these metrics.
 
@@ -884,14 +895,21 @@ class Evaluator:
         _, values = self.conventions[0].resolve(None, planner.has_rank)
         if self.trust_input or "recommendations" not in self.tables:
             return []
-        totals = planner.check(self.catalog.checks[checks.TOTALS["recommendations"]], values)
         profile = planner.node("recommendation_profile", {**values, **cutoff_context([None])})
         if profile.key not in self.engine.kept():
             return []
-        if self.engine.records(totals)[0]["n_rows"] > at_most:
+        if self._rows_of_lists() > at_most:
             return []
         found = self.findings(metrics, k, ["warning"])
         return [finding.check for finding in found if finding.level == "warning"]
+
+    def _rows_of_lists(self) -> int:
+        """Count the rows of the lists, from what checks have read of them."""
+        planner = self._checking_planner
+        _, values = self.conventions[0].resolve(None, planner.has_rank)
+        values = {**values, "duplicate_recommendations": "keep"}  # not to be looked for again
+        totals = planner.check(self.catalog.checks[checks.TOTALS["recommendations"]], values)
+        return int(self.engine.records(totals)[0]["n_rows"])
 
     @recorded
     def write_parquet(

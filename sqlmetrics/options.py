@@ -27,7 +27,10 @@ PER_USER = ("by", "by_item", "skip_missing")
 OF_INTERVAL = ("ci", "confidence")
 RESAMPLED = ("resamples", "seed")
 EVALUATED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "run_ci")
-REPORTED = ("by", "by_item", "primary", "title", "test", "correction", "alpha", "confidence")
+REPORTED = (
+    *("by", "by_item", "primary", "title", "check"),
+    *("test", "correction", "alpha", "confidence"),
+)
 COMPARED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "test", "correction")
 
 

@@ -51,7 +51,11 @@ def test_the_options_and_kinds_of_the_report_are_on_its_page() -> None:
     rows = [line.split("|")[1:3] for line in REPORT.splitlines() if line.startswith("| `")]
     options = {option for row in rows for option in re.findall("`(--?[a-z-]+)`", row[0])}
     by_command = {
-        name: {option for param in cli.commands[name].params for option in param.opts}
+        name: {
+            option
+            for param in cli.commands[name].params
+            for option in [*param.opts, *param.secondary_opts]
+        }
         for name in ("report", "per-user")
     }
     assert options <= by_command["report"]

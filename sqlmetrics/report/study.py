@@ -184,8 +184,9 @@ class Study:
 
     @functools.cached_property
     def comparisons(self) -> pd.DataFrame:
-        """What `Evaluator.compare` returns for every model that is compared, as the baseline.
+        """What `Evaluator.compare` returns, its baselines the models that are best of a metric.
 
+        With the other models that are compared pair by pair, only for the primary metric.
         P-values are not corrected: who is compared with whom is up to those who read it.
         """
         import pandas as pd
@@ -193,13 +194,12 @@ class Study:
         if len(self.models) < 2 or not self.compared:
             return pd.DataFrame()
         best = best_models(self.at_main, self.better)
-        baselines = list(dict.fromkeys([*self.paired, *best]))
-        narrow = self.results.narrowed(self.compared)
-        # others are only counted: who is better for how many users
-        frames = [
-            self._compared(narrow, baseline, test=self.how.test if baseline in best else "t")
-            for baseline in baselines
-        ]
+        everything = self.results.narrowed(self.compared)
+        frames = [self._compared(everything, model, test=self.how.test) for model in best]
+        if self.primary in self.compared:  # of others, only who is better for how many users
+            primary = self.results.narrowed([self.primary])
+            others = [model for model in self.paired if model not in best]
+            frames += [self._compared(primary, model) for model in others]
         return pd.concat(frames, ignore_index=True)
 
     def _compared(
@@ -463,9 +463,10 @@ class Study:
         return found
 
     def _sliced_by_item(self, slicing: Slicing) -> Results:
-        """Plan slices of items, of the metrics that have them."""
+        """Plan slices of items, of the few first metrics that have them."""
         results = self.results
-        implied = [_implied(request) for request in self.of_users]
+        few = sorted(self.of_users, key=lambda one: one != self.primary)[:PAIRED_METRICS]
+        implied = [_implied(request) for request in few]
         before = dict(self.planner.warnings)
         sliced = Results(
             results.planner, implied, results.with_convention, slicing, results.interval
