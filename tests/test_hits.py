@@ -51,7 +51,7 @@ def hits(tables: dict[str, Any], whole: bool, **options: Any) -> pd.DataFrame:
     ("scores", "text"),
     [
         pytest.param(3, False, marks=pytest.mark.thorough),
-        (20, True),
+        pytest.param(20, True, marks=pytest.mark.thorough),
         pytest.param(10**9, False, marks=pytest.mark.thorough),
     ],
 )

@@ -127,8 +127,6 @@ FIRST = Way(as_it_is, {"threads": 1})
 # the default suite: one way of each kind
 WAYS = {
     "8 threads, many files": Way(many_files, {"threads": 8}),
-}
-MORE = {
     "frames in partitions": Way(in_polars, {"threads": 2, "partitions": 3}),
     "8 threads": Way(as_it_is, {"threads": 8}),
     "row groups": Way(row_groups, {"threads": 8}),
@@ -251,9 +249,7 @@ def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Answer:
     return answer(data, FIRST, tmp_path_factory.mktemp("first"))
 
 
-@pytest.mark.parametrize(
-    "name", [*WAYS, *(pytest.param(name, marks=pytest.mark.thorough) for name in MORE)]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.thorough) for name in WAYS])
 def test_every_way_gives_the_same_answer(
     data: Path, first: Answer, name: str, tmp_path: Path
 ) -> None:
@@ -261,7 +257,7 @@ def test_every_way_gives_the_same_answer(
         "coverage", "inter_list_diversity", "auc", "ctr", "ips", "doubly_robust",
     }  # fmt: skip
     assert set(first.means["metric"]) == {*Catalog.load().metrics}
-    assert_same(answer(data, {**WAYS, **MORE}[name], tmp_path / "files"), first)
+    assert_same(answer(data, WAYS[name], tmp_path / "files"), first)
 
 
 @pytest.mark.thorough
@@ -273,4 +269,4 @@ def test_lists_that_are_read_by_several_threads(tmp_path: Path) -> None:
     assert lists.num_row_groups >= 3
     wanted = answer(folder, FIRST, tmp_path / "first", everything=False)
     for name in ("8 threads", "frames in partitions"):
-        assert_same(answer(folder, MORE[name], tmp_path / name, everything=False), wanted)
+        assert_same(answer(folder, WAYS[name], tmp_path / name, everything=False), wanted)

@@ -94,7 +94,7 @@ def test_what_is_left_is_ranked_again() -> None:
 @pytest.mark.parametrize(
     ("of", "convention"),
     [
-        (ranked, ["rectools", "standard"]),
+        pytest.param(ranked, ["rectools", "standard"], marks=pytest.mark.thorough),
         pytest.param(scored, "standard", marks=pytest.mark.thorough),
     ],
 )
