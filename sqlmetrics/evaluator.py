@@ -860,8 +860,13 @@ class Evaluator:
                 "numbers is looked for with --check (in Python: check=True), or by the command "
                 "check."
             )
-        found = self.findings(study.asked, None, ["warning"])
-        return [finding for finding in found if finding.level == "warning"], ""
+        return self._warnings(study.asked, None), ""
+
+    def _warnings(
+        self, metrics: str | Iterable[str | MetricCall] | None, k: int | Iterable[int] | None
+    ) -> list[checks.Finding]:
+        found = self.findings(metrics, k, ["warning"])  # and what went wrong on the way
+        return [finding for finding in found if finding.level == "warning"]
 
     def _calls_to_check(
         self, pairs: Sequence[tuple[MetricCall, int | None]], all_of_them: bool
@@ -900,8 +905,7 @@ class Evaluator:
             return []
         if self._rows_of_lists() > at_most:
             return []
-        found = self.findings(metrics, k, ["warning"])
-        return [finding.check for finding in found if finding.level == "warning"]
+        return [finding.check for finding in self._warnings(metrics, k)]
 
     def _rows_of_lists(self) -> int:
         """Count the rows of the lists, from what checks have read of them."""

@@ -100,7 +100,7 @@ def content(
         sources: table -> what it was read from.
         conditions: table -> the condition that its rows satisfy.
         findings: what `check` warns of; `unchecked` says why it did not look, if so.
-        statement: the SQL of all values.
+        statement: the SQL of the values of the leaderboard.
         with_examples: show a few users with their lists.
     """
     sections = _sections(study)

@@ -221,9 +221,7 @@ def _wins(study: Study) -> list[Drawn]:
     kept = [everybody]
     for by, own in rows[rows["by"] != ""].groupby("by", sort=False):
         largest, left = _largest_of(own, own["n_users"], by_size=_is_column(study, str(by)))
-        places = {name: place for place, name in enumerate(largest)}
-        own = own[own["slice"].isin(places)]
-        kept.append(own.sort_values("slice", key=lambda names: names.map(places), kind="stable"))
+        kept.append(_in_slices(own, largest))
         notes.append(_smaller(left, f"smaller slices by {by}"))
     rows = pd.concat(kept, ignore_index=True)
     rows, unfit = _fitting(_with_pairs(rows, study), "pair", int(_OF_OTHERS * study.room) // 3)
@@ -304,11 +302,16 @@ def _largest_of(
     return {name: int(sizes[name]) for name in order}, len(sizes) - len(order)
 
 
+def _in_slices(rows: pd.DataFrame, slices: Iterable[str]) -> pd.DataFrame:
+    """Keep some slices, in their order."""
+    places = {name: place for place, name in enumerate(slices)}
+    rows = rows[rows["slice"].isin(places)]
+    return rows.sort_values("slice", key=lambda names: names.map(places), kind="stable")
+
+
 def _named_slices(rows: pd.DataFrame, sizes: Mapping[str, int]) -> pd.DataFrame:
     """Keep some slices, in their order, each with its number of users in its name."""
-    places = {name: place for place, name in enumerate(sizes)}
-    rows = rows[rows["slice"].isin(places)]
-    rows = rows.sort_values("slice", key=lambda names: names.map(places), kind="stable")
+    rows = _in_slices(rows, sizes)
     return rows.assign(slice=[f"{name} ({sizes[name]:,})" for name in rows["slice"]])
 
 
@@ -424,7 +427,7 @@ KINDS: Mapping[str, Draw] = {
     "popularity": _popularity,
     "trade_off": _trade_off,
 }
-"""What `Evaluator.plot` draws, in the order of the report; `README.md` of docs says it in words."""
+"""What `Evaluator.plot` draws, in the order of the report; `docs/report.md` says it in words."""
 
 
 def checked_kind(figure: str) -> str:

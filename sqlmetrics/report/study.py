@@ -213,9 +213,6 @@ class Study:
         how = self.how
         frame = self.run(results.comparison(baseline, test)).rename(columns=names or {})
         frame["model"] = frame["model"].astype(str)
-        leading = [name for name in frame.columns if name != "model"]
-        place = leading.index("k") + 1
-        frame = frame[[*leading[:place], "model", *leading[place:]]]
         finished = statistics.finished(
             frame, test=test, interval="normal", confidence=how.confidence, correction="none"
         )
@@ -405,7 +402,7 @@ class Study:
     def slices(self) -> dict[str, pd.DataFrame]:
         """What `Evaluator.evaluate` returns for every slice: attribute -> rows, with `slice`.
 
-        Of items, only for the primary metric and those asked for that can be computed so.
+        All at the cutoff that the report is about; of items, only a few metrics of relevant items.
         """
         found = {}
         for attribute, results in self._sliced:
