@@ -278,12 +278,13 @@ class Slicing:
         return slices, names
 
     def member_keys(self, of_users: bool) -> list[str]:
-        """Name the columns that say who, or which judged item, is in a slice."""
-        users = list(self.planner.user_keys)
-        keys = users if of_users else ["item_id"]
-        if not of_users and any(one.of == "interactions" for one in self.of_items):
-            keys = [*users, "item_id"]
-        return [identifier(key) for key in keys]
+        """Name the columns that say who, or which judged item, is in a slice.
+
+        The user is one of them also where slices are of items alone: then a slice and its user come
+        from one table. From two, an engine may join on the slice without the user.
+        """
+        keys = [identifier(key) for key in self.planner.user_keys]
+        return keys if of_users else [*keys, "item_id"]
 
     def _keys(self, attribute: Attribute) -> list[str]:
         users = list(self.planner.user_keys)
@@ -360,10 +361,7 @@ class Slicing:
             base=base,
             folder="by_item",
             more={"item_slices": slices, "item_slice_names": names},
-            knows={
-                "member_keys": self.member_keys(of_users=False),
-                "user_key_list": [identifier(key) for key in base.user_keys],
-            },
+            knows={"member_keys": self.member_keys(of_users=False)},
         )
         return planner, names
 
@@ -412,7 +410,8 @@ class SlicedPlanner(Planner):
     """Plans the same metrics over stages that come once per slice.
 
     The stages of `folder` are put in place of those of the same name; what reads them is planned
-    anew, what does not is that of `base`.
+    anew, what does not is that of `base`. Of a slice of items, `judged_only` stands in place of
+    every stage that has only judged items: its rows come once per slice of the item.
     """
 
     base: Planner = field(kw_only=True)
@@ -424,10 +423,16 @@ class SlicedPlanner(Planner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.keeps = False
-        self.lists_are_ranked = True  # the stage that slices and resamples come from
-        self.base = replace(self.base, lists_are_ranked=True)
+        self.lists_are_ranked = True  # a slice of users is one of whole lists
+        self.of_items = self.folder == "by_item"
+        if not self.of_items:
+            self.base = replace(self.base, lists_are_ranked=True)
         folder = template_root() / self.folder
         self._instead = {path.name.split(".")[0]: path for path in folder.iterdir()}
+        if self.of_items:
+            sliced = self._instead.pop("judged_only")
+            stages = self.catalog.stages.values()
+            self._instead |= {stage.name: sliced for stage in stages if stage.judged_only}
 
     def node(self, name: str, values: Mapping[str, Any], for_metric: Metric | None = None) -> Query:
         """Plan a stage or an input table under the given settings."""
@@ -447,7 +452,7 @@ class SlicedPlanner(Planner):
         if stage is not None:
             stage = replace(stage, keep=False)
             names = self.base.node(name, values, for_metric).columns
-        context = {**self.base.key_context, **self.knows, "names": names}
+        context = {**self.base.key_context, **self.knows, "stage": name, "names": names}
         text = render(path.read_text(encoding="utf-8"), context, str(path))
 
         def find(table: str) -> Node | None:
@@ -524,13 +529,15 @@ class SlicedPlanner(Planner):
         """Say why a metric cannot be computed for a slice of the truth."""
         if call.metric.grain != "user":
             return "has one value for all users together"
+        nodes = self.nodes(call)
+        sliced = [nodes[call.metric.name], *filter(self._comes_per_slice, nodes.values())]
         return next(
             (
-                f"reads {parent.name.removesuffix(f'_{self.folder}')} in {node.name}"
-                for node in self.nodes(call).values()
-                if self._comes_per_slice(node) and node.name not in self._named
+                f"reads {parent.name} in {node.name}"
+                for node in sliced
+                if node.name not in self._named
                 for parent in node.parents.values()
-                if self._is_too_much(node, parent)
+                if self._is_whole(parent)
             ),
             "",
         )
@@ -544,12 +551,10 @@ class SlicedPlanner(Planner):
             self._comes_per_slice(parent) for parent in node.parents.values()
         )
 
-    def _is_too_much(self, node: Node, parent: Node) -> bool:
-        """Does a query read whole lists, or what comes once per user, not once per slice?"""
-        if parent.name == f"ranked_{self.folder}":
-            return node.stage is None or not node.stage.judged_only
-        whole = isinstance(parent, Query) and set(self.base.user_keys) <= set(parent.columns)
-        return whole and not self._comes_per_slice(parent)
+    def _is_whole(self, node: Node) -> bool:
+        """Does a query have rows of whole lists, or of users, that come once for all slices?"""
+        of_users = isinstance(node, Query) and set(self.base.user_keys) <= set(node.columns)
+        return of_users and not self._comes_per_slice(node)
 
 
 def _found(source: Source, name: str) -> SourceColumn:

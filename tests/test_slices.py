@@ -18,8 +18,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlglot import exp
 
 import sqlmetrics as sm
 from sqlmetrics.catalog import Catalog
@@ -686,6 +688,48 @@ def test_the_highest_grade_is_that_of_all_slices() -> None:
             found = evaluator.evaluate(["err@5", "pfound@5"], **options)
             graded = evaluator.evaluate(["err(max_grade=3)@5", "pfound(max_grade=3)@5"], **options)
             assert_same(found[["value", "n_users"]], graded[["value", "n_users"]])
+
+
+def many_users() -> Tables:
+    """Return lists of 100 for 900 users, with 20 interactions each in two of eight months."""
+    random_numbers = np.random.default_rng(1)
+    users = np.arange(900)
+    lists = pd.DataFrame({"user_id": users.repeat(100)})
+    lists["rank"] = np.tile(np.arange(1, 101), len(users))
+    lists["item_id"] = lists["user_id"] * 7 % 1500 + lists["rank"]
+    truth = pd.DataFrame({"user_id": users.repeat(20)})
+    truth["item_id"] = truth["user_id"] * 7 % 1500 + np.tile(np.arange(1, 161, 8), len(users))
+    month = truth["user_id"] % 8 + random_numbers.integers(0, 2, len(truth))
+    truth["timestamp"] = pd.Timestamp("2024-01-15") + pd.to_timedelta(30 * month, unit="D")
+    items = pd.DataFrame({"item_id": np.arange(1700)})
+    items["category"] = [[f"c{i % 7}", f"d{i % 5}"] for i in items["item_id"]]
+    return {
+        "recommendations": lists, "interactions": truth, "items": items,
+        "history": truth[["user_id", "item_id"]].iloc[::3],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("by", [["month"], ["popularity", "items.category"]], ids=",".join)
+def test_slices_of_items_fit_into_little_memory(by: list[str]) -> None:
+    """Joined on the slice without the user, they would be a hundred million rows and more."""
+    with sm.Evaluator(**many_users(), memory_limit="200MB", temp_limit="20MB") as evaluator:
+        found = evaluator.evaluate("recall@10", by=by)
+        whole = evaluator.evaluate("recall@10", by=by, combinations=True)
+    assert len(whole) > len(found) > 8
+    assert found["n_users"].min() > 0
+
+
+@pytest.mark.parametrize("by", ["month", "popularity", "items.category"])
+def test_the_user_and_the_slice_of_a_row_come_from_one_table(by: str) -> None:
+    """From two tables, an engine may join all users of a slice with each other."""
+    with sm.Evaluator(**many_users()) as evaluator:
+        statement = sqlglot.parse_one(evaluator.sql(["recall@10", "ndcg@10"], by=by), "duckdb")
+    queries = {cte.alias: cte.this for cte in statement.find_all(exp.CTE)}
+    assert {"item_slices", "judged_by_item", "hit_ranks_by_item"} <= set(queries)
+    for name in ("judged_by_item", "hit_ranks_by_item"):
+        columns = {column.alias_or_name: column for column in queries[name].expressions}
+        tables = {columns[key].table for key in ("user_id", "item_id", "item_slice")}
+        assert tables == {"item_slices"}, name
 
 
 @pytest.mark.thorough

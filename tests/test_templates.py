@@ -479,7 +479,11 @@ def file_of(node: Node) -> str:
         kind = "table" if node.name in RICH else "attribute"
         return f"inputs/{node.name if node.name in ATTRIBUTES else kind}.sql.j2"
     stage, _, folder = node.name.rpartition("_by_")
-    return f"by_{folder}/{stage}.sql.j2" if f"by_{folder}" in INSTEAD else ""
+    if f"by_{folder}" not in INSTEAD:
+        return ""
+    if folder == "item" and CATALOG.stages[stage].judged_only:
+        stage = "judged_only"
+    return f"by_{folder}/{stage}.sql.j2"
 
 
 def text_in_plan(node: Node) -> str:
