@@ -237,7 +237,8 @@ def reduce(directory: Path, **options: Any) -> None:
     """
     from sqlmetrics.parts import Parts
 
-    engine = {name: options[name] for name in ("threads", "memory_limit", "temp_directory")}
+    limits = ("threads", "memory_limit", "temp_directory", "temp_limit")
+    engine = {name: options[name] for name in limits}
     _write(
         options,
         Parts.frame,

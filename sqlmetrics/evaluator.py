@@ -132,8 +132,10 @@ class Evaluator:
             process.
         connection: a DuckDB connection to run in; its tables can be given by name. It is left as
             it was found.
-        threads, memory_limit, temp_directory: for the connection that is opened otherwise. On
-            Spark, `temp_directory` is a folder that Spark and this process both see: what several
+        threads, memory_limit, temp_directory, temp_limit: for the connection that is opened
+            otherwise. `temp_limit` is the largest size of the engine's temporary files, such as
+            `"20GB"`; by default half of the space that is free in `temp_directory`. On Spark,
+            `temp_directory` is a folder that Spark and this process both see: what several
             queries read is written there, and what comparisons are computed from, until `close`.
         partitions: into how many partitions of the users a run is split, which are computed one
             after another; 1 for none. By default, this is decided by the size of the tables and the
@@ -177,6 +179,7 @@ class Evaluator:
         threads: int | None = None,
         memory_limit: str | None = None,
         temp_directory: str | Path | None = None,
+        temp_limit: str | None = None,
         partitions: int | None = None,
         templates: str | Path | Iterable[str | Path] = (),
         trust_input: bool = False,
@@ -199,7 +202,9 @@ class Evaluator:
             raise UsageError("key names at least one column")
         self.trust_input = trust_input
         self.partitions = checked_count(partitions)
-        self.engine = open_engine(engine, connection, threads, memory_limit, temp_directory, watch)
+        self.engine = open_engine(
+            engine, connection, threads, memory_limit, temp_directory, temp_limit, watch
+        )
         baseline_model: str | None = None
         models = list(recommendations) if is_models(recommendations) else []
         if isinstance(baseline, str) and baseline in models:

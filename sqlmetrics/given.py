@@ -62,6 +62,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             threads=options["threads"],
             memory_limit=options["memory_limit"],
             temp_directory=options["temp_directory"],
+            temp_limit=options["temp_limit"],
             partitions=options["partitions"],
             engine=session,
             templates=options["templates"],
@@ -103,7 +104,7 @@ def _session(options: Mapping[str, Any]) -> Iterator[Any]:
         yield None
         return
     # said before Spark starts, which takes seconds
-    limits = ("threads", "memory_limit", "partitions")
+    limits = ("threads", "memory_limit", "temp_limit", "partitions")
     of_duckdb = [name for name in limits if options[name] is not None]
     if of_duckdb:
         names = " and ".join("--" + name.replace("_", "-") for name in of_duckdb)

@@ -50,7 +50,15 @@ templates_option = click.option(
 engine_options = _options(
     click.option("--threads", type=click.IntRange(min=1), help="Threads of the engine."),
     click.option("--memory-limit", metavar="SIZE", help="Memory of the engine, such as 4GB."),
-    click.option("--temp-directory", metavar="DIR", help="Where the engine puts what exceeds it."),
+    click.option(
+        "--temp-directory", metavar="DIR", help="Directory for data that does not fit in memory."
+    ),
+    click.option(
+        "--temp-limit",
+        metavar="SIZE",
+        help="Largest size of the engine's temporary files, such as 20GB; default: half of the "
+        "space that is free in the temporary directory.",
+    ),
 )
 
 input_options = _options(

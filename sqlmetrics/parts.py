@@ -343,12 +343,13 @@ def reduce(
     threads: int | None = None,
     memory_limit: str | None = None,
     temp_directory: str | Path | None = None,
+    temp_limit: str | None = None,
 ) -> pd.DataFrame:
     """Put together what `Evaluator.write_partition` has written for every partition of a run.
 
     Args:
         folder: where the parts are.
-        threads, memory_limit, temp_directory: for the engine.
+        threads, memory_limit, temp_directory, temp_limit: for the engine.
 
     Returns:
         What `Evaluator.evaluate` returns of the whole run.
@@ -357,7 +358,11 @@ def reduce(
         DataError: a part is missing, or they are not of one result or of one version.
     """
     with Parts.opened(
-        folder, threads=threads, memory_limit=memory_limit, temp_directory=temp_directory
+        folder,
+        threads=threads,
+        memory_limit=memory_limit,
+        temp_directory=temp_directory,
+        temp_limit=temp_limit,
     ) as parts:
         return parts.frame()
 

@@ -16,7 +16,7 @@ from sqlmetrics.tables import OPTIONS
 _SAME = 1e-9  # what sums in another order may differ by, of a value or, if it is larger, of 1
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")
 # how a run is computed, not what: up to the machine that it runs on
-_OF_THE_MACHINE = ("threads", "memory_limit", "temp_directory", "partitions")
+_OF_THE_MACHINE = ("threads", "memory_limit", "temp_directory", "temp_limit", "partitions")
 # numbers that say whom a row of a result is about, but for these
 _COUNTS = ("n_users", "wins", "ties", "losses")
 _MOST_SHOWN = 20  # lines

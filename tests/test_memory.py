@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import io
 import logging
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -256,6 +258,59 @@ def test_a_job_is_not_split_again(tmp_path: Path) -> None:
 def test_a_limit_below_zero_is_none() -> None:
     with pytest.raises(sm.UsageError, match="memory_limit is a size such as 4GB, not '-1GB'"):
         sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, memory_limit="-1GB")
+    with pytest.raises(sm.UsageError, match="temp_limit is a size such as 4GB, not '-1GB'"):
+        sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, temp_limit="-1GB")
+
+
+def limit_of_temporary_files(**options: Any) -> str:
+    with sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, **options) as evaluator:
+        connection = evaluator.engine.connection
+        found = connection.execute("SELECT current_setting('max_temp_directory_size')").fetchone()
+    return str(found[0])
+
+
+def test_temporary_files_take_at_most_half_of_the_free_space(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    free = 10 * 1024**3
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    assert limit_of_temporary_files() == "5.0 GiB"
+    assert limit_of_temporary_files(temp_limit="3GiB") == "3.0 GiB"
+
+
+def folder_with_metric(tmp_path: Path, name: str, query: str) -> Path:
+    folder = tmp_path / "templates"
+    folder.mkdir()
+    header = f'title = "{name}"\nwhen_empty = 0\nrange = [0, 1]\nformula = "?"\n'
+    (folder / f"{name}.sql.j2").write_text(f"{{#---\n{header}---#}}\n{query}")
+    return folder
+
+
+SORTS_MUCH = """\
+SELECT
+    {{ keys }},
+    k,
+    max((
+        SELECT max(n) FROM (
+            SELECT n, lag(n) OVER (ORDER BY md5(CAST(n AS VARCHAR))) AS m
+            FROM range(3000000) AS numbers (n)
+        ) WHERE m > n
+    )) AS value
+FROM hits
+GROUP BY {{ keys }}, k
+"""
+
+
+def test_a_run_that_writes_too_many_temporary_files_says_which_limit_it_reached(
+    by_user: dict[str, str], tmp_path: Path
+) -> None:
+    templates = folder_with_metric(tmp_path, "sorts", SORTS_MUCH)
+    limits = {"memory_limit": "80MB", "temp_limit": "4MB", "templates": templates}
+    with (
+        opened(by_user, 1, **limits) as evaluator,
+        pytest.raises(sm.EngineError, match=r"computing .*temporary files.*limit.*--temp-limit"),
+    ):
+        evaluator.evaluate("sorts@5")
 
 
 @pytest.mark.parametrize("partitions", [0, -1, 10_000, 1.5, "3", True])
@@ -298,13 +353,7 @@ GROUP BY {{ keys }}, k
 @pytest.fixture
 def endless(tmp_path: Path) -> Path:
     """Write a metric that takes hours."""
-    folder = tmp_path / "templates"
-    folder.mkdir()
-    (folder / "endless.sql.j2").write_text(
-        '{#---\ntitle = "Takes hours"\nwhen_empty = 0\nrange = [0, 1]\nformula = "?"\n---#}\n'
-        + ENDLESS
-    )
-    return folder
+    return folder_with_metric(tmp_path, "endless", ENDLESS)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -20,6 +20,7 @@ def open_engine(
     threads: int | None,
     memory_limit: str | None,
     temp_directory: str | Path | None,
+    temp_limit: str | None,
     watch: Watch | None,
 ) -> Engine:
     """Run on the Spark session that is given as engine; without one, on DuckDB.
@@ -33,6 +34,7 @@ def open_engine(
             threads=threads,
             memory_limit=memory_limit,
             temp_directory=temp_directory,
+            temp_limit=temp_limit,
             watch=watch,
         )
     from sqlmetrics.engines.spark import SparkEngine, is_session
@@ -42,7 +44,12 @@ def open_engine(
             f"engine is a SparkSession, or nothing for DuckDB, not {engine!r}; on the command line "
             "it is --engine spark"
         )
-    of_duckdb = {"connection": connection, "threads": threads, "memory_limit": memory_limit}
+    of_duckdb = {
+        "connection": connection,
+        "threads": threads,
+        "memory_limit": memory_limit,
+        "temp_limit": temp_limit,
+    }
     if given := [name for name, value in of_duckdb.items() if value is not None]:
         raise UsageError(
             f"{' and '.join(given)}: of DuckDB, which does not run this; memory and processors of "

@@ -58,9 +58,9 @@ _Stamp: TypeAlias = tuple[int, ...]
 class DuckDBEngine:
     """A DuckDB connection that runs plans and keeps the small intermediate relations.
 
-    Without `connection` it opens one of its own, in memory, to which `threads`, `memory_limit`
-    and `temp_directory` apply; once it is locked, it reaches the files of the tables and a folder
-    of our own, nothing else. A connection that is passed in is left as it was found.
+    Without `connection` it opens one of its own, in memory, to which `threads`, `memory_limit`,
+    `temp_directory` and `temp_limit` apply; once it is locked, it reaches the files of the tables
+    and a folder of our own, nothing else. A connection that is passed in is left as it was found.
     """
 
     dialect = NATIVE
@@ -73,6 +73,7 @@ class DuckDBEngine:
         threads: int | None = None,
         memory_limit: str | None = None,
         temp_directory: str | Path | None = None,
+        temp_limit: str | None = None,
         watch: Watch | None = None,
     ) -> None:
         self.owned = connection is None
@@ -82,10 +83,10 @@ class DuckDBEngine:
                     f"connection is an open DuckDB connection, not {connection!r}; open it with "
                     "duckdb.connect()"
                 )
-            if threads or memory_limit or temp_directory:
+            if threads or memory_limit or temp_directory or temp_limit:
                 raise UsageError(
-                    "threads, memory_limit and temp_directory belong to a connection of our own; "
-                    "set them on the connection that you pass in"
+                    "threads, memory_limit, temp_directory and temp_limit belong to a connection "
+                    "of our own; set them on the connection that you pass in"
                 )
             self.connection = connection
         else:
@@ -93,7 +94,7 @@ class DuckDBEngine:
             # also where it is not closed, but for a process that is killed
             self._removed = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
             try:
-                self.connection = _open(threads, memory_limit, self._folder)
+                self.connection = _open(threads, memory_limit, self._folder, temp_limit)
             except BaseException:
                 self._removed()
                 raise
@@ -577,9 +578,9 @@ class DuckDBEngine:
         reason = _reason(error).partition(". This limit")[0]
         if "max_temp_directory_size" in str(error):
             return (
-                f"the engine stopped while {what}: what exceeds its {limit} has no room on the "
-                f"disk ({reason}). Name a folder on a larger disk with --temp-directory, or raise "
-                "--memory-limit"
+                f"the engine stopped while {what}: its temporary files reached their limit "
+                f"({reason}). Raise the limit with --temp-limit, name a directory on a larger disk "
+                "with --temp-directory, or raise --memory-limit"
             )
         if "bad allocation" in reason:
             return (
@@ -617,23 +618,27 @@ def _own_folder(temp_directory: str | Path | None) -> str:
 
 
 def _open(
-    threads: int | None, memory_limit: str | None, temp_directory: str
+    threads: int | None, memory_limit: str | None, temp_directory: str, temp_limit: str | None
 ) -> duckdb.DuckDBPyConnection:
-    config: dict[str, str | bool | int | float | list[str]] = {"temp_directory": temp_directory}
-    if threads is not None:
-        if not isinstance(threads, int) or threads < 1:
-            raise UsageError(f"threads must be a positive whole number, not {threads!r}")
-        config["threads"] = threads
-    if memory_limit is not None:
-        if memory_limit.lstrip().startswith("-"):  # to the engine, no limit
-            raise UsageError(f"memory_limit is a size such as 4GB, not {memory_limit!r}")
-        config["memory_limit"] = memory_limit
+    limits: dict[str, Any] = {
+        "threads": threads, "memory_limit": memory_limit, "temp_limit": temp_limit
+    }  # fmt: skip
+    given = {name: value for name, value in limits.items() if value is not None}
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise UsageError(f"threads must be a positive whole number, not {threads!r}")
+    for name in ("memory_limit", "temp_limit"):  # to the engine, a negative size is no limit
+        if str(given.get(name, "")).lstrip().startswith("-"):
+            raise UsageError(f"{name} is a size such as 4GB, not {given[name]!r}")
+    # the engine's own default would leave no room for others
+    size = given.get("temp_limit", f"{shutil.disk_usage(temp_directory).free // 2}B")
+    of_process = {name: value for name, value in given.items() if name != "temp_limit"}
     try:
-        connection = duckdb.connect(config=config)
+        connection = duckdb.connect(config={"temp_directory": temp_directory, **of_process})
+        # as a setting of `connect`, it would be shown and not be applied
+        connection.execute(f"SET max_temp_directory_size = {literal(size)}")
     except duckdb.Error as error:
-        config.pop("temp_directory")
-        given = ", ".join(f"{name} {value!r}" for name, value in config.items())
-        raise UsageError(f"the engine cannot be set up with {given}: {_reason(error)}") from error
+        shown = ", ".join(f"{name} {value!r}" for name, value in given.items())
+        raise UsageError(f"the engine cannot be set up with {shown}: {_reason(error)}") from error
     # rows are ordered where a query says so and nowhere else
     connection.execute("SET preserve_insertion_order = false")
     with contextlib.suppress(duckdb.Error):  # older versions do not know it
