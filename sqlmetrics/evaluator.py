@@ -236,6 +236,10 @@ class Evaluator:
                         raise DataError(f"{error}{suggestion(source, models)}") from error
                     raise
             reader.check_mapping(self.tables)
+            for note in reader.notes:
+                _log.info(note)
+            for warning in reader.warnings:
+                warnings.warn(warning, SqlmetricsWarning, stacklevel=_callers_level())
             checks.check_types(self.tables, self.user_keys)
             if isinstance(self.engine, DuckDBEngine):
                 self.engine.lock(

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.graph import Node, Plan, Query, Rendered
-from sqlmetrics.render import environment
+from sqlmetrics.render import environment, path_of_pattern
 from sqlmetrics.tables import ATTRIBUTES
 
 _ENDS = 1 << 20  # bytes that are read of both ends of a file
@@ -145,7 +145,7 @@ def of_tables(engine: DuckDBEngine, root: Node) -> dict[str, str]:
     """
     found: dict[str, list[str]] = {}
     for node in _inputs(root):
-        paths = [path.name for path in _paths(node.tree)]
+        paths = [path_of_pattern(path.name) for path in _paths(node.tree)]
         other = any(isinstance(t.this, exp.Identifier) for t in node.tree.find_all(exp.Table))
         local = [Path(path) for path in paths if "://" not in path]
         texts = [_of_file(path) for path in local]

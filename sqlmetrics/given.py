@@ -49,7 +49,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     if sum(str(source).rpartition("=")[2] == "-" for source in given) > 1:
         raise UsageError("stdin (-) can be one table only: of -r, -i and the others, give - to one")
     tables: dict[str, Any] = {table: _path(options[table]) for table, _, _ in TABLES}
-    with _session(options) as session:
+    with _session(options) as session, _notes_on_stderr():
         evaluator = Evaluator(
             recommendations=lists_of(lists) if isinstance(lists, tuple) else lists,
             **tables,
@@ -71,7 +71,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             watch=bar,
         )
         closing = contextlib.closing(bar) if bar else contextlib.nullcontext()
-        with evaluator, closing, _notes_on_stderr():
+        with evaluator, closing:
             yield evaluator
 
 
@@ -185,19 +185,13 @@ def _path(text: Any) -> Any:
 
 def lists_of(values: Sequence[str]) -> Any:
     """Read -r: one source, or NAME=FILE for several models. What exists as a path is a path."""
-    import glob
-
     if not values:
         return None
     named: dict[str, list[str]] = {}
     plain: list[str] = []
     for value in values:
         name, equals, path = value.partition("=")
-        is_path = (
-            value == "-"
-            or Path(value).exists()
-            or (glob.has_magic(value) and bool(glob.glob(value, recursive=True)))
-        )
+        is_path = value == "-" or _is_path(value)
         if equals and name.isidentifier() and not is_path:
             if name in named:
                 raise UsageError(f"-r gives the model {name} twice")
@@ -213,6 +207,18 @@ def lists_of(values: Sequence[str]) -> Any:
     if len(plain) > 1:
         raise UsageError("several -r need names, one for each model: -r NAME=FILE")
     return _path(plain[0])
+
+
+def _is_path(value: str) -> bool:
+    import glob
+
+    if Path(value).exists():
+        return True
+    if not glob.has_magic(value):
+        return False
+    from sqlmetrics.sources import matching_files
+
+    return bool(matching_files(value))
 
 
 def pairs_of(option: str, values: Sequence[str]) -> dict[str, str]:

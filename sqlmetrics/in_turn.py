@@ -15,7 +15,7 @@ from sqlmetrics.graph import Node, Plan, Query
 from sqlmetrics.memory import Division, ranges, row_groups
 from sqlmetrics.partition import Bounds, Partition, Piece, Split, for_parquet, reader
 from sqlmetrics.pieces import Written, columns_of, named, reduction, write_rows
-from sqlmetrics.render import literal
+from sqlmetrics.render import path_literal
 
 _GROUPS = 8  # row groups of a sorted table for each partition
 _LEAST, _MOST = 2_048, 122_880  # rows of one: what the engine can write, and what it does
@@ -78,7 +78,7 @@ def in_turn(
             name,
             piece,
             columns[name],
-            literal([str(folder / name / f"{one.stem}.parquet") for one in partitions]),
+            path_literal([str(folder / name / f"{one.stem}.parquet") for one in partitions]),
         )
         for name, piece in pieces.items()
     ]
@@ -113,7 +113,7 @@ def _sort(engine: DuckDBEngine, split: Split, node: Query, division: Division, f
     except UnreadableError as error:
         raise DataError(f"{node.table}: the table cannot be read: {error}") from error
     title = f"one row per row of {node.table}, in the order of users"
-    split.sorted[node.key] = reader(piece, node.name, literal([str(file)]), columns, title)
+    split.sorted[node.key] = reader(piece, node.name, path_literal([str(file)]), columns, title)
 
 
 def _bounds(

@@ -26,7 +26,7 @@ from sqlmetrics.graph import Node, Plan
 from sqlmetrics.output import whole_file
 from sqlmetrics.partition import Partition, Split
 from sqlmetrics.pieces import Written, columns_of, named, reduction, write_rows
-from sqlmetrics.render import literal
+from sqlmetrics.render import literal, path_literal
 from sqlmetrics.slices import Attribute
 
 if TYPE_CHECKING:
@@ -310,10 +310,7 @@ class Parts:
         engine = DuckDBEngine(**of_engine)
         try:
             files = [one.path(Path(folder), table) for one in manifests for table in one.files]
-            for_engine = [
-                spelled for file in files for spelled in (_escaped(file), str(file.resolve()))
-            ]
-            engine.lock(dict.fromkeys(for_engine, str(folder)))
+            engine.lock(dict.fromkeys((str(file.resolve()) for file in files), str(folder)))
             text = _bound(text, manifests, Path(folder))
             plan = Plan(_Printed("summary", "summary", text=text))
             sliced_by = [
@@ -488,15 +485,10 @@ def _spelled(names: Mapping[str, str]) -> str:
 def _bound(text: str, manifests: Sequence[Manifest], folder: Path) -> str:
     """Let the statement read exactly the files of the parts, from wherever it runs."""
     for name in manifests[0].tables:
-        paths = [_escaped(m.path(folder, name)) for m in manifests if name in m.files]
+        paths = [str(m.path(folder, name).resolve()) for m in manifests if name in m.files]
         for files in _files(name, manifests[0].partition.of):
-            text = text.replace(f"read_parquet({files},", f"read_parquet({literal(paths)},")
+            text = text.replace(f"read_parquet({files},", f"read_parquet({path_literal(paths)},")
     return text.removesuffix(";\n")
-
-
-def _escaped(path: Path) -> str:
-    """Spell a path whose characters may mean something in a pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", path.resolve().as_posix())
 
 
 def _check_entries(entries: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -54,7 +55,11 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     env.globals.update(
-        ident=identifier, literal=literal, refuse=_refuse, refuse_setting=_refuse_setting
+        ident=identifier,
+        literal=literal,
+        path_literal=path_literal,
+        refuse=_refuse,
+        refuse_setting=_refuse_setting,
     )
     for path in sorted((root / "macros").glob("*.sql")):
         if path.stem != _DEMO:
@@ -129,6 +134,31 @@ def literal(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(literal(entry) for entry in value) + "]"
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def path_literal(paths: str | Sequence[str]) -> str:
+    """Spell the path of a file, or several, so that the engine reads these files and no others."""
+    return literal(path_pattern(paths) if isinstance(paths, str) else [*map(path_pattern, paths)])
+
+
+def path_pattern(path: str) -> str:
+    """Spell a path as a pattern that matches this path only, since the engine reads patterns.
+
+    A URL (`s3://…`) stays as it is, with its wildcards.
+    """
+    if "://" in path:
+        return path
+    if os.sep == "\\":
+        path = path.replace("\\", "/")
+    # the engine takes ~ for the home folder, and file: for a URL
+    if re.search(r"(\A|/)~|\Afile:", path):
+        path = os.path.abspath(path)
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
+def path_of_pattern(pattern: str) -> str:
+    """Return the path that `path_pattern` spelled."""
+    return pattern if "://" in pattern else re.sub(r"\[([*?\[])\]", r"\1", pattern)
 
 
 def key_context(

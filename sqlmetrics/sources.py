@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import glob
+import gzip
+import os
 import re
 import sys
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics import compiler
+from sqlmetrics import compiler, folders, lakes
 from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.folders import FolderColumn, Folders
 from sqlmetrics.render import environment, macro
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ _FORMATS = {
     ".ndjson": "json",
     ".json": "json",
 }
+_PACKED = (".gz", ".zst")
 _KNOWN_FORMATS = ".parquet, .csv, .tsv or .jsonl, a TREC run (6 columns) or qrels (4 columns)"
 
 
@@ -38,7 +43,9 @@ class Relation:
     `row_number` is an expression that numbers the rows in their order in `ordered`, or None where
     the order of rows means nothing. `parts` are the types in each of several files. `files`: those
     that it reads, all of one `format`. `only_named`: it is a name for a statement, nothing that can
-    be read here; without `types`, its columns are not known.
+    be read here; without `types`, its columns are not known. `folders`: what is read of the names
+    of folders, None where they name no column. `warnings`: what the reader of a result should know.
+    `by_name`: CSV files have their columns in different orders.
     """
 
     sql: str
@@ -50,6 +57,17 @@ class Relation:
     files: Sequence[str] = ()
     format: str = ""
     only_named: bool = False
+    folders: Folders | None = None
+    warnings: Sequence[str] = ()
+    by_name: bool = False
+
+    def csv(self, *, in_order: bool = False, text_columns: Sequence[str] = ()) -> str:
+        """Spell how CSV files are read, with some columns as they stand."""
+        return str(
+            macro("source_csv")(
+                list(self.files), self.folders, in_order, text_columns, self.by_name
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -300,6 +318,7 @@ def _to_arrow(label: str, source: Any) -> Any:
     kind = type(source)
     module = kind.__module__.partition(".")[0]
     if module == "pyarrow" and hasattr(source, "scanner"):
+        lakes.check_dataset(label, source)
         return source
     if module == "pandas" and kind.__name__ == "DataFrame":
         return _from_pandas(label, source)
@@ -363,6 +382,7 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     path = Path(text)
     try:
         if path.is_dir():
+            lakes.check_paths(label, [text])
             files = [p for p in sorted(path.rglob("*")) if p.is_file() and p.name[0] not in "._"]
             if not files:
                 raise DataError(f"{label}: the folder {text} holds no files")
@@ -370,7 +390,7 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
         if path.exists():
             return [text]
         if glob.has_magic(text):
-            matches = sorted(m for m in glob.glob(text, recursive=True) if Path(m).is_file())
+            matches = matching_files(text)
             if matches:
                 return matches
             if engine.find_table(text) is None:
@@ -380,12 +400,51 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     return None
 
 
+def matching_files(pattern: str) -> list[str]:
+    """Find the files that a glob matches, in order. Its first folders that exist are folders."""
+    folder = ""
+    first, slash, rest = pattern.partition("/")
+    while slash and (not first or os.path.isdir(folder + first)):
+        folder += first + slash
+        first, slash, rest = rest.partition("/")
+    exact = glob.escape(folder) + first + slash + rest
+    return sorted(match for match in glob.glob(exact, recursive=True) if os.path.isfile(match))
+
+
+def _check_names(label: str, paths: Sequence[str]) -> None:
+    """Refuse files that are given twice, which would count their rows twice, or cannot be named.
+
+    Raises:
+        DataError: names the file, and both of its spellings.
+    """
+    first: dict[str, str] = {}
+    for path in paths:
+        if os.sep == "/" and "\\" in path and glob.has_magic(path) and "://" not in path:
+            raise DataError(
+                f"{label}: the engine cannot read {path}, whose name has both a backslash and one "
+                "of * ? [; rename it"
+            )
+        real = path if "://" in path else os.path.realpath(path)
+        if real in first:
+            spelled = "" if first[real] == path else f", as {first[real]} and as {path}"
+            raise DataError(
+                f"{label}: the file {path} is given twice{spelled}; its rows would count twice. "
+                "Give it once"
+            )
+        first[real] = path
+
+
 def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Relation:
+    _check_names(label, paths)
     shown = [engine.shown(path) for path in paths]
+    # before their formats: a lake table also has logs, which are no Parquet
+    lakes.check_paths(label, (path for path in paths if _format_by_name(path) == "parquet"))
     kinds = [_format(label, path, name) for path, name in zip(paths, shown, strict=True)]
     if len(set(kinds)) > 1:
         raise DataError(f"{label}: files of different formats: {', '.join(shown)}")
     kind = kinds[0]
+    if kind == "parquet":  # by what is in the files
+        lakes.check_paths(label, paths)
     if (kind == "trec_run") != (table in RANKED) and kind in ("trec_run", "trec_qrels"):
         is_run = kind == "trec_run"
         raise DataError(
@@ -395,18 +454,20 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
     name = shown[0] if len(paths) == 1 else f"{shown[0]} and {len(paths) - 1} more"
     source = macro(f"source_{kind}")
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
-    parts = [
-        (text, engine.describe(str(source(path)), f"{label}: {text}"))
-        for path, text in zip(paths, shown, strict=True)
-    ]
-    row_number, ordered = None, None
+    parts, found, warned = _columns_of_files(engine, label, kind, paths, shown)
+    row_number, ordered, options = None, None, {}
+    if kind == "csv" and _are_in_different_orders(label, parts):
+        options["by_name"] = True
     if kind == "parquet" and "://" not in paths[0]:
-        row_number = "CAST(file_index AS BIGINT) * 1099511627776 + file_row_number"
+        if found is None or not found.added:
+            row_number = str(macro("row_in_parquet")())
+        else:
+            row_number, ordered = "sqlmetrics_row", str(source(given, found, in_order=True))
     elif kind == "csv":
         row_number = "sqlmetrics_row"
-        ordered = str(source(given, in_order=True))
+        ordered = str(source(given, found, in_order=True, **options))
     return Relation(
-        str(source(given)),
+        str(source(given, found, **options)),
         parts[0][1],
         name,
         row_number,
@@ -414,7 +475,73 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
         parts if len(parts) > 1 else (),
         paths,
         kind,
+        folders=found,
+        warnings=warned,
+        by_name=bool(options),
     )
+
+
+def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str, str]]]) -> bool:
+    """Tell whether CSV files have the same columns in different orders.
+
+    Raises:
+        DataError: a file lacks a column that the first file has.
+    """
+    (first, columns), *others = parts
+    for part, theirs in others:
+        absent = [name for name in columns if name not in theirs]
+        if absent:
+            raise DataError(
+                f"{label}: {first} has a column {absent[0]}, {part} has none; it has "
+                f"{', '.join(theirs)}. Write the files with the same columns"
+            )
+    return any([*theirs][: len(columns)] != [*columns] for _, theirs in others)
+
+
+def _columns_of_files(
+    engine: Engine, label: str, kind: str, paths: list[str], shown: Sequence[str]
+) -> tuple[list[tuple[str, Mapping[str, str]]], Folders | None, list[str]]:
+    """Find the columns that files have, and those that only the names of their folders tell.
+
+    Returns:
+        For each path its columns and their types, what is read of folders, and warnings.
+    """
+    source = macro(f"source_{kind}")
+    named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
+    unread = Folders() if any(named) else None
+    own: list[tuple[str, Mapping[str, str]]] = [
+        (text, engine.describe(str(source(path, unread)), f"{label}: {text}"))
+        for path, text in zip(paths, shown, strict=True)
+    ]
+    if unread is None or kind.startswith("trec"):
+        return own, unread, []
+
+    def types_with_folders() -> Mapping[str, str]:
+        relation = f"{source(paths, Folders((FolderColumn('', ''),)))}"
+        return engine.describe(relation, f"{label}: {shown[0]}")
+
+    found = folders.of_files(named, [types for _, types in own], types_with_folders)
+    warned = []
+    for column in found.hidden:
+        having = [
+            (path, text, types)
+            for path, (text, types) in zip(paths, own, strict=True)
+            if column.lower() in map(str.lower, types)
+        ]
+        relation = str(source([path for path, *_ in having], Folders(with_file=True)))
+        _, text, types = having[0]
+        warned.append(folders.contradiction(engine, label, text, column, types, relation))
+    more = {column.name: column.type for column in found.columns}
+    parts = [(text, {**types, **more}) for text, types in own]
+    return [*parts], found, [*filter(None, warned)]
+
+
+def _matched(engine: Engine, label: str, path: str) -> list[str]:
+    """Return the files that a path elsewhere (`s3://…`) means, if it has wildcards."""
+    if "://" not in path or not glob.has_magic(path):
+        return [path]
+    query = environment().get_template("inputs/files_matched.sql.j2").render(pattern=path)
+    return [row["file"] for row in engine.query(query, f"{label}: {path}")] or [path]
 
 
 def keep_zeros(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
@@ -424,27 +551,79 @@ def keep_zeros(engine: Engine, relation: Relation, columns: Sequence[str]) -> Re
     """
     if relation.format != "csv":
         return relation
+    of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
+    columns = [name for name in columns if name not in of_folders]
     whole = [name for name in columns if relation.types[name].endswith(("INT", "INTEGER"))]
     other = [name for name in columns if name not in whole and relation.types[name] != "VARCHAR"]
-    source = macro("source_csv")
-    as_text = source(list(relation.files), text_columns=whole)
     probe = environment().get_template("inputs/leading_zeros.sql.j2")
     found = other
     if whole:
+        as_text = relation.csv(text_columns=whole)
         row = engine.query(probe.render(columns=whole, relation=as_text), relation.label)[0]
         found = [*other, *(name for name in whole if row[name])]
     if not found:
         return relation
-    paths = list(relation.files)
     return replace(
         relation,
-        sql=str(source(paths, text_columns=found)),
+        sql=relation.csv(text_columns=found),
         types={**relation.types, **dict.fromkeys(found, "VARCHAR")},
-        ordered=str(source(paths, in_order=True, text_columns=found)),
+        ordered=relation.csv(in_order=True, text_columns=found),
         parts=[
             (part, {**types, **dict.fromkeys(found, "VARCHAR")}) for part, types in relation.parts
         ],
     )
+
+
+def check_quotes(
+    engine: Engine, table: str, relation: Relation, columns: Sequence[str]
+) -> list[str]:
+    """Check that no id in a CSV file is what an unclosed quote or a NUL byte made of it.
+
+    Returns:
+        Warnings of ids that go over several lines.
+
+    Raises:
+        DataError: names the file, the column and an id that is none.
+    """
+    of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
+    texts = [n for n in columns if relation.types[n] == "VARCHAR" and n not in of_folders]
+    if relation.format != "csv" or not texts:
+        return []
+    probe = environment().get_template("inputs/broken_ids.sql.j2")
+    row = engine.query(probe.render(columns=texts, relation=relation.sql), relation.label)[0]
+    warned = []
+    for number, column in enumerate(texts, start=1):
+        where = f"{table}, column {column}: {relation.label}"
+        with_quote, with_nul, lines = (
+            row[f"{kind}_{number}"] for kind in ("quote", "nul", "lines")
+        )
+        if with_nul is not None:
+            raise DataError(
+                f"{where} has an id with a NUL byte, e.g. {with_nul[:80]!r}; the file is damaged. "
+                "Export or copy it again"
+            )
+        if with_quote is not None and not _has_quotes(engine, relation):
+            raise DataError(
+                f"{where} has an id with a quote that is not closed, e.g. {with_quote[:80]!r}. "
+                "Close it; in a value that has quotes, double them and enclose the value in quotes"
+            )
+        if lines is not None:
+            warned.append(
+                f"{where} has an id of several lines, e.g. {lines[:80]!r}. If these are several "
+                "rows, close the quote before them"
+            )
+    return warned
+
+
+def _has_quotes(engine: Engine, relation: Relation) -> bool:
+    """Does the engine find in every CSV file a character that encloses values?"""
+    template = environment().get_template("inputs/quotes.sql.j2")
+    found = [
+        row["quote_character"]
+        for path in relation.files
+        for row in engine.query(template.render(files=path), relation.label)
+    ]
+    return "(empty)" not in found
 
 
 def uneven_lists(
@@ -463,21 +642,22 @@ def _format(label: str, path: str, shown: str) -> str:
     Raises:
         DataError: the file cannot be read, is empty, or is not what its name says.
     """
-    name = path.lower()
-    for packed in (".gz", ".zst"):
-        name = name.removesuffix(packed)
-    by_name = next((kind for end, kind in _FORMATS.items() if name.endswith(end)), None)
+    by_name = _format_by_name(path)
     if "://" in path:
         return by_name or "parquet"
+    is_packed = path.lower().endswith(_PACKED)
     try:
-        with open(path, "rb") as file:
-            start = file.read(65536)
+        start = _start_of(path)
+    except (EOFError, zlib.error) as error:
+        raise DataError(f"{label}: {shown} is damaged or not whole: {error}") from error
     except OSError as error:
+        if is_packed and error.errno is None:  # of the packer
+            raise DataError(f"{label}: {shown} is damaged or not whole: {error}") from error
         raise DataError(f"{label}: {shown} cannot be read: {error.strerror}") from error
     if not start.strip():
         raise DataError(f"{label}: {shown} is empty")
     is_parquet = start[:4] == b"PAR1"
-    if by_name == "csv" and name == path.lower() and len(start.strip().splitlines()) == 1:
+    if by_name == "csv" and len(start.strip().splitlines()) == 1:
         raise DataError(f"{label}: {shown} is empty: it has the names of columns and no rows")
     if by_name is None:
         by_start = "parquet" if is_parquet else _text_format(start)
@@ -486,11 +666,38 @@ def _format(label: str, path: str, shown: str) -> str:
                 f"{label}: cannot tell the format of {shown}; known are {_KNOWN_FORMATS}"
             )
         return by_start
-    is_packed = name != path.lower()
     if (by_name == "parquet") != is_parquet and not is_packed:
         found = "a Parquet file" if is_parquet else f"no Parquet file (it starts {start[:8]!r})"
         raise DataError(f"{label}: {shown} is {found}, which its name does not say")
     return by_name
+
+
+def _start_of(path: str) -> bytes:
+    """Read the first bytes of a file, unpacked.
+
+    A file packed by zstd is read to its end: the engine does not miss the end of a torn one.
+    """
+    size = 65536
+    if path.lower().endswith(".gz"):
+        with gzip.open(path) as unpacked:
+            return unpacked.read(size)
+    with open(path, "rb") as file:
+        if not path.lower().endswith(".zst"):
+            return file.read(size)
+        import pyarrow as pa
+
+        with pa.CompressedInputStream(file, "zstd") as stream:
+            start: bytes = stream.read(size)
+            while stream.read(1 << 22):
+                pass
+            return start
+
+
+def _format_by_name(path: str) -> str | None:
+    name = path.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return next((kind for end, kind in _FORMATS.items() if name.endswith(end)), None)
 
 
 def _text_format(start: bytes) -> str | None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import DataError, UsageError, suggestion
-from sqlmetrics.sources import RANKED, Relation, is_models, keep_zeros, read_source, uneven_lists
+from sqlmetrics.sources import (
+    RANKED,
+    Relation,
+    check_quotes,
+    is_models,
+    keep_zeros,
+    read_source,
+    uneven_lists,
+)
 from sqlmetrics.where import check_rows, read_condition
 
 if TYPE_CHECKING:
@@ -240,6 +248,8 @@ class TableReader:
             raise UsageError(f"key: {', '.join(self.user_keys)} names a column twice")
         self.mapping: dict[tuple[str, str], str] = {}
         self._used: set[str] = set()
+        self.warnings: list[str] = []  # what the reader of a result should know of the sources
+        self.notes: list[str] = []
         if not isinstance(columns, Mapping):
             raise UsageError(f"columns is a dict {{name: column}}, not {columns!r}")
         for full_name, source in columns.items():
@@ -275,6 +285,7 @@ class TableReader:
                 raise UsageError(f"{name}: {model!r} cannot name a model; use letters, digits, _")
             label = name if model is None else f"{name} of {model}"
             relation = read_source(self.engine, name, label, part)
+            self.warnings += relation.warnings
             sources.append(self._source(name, relation, model))
         columns = {column.name: column.type for column in sources[0].columns}
         for model, other in zip(list(parts)[1:], sources[1:], strict=True):
@@ -353,8 +364,16 @@ class TableReader:
                 raise self._missing(table, name, column, relation)
         if table in _USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
+        of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
+        self.notes += [
+            f"{table}: the column {name} of {relation.label} is read from the names of folders "
+            f"({column}=…/), since the files have none"
+            for name, column in actual.items()
+            if column in of_folders
+        ]
         ids = [actual[name] for name in (*users, "item_id") if name in actual]
         relation = keep_zeros(self.engine, relation, ids)
+        self.warnings += check_quotes(self.engine, table, relation, ids)
         found = [self._column(table, name, column, relation) for name, column in actual.items()]
         for number, one in enumerate(found):
             if one.name == "features" and not one.is_list:

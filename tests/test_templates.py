@@ -22,6 +22,7 @@ from sqlmetrics.convention import Convention
 from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.evaluator import Evaluator
+from sqlmetrics.folders import FolderColumn
 from sqlmetrics.graph import Node, Plan, Rendered
 from sqlmetrics.intervals import Interval
 from sqlmetrics.partition import Bounds, Partition, Split, for_parquet, reader
@@ -612,6 +613,13 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
+        "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
+        "quotes": [{"files": "a.csv"}],
+        "files_matched": [{"pattern": "s3://bucket/*.parquet"}],
+        "folder_values": [
+            {"relation": "some_table", "column": FolderColumn("country", kind)}
+            for kind in ("VARCHAR", "DOUBLE[]")
+        ],
     }
     for name, contexts in sizes.items():
         template = environment().get_template(f"inputs/{name}.sql.j2")
@@ -684,6 +692,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"key", "item", "list_column"}  # of counts of rows
+    known |= {"column", "pattern"}  # of folders and files
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
     _, values = STANDARD.resolve(None)
     of_items, _ = slicing(plans, by_item=["category"]).by_item([values])

@@ -58,34 +58,82 @@ CASE WHEN coalesce({{ parts }}) IS NOT NULL THEN CAST([ {{- parts -}} ] AS DOUBL
 {%- endif -%}
 {%- endmacro -%}
 
-{%- macro source_parquet(paths) -%}
-read_parquet({{ literal(paths) }})
+{#- Options of a reader about folders such as `country=FR/`. The engine would read them as columns,
+    also in place of columns that the files have. `folders`: their columns that the files lack,
+    which the engine reads (`by_engine`) or we do (`added`); none where no folder is called so. -#}
+{%- macro folder_options(folders) -%}
+{%- if folders is not none -%}
+, hive_partitioning = {{ "TRUE" if folders.by_engine else "FALSE" }}
+{%- if folders.added or folders.with_file -%} , filename = 'sqlmetrics_file' {%- endif -%}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- What the folders of a file say about a column. -#}
+{%- macro folder_value(column) -%}
+nullif(
+    url_decode(regexp_extract(sqlmetrics_file, {{ literal(column.pattern) }}, 1)),
+    '__HIVE_DEFAULT_PARTITION__'
+)
+{%- endmacro -%}
+
+{#- Add to the rows of files the columns of their folders, and the number of each row. A star, since
+    the columns are not known here. -#}
+{%- macro rows_of_files(read, folders, row_number="") -%}
+{%- if row_number or (folders is not none and folders.added) -%}
+(
+    SELECT
+        * {%- if folders is not none and folders.added %} EXCLUDE (sqlmetrics_file),
+        {%- for column in folders.added %}
+        CAST({{ folder_value(column) }} AS {{ column.type }}) AS {{ ident(column.name) }}
+        {{- "," if not loop.last }}
+        {%- endfor %}
+        {%- endif %}
+        {%- if row_number %},
+        {{ row_number }} AS sqlmetrics_row
+        {%- endif %}
+    FROM {{ read }}
+)
+{%- else -%}
+{{ read }}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro source_parquet(paths, folders=none, in_order=false) -%}
+{{ rows_of_files(
+    "read_parquet(" ~ path_literal(paths) ~ folder_options(folders) ~ ")",
+    folders,
+    row_in_parquet() if in_order else "",
+) }}
+{%- endmacro -%}
+
+{%- macro row_in_parquet() -%}
+CAST(file_index AS BIGINT) * 1099511627776 + file_row_number
 {%- endmacro -%}
 
 {#- The values of all rows decide on the types, not those of a sample. To number the rows in their
-    order takes one thread, and a star, since the columns are not known here. `text_columns` are
-    read as they stand. -#}
-{%- macro source_csv(paths, in_order=false, text_columns=()) -%}
+    order takes one thread. `text_columns` are read as they stand. `by_name`: the files have their
+    columns in different orders, of which the engine takes the types by place otherwise. -#}
+{%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false) -%}
 {%- set types -%}
 {%- for column in text_columns -%} {{ literal(column) }}: 'VARCHAR' {{- ", " if not loop.last }} {%- endfor -%}
 {%- endset -%}
 {%- set how -%}
 header = TRUE, sample_size = -1 {%- if text_columns %}, types = { {{- types -}} } {%- endif -%}
+{{ folder_options(folders) }} {%- if by_name %}, union_by_name = TRUE {%- endif -%}
+{%- if in_order %}, parallel = FALSE {%- endif -%}
 {%- endset -%}
-{%- if in_order -%}
-(
-    SELECT
-        *,
-        row_number() OVER () AS sqlmetrics_row
-    FROM read_csv({{ literal(paths) }}, {{ how }}, parallel = FALSE)
-)
-{%- else -%}
-read_csv({{ literal(paths) }}, {{ how }})
-{%- endif -%}
+{{ rows_of_files(
+    "read_csv(" ~ path_literal(paths) ~ ", " ~ how ~ ")",
+    folders,
+    "row_number() OVER ()" if in_order else "",
+) }}
 {%- endmacro -%}
 
-{%- macro source_json(paths) -%}
-read_json({{ literal(paths) }}, format = 'auto')
+{%- macro source_json(paths, folders=none) -%}
+{{ rows_of_files(
+    "read_json(" ~ path_literal(paths) ~ ", format = 'auto'" ~ folder_options(folders) ~ ")",
+    folders,
+) }}
 {%- endmacro -%}
 
 {#- One row per line of a text file: the words in it. -#}
@@ -93,13 +141,14 @@ read_json({{ literal(paths) }}, format = 'auto')
 (
         SELECT string_split_regex(trim(line), '\s+') AS words
         FROM read_csv(
-            {{ literal(paths) }},
+            {{ path_literal(paths) }},
             columns = {'line': 'VARCHAR'},
             header = FALSE,
             auto_detect = FALSE,
             delim = '\0',
             quote = '',
-            escape = ''
+            escape = '',
+            hive_partitioning = FALSE
         )
         WHERE trim(line) <> ''
     ) AS lines
@@ -114,7 +163,7 @@ CASE WHEN len(words) = {{ count }} THEN words[1]
 {%- endmacro -%}
 
 {#- A line of a run: query Q0 document rank score tag. The rank is ignored, as trec_eval does. -#}
-{%- macro source_trec_run(paths) -%}
+{%- macro source_trec_run(paths, folders=none) -%}
 (
     SELECT
         {{ first_word(6, 'a TREC run') }} AS user_id,
@@ -125,7 +174,7 @@ CASE WHEN len(words) = {{ count }} THEN words[1]
 {%- endmacro -%}
 
 {#- A line of qrels: query iteration document relevance. -#}
-{%- macro source_trec_qrels(paths) -%}
+{%- macro source_trec_qrels(paths, folders=none) -%}
 (
     SELECT
         {{ first_word(4, 'TREC qrels') }} AS user_id,

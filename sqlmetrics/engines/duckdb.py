@@ -30,7 +30,13 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.graph import Node, Plan, barriers
 from sqlmetrics.output import move, whole_file
-from sqlmetrics.render import environment, identifier, literal
+from sqlmetrics.render import (
+    environment,
+    identifier,
+    literal,
+    path_of_pattern,
+    path_pattern,
+)
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 
 if TYPE_CHECKING:
@@ -153,15 +159,18 @@ class DuckDBEngine:
         read: what that needs, such as extensions, is loaded by then.
 
         Args:
-            files: the path of each, as queries spell it -> the name of its table. Elsewhere
-                (`s3://…`) it may have wildcards, which mean the folder before the first of them.
+            files: the path of each -> the name of its table. Elsewhere (`s3://…`) it may have
+                wildcards, which mean the folder before the first of them.
         """
         self._tables = dict(files)
         self._stamps = {path: _stamp(path) for path in files if "://" not in path}
         if not self.owned:
             return
-        folders = [self._folder, *filter(None, map(_before_wildcards, files))]
-        self.connection.execute(f"SET allowed_paths = {literal(list(files))}")
+        folders = [self._folder, path_pattern(self._folder)]
+        folders += filter(None, map(_before_wildcards, files))
+        patterns = list(map(path_pattern, files))  # queries have these, the engine opens paths
+        allowed = dict.fromkeys([*files, *patterns, *map(path_of_pattern, patterns)])
+        self.connection.execute(f"SET allowed_paths = {literal(list(allowed))}")
         self.connection.execute(f"SET allowed_directories = {literal(folders)}")
         self.connection.execute("SET enable_external_access = false")
         self._locked = True
@@ -332,7 +341,7 @@ class DuckDBEngine:
 
     def adopt(self, key: str, folder: Path) -> int:
         """Read what a node returns from a folder of Parquet files; returns the number of rows."""
-        files = literal(str(folder / "*.parquet"))
+        files = literal(f"{path_pattern(str(folder))}/*.parquet")
         with self._registered():
             parts = f"read_parquet({files}, hive_partitioning = false)"
             self.connection.execute(f"CREATE VIEW {key} AS FROM {parts}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics import compiler
+from sqlmetrics import compiler, lakes
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -178,6 +178,8 @@ class SparkEngine:
 
     def _files(self, table: str, label: str, given: list[str]) -> Relation:
         paths = [path for one in given for path in _expanded(table, label, one)]
+        local = [path for path in map(_local, paths) if path is not None]
+        lakes.check_paths(label, [*local, *(file for path in local for file in glob.glob(path))])
         shown = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         parts = []
         if len(given) > 1:  # of several files, Spark looks at the columns of one

@@ -1,0 +1,113 @@
+"""Columns that folders are called after, as Hive's partitions are: `country=FR/` tells of all rows.
+
+The engine reads them as columns, also in place of columns that the files have. Here, a column of a
+file is never replaced: folders tell of the columns that the files lack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlmetrics.render import environment
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.base import Engine
+
+
+@dataclass(frozen=True)
+class FolderColumn:
+    """A column that folders are called after, and the type of its values."""
+
+    name: str
+    type: str
+
+    @property
+    def pattern(self) -> str:
+        """Return the regular expression whose first group is the value, in the path of a file."""
+        return rf"(?:^|[/\\]){re.escape(self.name)}=([^/\\=]*)[/\\]"
+
+
+@dataclass(frozen=True)
+class Folders:
+    """What the folders of files are read for.
+
+    `columns`: those that the files lack. `hidden`: names of columns that the files have, so that
+    folders are not asked. `with_file`: read the path of the file as a column too.
+    """
+
+    columns: tuple[FolderColumn, ...] = ()
+    hidden: tuple[str, ...] = ()
+    with_file: bool = False
+
+    @property
+    def by_engine(self) -> bool:
+        """Can the engine read the columns? It reads all of the folders or none."""
+        return bool(self.columns) and not self.hidden
+
+    @property
+    def added(self) -> tuple[FolderColumn, ...]:
+        """Return the columns that are taken from the paths of the files, where it cannot."""
+        return self.columns if self.hidden else ()
+
+
+def columns_of(path: str) -> dict[str, str]:
+    """Read the names of the folders in a path: column -> value, by the rules of the engine."""
+    found: dict[str, str] = {}
+    for folder in re.split(r"[/\\]", path)[:-1]:
+        named = re.fullmatch(r"([^=?\n]+)=([^=?\n]*)", folder)
+        if named and named[1].lower() not in {*map(str.lower, found)}:
+            found[named[1]] = named[2]
+    return found
+
+
+def of_files(
+    named: Sequence[Mapping[str, str]],
+    own: Sequence[Mapping[str, str]],
+    types_with_folders: Callable[[], Mapping[str, str]],
+) -> Folders:
+    """Decide which columns are read from the names of folders.
+
+    Args:
+        named: the columns that the folders of each file are called after.
+        own: the columns of the files, and their types.
+        types_with_folders: reads the types of all columns, also those of folders.
+
+    Returns:
+        The columns that no file has, if the folders of all files are called after the same ones.
+    """
+    in_files = {name.lower() for types in own for name in types}
+    everywhere = [one for one in named if one.keys() != named[0].keys()] == []
+    wanted = [name for name in named[0] if everywhere and name.lower() not in in_files]
+    hidden = {name: None for one in named for name in one if name.lower() in in_files}
+    types = types_with_folders() if wanted else {}
+    return Folders(tuple(FolderColumn(name, types[name]) for name in wanted), tuple(hidden))
+
+
+def contradiction(
+    engine: Engine, label: str, shown: str, column: str, types: Mapping[str, str], relation: str
+) -> str | None:
+    """Say where a column of files holds other values than the folders of these files tell.
+
+    Args:
+        engine: reads the files.
+        label: names the table.
+        shown: names the files.
+        column: a column that the files have and folders are called after.
+        types: the columns of the files and their types.
+        relation: the files, with their paths as a column.
+    """
+    type_name = next(kind for name, kind in types.items() if name.lower() == column.lower())
+    template = environment().get_template("inputs/folder_values.sql.j2")
+    query = template.render(column=FolderColumn(column, type_name), relation=relation)
+    rows = engine.query(query, f"{label}: {shown}")
+    if not rows:
+        return None
+    held, said = ("NULL" if one is None else one for one in (rows[0]["held"], rows[0]["said"]))
+    return (
+        f"{label}: {rows[0]['file']} has a column {column} with other values than the name of its "
+        f"folder, e.g. {held} in the folder {column}={said}. The column of the file is read; to "
+        "read the folder's value, export the files without that column"
+    )
