@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from sqlmetrics.dialects import DIALECTS, NATIVE
 from sqlmetrics.errors import UsageError
@@ -35,6 +35,7 @@ _SETTINGS = {
 }
 _PARTS = ("this", "db", "catalog")
 _TABLE = "table of the user: "  # before the name of one, until it is printed
+_REFERENCE = re.compile(r"\{\{(?:(?!\{\{|\}\}).)*\}\}", re.DOTALL)
 _OTHERS = tuple(dialect for dialect in DIALECTS if dialect != NATIVE)
 
 
@@ -77,19 +78,30 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
     if dialect == "clickhouse":
         functions = False
 
-    def text_of(one: exp.Expr) -> str:
-        return one.sql(
-            _PRINTED_AS.get(dialect, dialect),
-            pretty=pretty,
-            comments=pretty,
-            normalize_functions=functions,
-        )
+    def text_of(one: exp.Expr, level: ErrorLevel = ErrorLevel.RAISE) -> str:
+        try:
+            return one.sql(
+                _PRINTED_AS.get(dialect, dialect),
+                pretty=pretty,
+                comments=pretty,
+                normalize_functions=functions,
+                unsupported_level=level,
+            )
+        except UnsupportedError as error:
+            if dialect == NATIVE and _only_any_value(one):
+                return text_of(one, ErrorLevel.IGNORE)
+            raise UsageError(f"{dialect}: {error}; write the query without it") from error
 
     if dialect == NATIVE:  # only names have to be put in, and seldom: a copy takes as long as all
         text = text_of(tree)
         if _TABLE not in text and "{{" not in text:
             return text
     return text_of(compiled(tree, dialect))
+
+
+def _only_any_value(tree: exp.Expr) -> bool:
+    """Is nothing lost without IGNORE NULLS, which sqlglot adds to any_value, for what it does?"""
+    return all(isinstance(one.this, exp.AnyValue) for one in tree.find_all(exp.IgnoreNulls))
 
 
 def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
@@ -463,8 +475,8 @@ def _tables(tree: exp.Expr, dialect: str) -> None:
 
 
 def is_reference(text: str) -> bool:
-    """Is it a reference that dbt fills in?"""
-    return text.strip().startswith("{{") and text.strip().endswith("}}")
+    """Is it one reference that dbt fills in, and no text beside it?"""
+    return _REFERENCE.fullmatch(text.strip()) is not None
 
 
 def table(text: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import glob
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -196,7 +198,7 @@ def lists_of(values: Sequence[str]) -> Any:
             if name in named:
                 raise UsageError(f"-r gives the model {name} twice")
             named[name] = [_path(path) or ""]
-        elif equals and not is_path and Path(path).exists():
+        elif equals and not is_path and os.path.exists(path):
             raise UsageError(f"-r {value}: {name!r} cannot name a model; use letters, digits and _")
         else:
             plain.append(value)
@@ -210,15 +212,15 @@ def lists_of(values: Sequence[str]) -> Any:
 
 
 def _is_path(value: str) -> bool:
-    import glob
-
-    if Path(value).exists():
+    if os.path.exists(value):  # also of a name that is too long
         return True
     if not glob.has_magic(value):
         return False
     from sqlmetrics.sources import matching_files
 
-    return bool(matching_files(value))
+    with contextlib.suppress(OSError):  # said where it is read
+        return bool(matching_files(value))
+    return False
 
 
 def pairs_of(option: str, values: Sequence[str]) -> dict[str, str]:

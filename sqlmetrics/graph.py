@@ -8,10 +8,12 @@ queries and may keep some of them as tables.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -266,7 +268,8 @@ def parse(text: str, where: str) -> exp.Expr:
         TemplateError: it is not one SELECT.
     """
     try:
-        trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
+        with _quiet():
+            trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
     except ParseError as error:
         first = error.errors[0]
         raise TemplateError(
@@ -278,6 +281,21 @@ def parse(text: str, where: str) -> exp.Expr:
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise TemplateError(f"{where}: a template is one SELECT")
     return trees[0]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the parser from logging statements that it does not know: we refuse them ourselves."""
+    logger = logging.getLogger("sqlglot")
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return "Falling back to parsing as a 'Command'" not in record.getMessage()
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
 
 
 def new_name(wanted: str, taken: Collection[str]) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel
 
 _SHORT = 60  # characters of SQL in a message
 
@@ -84,7 +85,8 @@ def problems(tree: exp.Expr) -> list[Problem]:
     def broken(node: exp.Expr) -> bool:
         for rule in RULES:
             if isinstance(node, rule.kinds) and rule.test(node):
-                text = " ".join(node.sql("duckdb", comments=False).split())
+                shown = node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
+                text = " ".join(shown.split())
                 text = text if len(text) <= _SHORT else f"{text[: _SHORT - 2]} …"
                 found.append(Problem(rule.name, text, rule.why, rule.instead))
                 return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import gzip
 import os
@@ -401,14 +402,21 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Find the files that a glob matches, in order. Its first folders that exist are folders."""
+    """Find the files that a glob matches, in order. Its first folders that exist are folders.
+
+    Raises:
+        OSError: the glob is too long, or a folder cannot be read.
+    """
     folder = ""
     first, slash, rest = pattern.partition("/")
     while slash and (not first or os.path.isdir(folder + first)):
         folder += first + slash
         first, slash, rest = rest.partition("/")
     exact = glob.escape(folder) + first + slash + rest
-    return sorted(match for match in glob.glob(exact, recursive=True) if os.path.isfile(match))
+    try:
+        return sorted(match for match in glob.glob(exact, recursive=True) if os.path.isfile(match))
+    except RecursionError:  # of a thousand folders, one in the other
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
 
 
 def _check_names(label: str, paths: Sequence[str]) -> None:
