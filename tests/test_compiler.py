@@ -8,6 +8,8 @@ import sqlglot
 from sqlmetrics import UsageError, compiler, passes
 from sqlmetrics.compiler import PASSES, printed
 from sqlmetrics.dialects import DIALECTS
+from sqlmetrics.errors import TemplateError
+from sqlmetrics.graph import parse
 
 # pass, dialect, query in DuckDB's SQL, what it must become
 PRINTED = [
@@ -170,3 +172,14 @@ def test_what_is_not_portable_is_refused_by_name() -> None:
 def test_settings_end_the_statement_of_clickhouse_only() -> None:
     assert "join_use_nulls = 1" in compiler.settings("clickhouse")
     assert not any(compiler.settings(one) for one in DIALECTS if one != "clickhouse")
+
+
+def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """What it does not know is refused by a message of ours, or means the same without it."""
+    with pytest.raises(TemplateError, match="a template is one SELECT"):
+        parse("SHOW x", "here")
+    tree = parse("SELECT any_value(x ORDER BY y) AS z FROM t", "here")
+    assert "any_value(x ORDER BY y)" in compiler.printed(tree, "duckdb", pretty=False)
+    with pytest.raises(UsageError, match="duckdb: IGNORE NULLS is not supported"):
+        compiler.printed(parse("SELECT max(x IGNORE NULLS) AS z FROM t", "here"), "duckdb")
+    assert not caplog.records

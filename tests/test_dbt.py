@@ -536,6 +536,7 @@ def test_what_the_command_cannot_write_is_said(tmp_path: Path) -> None:
         (["-r", str(file_of("recommendations_als"))], "--recommendations-table NAME"),
         (["--recommendations-table", "recs", "--name", "No"], "cannot name a dbt package"),
         (["--recommendations-table", "recs; DROP"], "no name of a table"),
+        (["--recommendations-table", "{{ ref('x') }}, secrets {{ '' }}"], "no name of a table"),
     ]:
         result = CliRunner().invoke(cli, [*arguments, *more])
         assert result.exit_code == 2, result.output

@@ -334,12 +334,13 @@ def test_settings_of_every_metric() -> None:
 
 
 def test_sources_are_named_as_they_were_given(tmp_path: Path) -> None:
-    path = tmp_path / "lists.parquet"
+    path, copy = tmp_path / "lists.parquet", tmp_path / "copy.parquet"
     pq.write_table(LISTS, path)
+    pq.write_table(LISTS, copy)
     connection = duckdb.connect()
     connection.register("truth", TRUTH)
     with sm.Evaluator(
-        {"file": path, "files": [path, str(path)], "frame": LISTS.to_pandas()},
+        {"file": path, "files": [path, str(copy)], "frame": LISTS.to_pandas()},
         "truth",
         items={"i1"},
         history={1: ["i1"]},
@@ -349,7 +350,7 @@ def test_sources_are_named_as_they_were_given(tmp_path: Path) -> None:
         frame = evaluator.evaluate("hit_rate@1")
     assert [tuple(one.values()) for one in frame.attrs["sqlmetrics"]["sources"]] == [
         ("recommendations", "file", str(path), "parquet", 1),
-        ("recommendations", "files", [str(path), str(path)], "parquet", 2),
+        ("recommendations", "files", [str(path), str(copy)], "parquet", 2),
         ("recommendations", "frame", None, "pandas.DataFrame"),
         ("interactions", None, "truth", "table"),
         ("history", None, None, "dict"),

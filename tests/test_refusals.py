@@ -55,6 +55,11 @@ FILES = {
     "broken.parquet": "PAR1 this is no Parquet",
     "run.trec": "q1 Q0 d1 1 0.9 x\nq1 Q0 d2",
     "empty.csv": "",
+    "open_quote.csv": 'user_id,item_id,score\n1,"i1,0.9\n1,i2,0.8',
+    "chunks/a.csv": "user_id,item_id,score,note\n1,11,0.9,x",
+    "chunks/b.csv": "user_id,item_id,score\n2,12,0.7",
+    "lake/_delta_log/00000000000000000000.json": '{"commitInfo": {}}',
+    "lake/part-1.parquet": "PAR1 and the rows",
     "lists.xlsx": "not a format that is read",
     "broken.toml": "title = ",
     "unknown.toml": '[settings]\nties = "alphabetical"',
@@ -69,9 +74,18 @@ GOOD = "-r lists.csv -i truth.csv"
 TABLES = {
     "a file that is not there": ("-r list.csv -i truth.csv ndcg@2", "no file list.csv"),
     "a glob without files": ("-r parts/*.parquet -i truth.csv ndcg@2", "parts/*.parquet"),
+    "a folder of a Delta table": ("-r lake -i truth.csv ndcg@2", "lake has _delta_log/"),
+    "a folder whose files have different columns": (
+        "-r chunks -i truth.csv ndcg@2",
+        "chunks/b.csv",
+    ),
     "a file of another kind": ("-r lists.xlsx -i truth.csv ndcg@2", "lists.xlsx"),
     "a file without anything": ("-r empty.csv -i truth.csv ndcg@2", "empty.csv"),
     "Parquet that is none": ("-r broken.parquet -i truth.csv ndcg@2", "broken.parquet"),
+    "CSV with a quote that is not closed": (
+        "-r open_quote.csv -i truth.csv ndcg@2",
+        "not closed",
+    ),
     "CSV with a torn line": ("-r broken.csv -i truth.csv ndcg@2", "broken.csv"),
     "JSON lines with a torn line": ("-r broken.jsonl -i truth.csv ndcg@2", "broken.jsonl"),
     "a TREC run with a torn line": ("-r run.trec -i qrels.trec ndcg@2", "run.trec"),
@@ -226,7 +240,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
     """Type every command in a folder with the files: what is bad -> exit code, stdout, stderr."""
     folder = tmp_path_factory.mktemp("refusals")
     for name, text in FILES.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text + "\n" if text else "")
     answers = {}
     with typed_in(folder) as runner:
