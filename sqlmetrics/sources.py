@@ -671,10 +671,14 @@ def _format(label: str, path: str, shown: str) -> str:
     try:
         start = _start_of(path)
     except (EOFError, zlib.error) as error:
-        raise DataError(f"{label}: {shown} is damaged or not whole: {error}") from error
+        raise DataError(
+            f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
+        ) from error
     except OSError as error:
         if is_packed and error.errno is None:  # of the packer
-            raise DataError(f"{label}: {shown} is damaged or not whole: {error}") from error
+            raise DataError(
+                f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
+            ) from error
         raise DataError(f"{label}: {shown} cannot be read: {error.strerror}") from error
     if not start.strip():
         raise DataError(f"{label}: {shown} is empty")
