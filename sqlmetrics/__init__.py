@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import (
     DataError,
+    DataWarning,
     EngineError,
     MissingTableError,
     SqlmetricsError,
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "EngineError",
     "Evaluator",
     "MissingTableError",

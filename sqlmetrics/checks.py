@@ -94,6 +94,12 @@ class Finding:
             text += f", for example\n{example_rows(self.examples)}"
         return f"{text}\nWhat to do: {self.remedy}." if self.remedy else text
 
+    @property
+    def sentence(self) -> str:
+        """Say in one line what was found and what to do, as a warning does."""
+        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
+        return f"{self.where or self.table}: {self.found}.{remedy}"
+
     def error(self) -> DataError:
         """Make the error of it."""
         return (RowsError if self.examples else DataError)(self.text)

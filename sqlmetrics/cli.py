@@ -34,6 +34,7 @@ from sqlmetrics.options import (
     PER_USER,
     REPORTED,
     alpha_option,
+    check_option,
     combinations_option,
     confidence_option,
     convention_options,
@@ -199,6 +200,7 @@ def main() -> None:
 @question_options
 @summary_options
 @partition_option
+@check_option
 @record_options
 @output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
@@ -218,6 +220,7 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 @main.command("per-user")
 @question_options
 @partition_option
+@check_option
 @record_options
 @output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
@@ -294,6 +297,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     metavar="EXPRESSION",
     help="End with exit code 3 if a row is so: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%].",
 )
+@check_option
 @record_options
 @output_options
 def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) -> None:
@@ -330,6 +334,7 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
 @alpha_option
 @test_options
 @resampling_options
+@check_option
 @record_options
 @output_options
 def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
@@ -370,11 +375,7 @@ Example:
 @alpha_option
 @test_options
 @confidence_option
-@click.option(
-    "--check/--no-check",
-    default=None,
-    help="Look for what check warns of; default: in lists of up to a million rows.",
-)
+@check_option
 @click.option(
     "--no-examples", is_flag=True, help="Show no users and their lists, only sums over users."
 )
@@ -529,6 +530,7 @@ def dbt(
     help="The convention to end at.",
 )
 @fallback_option
+@check_option
 @output_options
 def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> None:
     """Walk from one convention's number to another's, one setting at a time.
@@ -795,20 +797,7 @@ def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) 
         return method(chosen, cutoffs, **asked)
 
     def means(evaluator: Evaluator) -> Rows:
-        rows = evaluator.rows(chosen, cutoffs, **asked)
-        try:
-            warned = evaluator.warnings_of_check(chosen, cutoffs)
-        except SqlmetricsError as error:  # the numbers are there
-            what = str(error).splitlines()[0]
-            click.echo(f"sqlmetrics: what check would say is not known: {what}", err=True)
-            return rows
-        if warned:
-            click.echo(
-                f"sqlmetrics: check would warn of {', '.join(warned)}; sqlmetrics check, with the "
-                "same tables, says of what",
-                err=True,
-            )
-        return rows
+        return evaluator.rows(chosen, cutoffs, **asked)
 
     def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
         evaluator.write_parquet(

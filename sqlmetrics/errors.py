@@ -52,6 +52,10 @@ class SqlmetricsWarning(UserWarning):
     """Something that a result rests on and that its reader should know."""
 
 
+class DataWarning(SqlmetricsWarning):
+    """What `check` finds in the tables behind a result: the numbers are hard to trust, or wrong."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x' or 'y'?` for the names closest to `name`, or an empty text."""
     import difflib

@@ -24,6 +24,7 @@ from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
 from sqlmetrics.engines.spark import SparkEngine
 from sqlmetrics.errors import (
     DataError,
+    DataWarning,
     MissingTableError,
     RowsError,
     SqlmetricsWarning,
@@ -39,6 +40,7 @@ from sqlmetrics.locality import aggregates_of
 from sqlmetrics.memory import Division, checked_count, divide
 from sqlmetrics.partition import Partition, Split
 from sqlmetrics.plan import Planner
+from sqlmetrics.public_calls import PublicCall, lock_of, public
 from sqlmetrics.record import Recorder, recorded
 from sqlmetrics.render import template_root
 from sqlmetrics.results import Results
@@ -142,6 +144,8 @@ class Evaluator:
             memory limit. Results are the same, up to the last digits of sums.
         templates: folders with templates of one's own.
         trust_input: skip the checks that need a pass over the rows.
+        check: whether results come with a `DataWarning` for every warning that `check` would find,
+            each once; by default, for lists of up to a million rows that DuckDB runs as a whole.
         record: let the record of a result, in the attrs of its data frame, also say what was in the
             tables (rows, fingerprints) and how many users there were, which takes a pass over them.
         watch: shows progress; see `DuckDBEngine`.
@@ -150,6 +154,15 @@ class Evaluator:
     pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
     table in `connection`, or a dict `{user: [items]}`. On Spark: Parquet, the name of a table of
     its catalog, a DataFrame of Spark, and small frames, Arrow tables and dicts.
+
+    The evaluator holds frames, Arrow tables and DuckDB relations as they were when it was made:
+    later changes to them do not change a result. It refuses to compute from a file of this machine
+    that has changed since. Tables and views of `connection`, and files elsewhere (`s3://…`), are
+    read and checked again in every call, since nothing would tell that their rows have changed. On
+    Spark, make a new evaluator after a table has changed.
+
+    Threads can share an evaluator; their calls run one after another, also where several evaluators
+    share a connection. An evaluator can be neither pickled nor copied: make one in each process.
 
     Raises:
         UsageError: an unknown convention, setting or value, or something in `where` that is no
@@ -183,6 +196,7 @@ class Evaluator:
         partitions: int | None = None,
         templates: str | Path | Iterable[str | Path] = (),
         trust_input: bool = False,
+        check: bool | None = None,
         record: bool = False,
         watch: Watch | None = None,
     ) -> None:
@@ -200,7 +214,12 @@ class Evaluator:
         self.user_keys = tuple(_all_of(str, key, "key names at least one column"))
         if not self.user_keys or not all(self.user_keys):
             raise UsageError("key names at least one column")
+        if check and trust_input:
+            raise UsageError(
+                "check cannot be combined with trust_input, which skips checks of rows"
+            )
         self.trust_input = trust_input
+        self._check_data = check
         self.partitions = checked_count(partitions)
         self.engine = open_engine(
             engine, connection, threads, memory_limit, temp_directory, temp_limit, watch
@@ -219,37 +238,15 @@ class Evaluator:
             "baseline": baseline,
             "logs": logs,
         }
+        self._lock = lock_of(connection)
         try:
             if partitions is not None:
                 self._embedded()
             given_tables = [name for name, source in sources.items() if source is not None]
             check_tables(where or {}, sources, given_tables)
             self.where = dict(where or {})
-            reader = TableReader(self.engine, self.user_keys, columns or {}, self.where)
-            self.tables: dict[str, Table] = {}
-            for name, source in sources.items():
-                try:
-                    if source is not None:
-                        self.tables[name] = reader.read(name, source)
-                except DataError as error:
-                    if name == "baseline" and isinstance(source, str) and models:
-                        raise DataError(f"{error}{suggestion(source, models)}") from error
-                    raise
-            reader.check_mapping(self.tables)
-            for note in reader.notes:
-                _log.info(note)
-            for warning in reader.warnings:
-                warnings.warn(warning, SqlmetricsWarning, stacklevel=_callers_level())
-            checks.check_types(self.tables, self.user_keys)
-            if isinstance(self.engine, DuckDBEngine):
-                self.engine.lock(
-                    {
-                        file: table.name
-                        for table in self.tables.values()
-                        for source in table.sources
-                        for file in source.files
-                    }
-                )
+            with self._lock:
+                self.tables = self._read(sources, columns or {}, models)
         except BaseException:
             self.engine.close()
             raise
@@ -273,10 +270,46 @@ class Evaluator:
         self._checking_planner = planner(not trust_input, self.engine.dialect)
         # by the rows that checks look at, those that have passed
         self._checked: dict[RowsOf, set[str]] = {}
+        self._found: dict[str, list[checks.Finding]] = {}  # by the query that finds them
+        self._n_rows: int | None = None  # of the lists
+        self._warned: set[str] = set()  # of which data warnings
+        self._call: PublicCall | None = None
+        sources_read = [source for table in self.tables.values() for source in table.sources]
+        self._may_change = isinstance(self.engine, DuckDBEngine) and not all(
+            source.is_held for source in sources_read
+        )
         # warnings of a run in partitions, each of which finds them again
         self._said: set[str] | None = None
         # notes of a report, each of whose answers is a run
         self._noted: set[str] | None = None
+
+    def _read(
+        self, sources: Mapping[str, Any], columns: Mapping[str, str], models: Sequence[str]
+    ) -> dict[str, Table]:
+        """Read the columns of all tables, and hold to their files as they are now."""
+        reader = TableReader(self.engine, self.user_keys, columns, self.where)
+        tables: dict[str, Table] = {}
+        for name, source in sources.items():
+            try:
+                if source is not None:
+                    tables[name] = reader.read(name, source)
+            except DataError as error:
+                if name == "baseline" and isinstance(source, str) and models:
+                    raise DataError(f"{error}{suggestion(source, models)}") from error
+                raise
+        reader.check_mapping(tables)
+        for note in reader.notes:
+            _log.info(note)
+        for warning in reader.warnings:
+            warnings.warn(warning, SqlmetricsWarning, stacklevel=_callers_level())
+        checks.check_types(tables, self.user_keys)
+        if isinstance(self.engine, DuckDBEngine):
+            read = [(table.name, source) for table in tables.values() for source in table.sources]
+            self.engine.lock(
+                {file: name for name, source in read for file in source.files},
+                {file: name for name, source in read for file in source.watched},
+            )
+        return tables
 
     def _tables_read_alone(self) -> dict[str, Table]:
         """Read every table as a statement does that is to run without this evaluator."""
@@ -305,10 +338,55 @@ class Evaluator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse to be pickled or copied."""
+        raise TypeError(
+            "an Evaluator cannot be pickled or copied: it holds a connection to its engine. Make "
+            "one in each process, from the same arguments"
+        )
+
     def close(self) -> None:
         """Give back memory and temporary files; the evaluator cannot be used afterwards."""
-        self.engine.close()
+        with self._lock:
+            self.engine.close()
 
+    @contextlib.contextmanager
+    def _public_call(self) -> Iterator[None]:
+        """Run a public call: alone, on the tables as they are now, with data warnings at its end.
+
+        What one public call makes of another is a part of it.
+        """
+        with self._lock:
+            if self._call is not None:
+                yield
+                return
+            self._call = PublicCall(self._check_data)
+            try:
+                self._check_columns()
+                yield
+                self._warn_of_data(self._call)
+            finally:
+                self._call = None
+                self._forget_what_may_change()
+
+    def _check_columns(self) -> None:
+        """Check that tables of a connection of others still have the columns that we know."""
+        if not self._may_change or not isinstance(self.engine, DuckDBEngine):
+            return
+        for table in self.tables.values():
+            for source in table.sources:
+                if not (source.is_held or source.files):
+                    self.engine.check_columns(table.name, source)
+
+    def _forget_what_may_change(self) -> None:
+        """Forget all that was computed, where tables may be others at the next call."""
+        if self._may_change and isinstance(self.engine, DuckDBEngine):
+            self.engine.forget(list(self.engine.kept()))
+            self._checked.clear()
+            self._found.clear()
+            self._n_rows = None
+
+    @public
     @recorded
     def evaluate(
         self,
@@ -372,6 +450,7 @@ class Evaluator:
                 frame = self.engine.frame(plan)
             return _with_slices_looked_at(frame, results.slicing)
 
+    @public
     @recorded
     def rows(
         self,
@@ -393,6 +472,7 @@ class Evaluator:
                 rows = self.engine.rows(plan)
             return _with_slices_looked_at(rows, results.slicing)
 
+    @public
     @recorded
     def per_user(
         self,
@@ -433,6 +513,7 @@ class Evaluator:
                 frame = self.engine.frame(plan)
             return _with_slices_looked_at(frame, results.slicing)
 
+    @public
     @recorded
     def compare(
         self,
@@ -504,6 +585,7 @@ class Evaluator:
             rows, test=test, interval=ci, confidence=confidence, correction=correction
         )
 
+    @public
     def gates(
         self,
         expressions: str | Iterable[str],
@@ -542,6 +624,7 @@ class Evaluator:
             check_known(gates, known, models, interval=ci)
         return gates
 
+    @public
     @recorded
     def leaderboard(
         self,
@@ -620,6 +703,7 @@ class Evaluator:
         comparisons = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
         return leaderboard(values, comparisons, better, alpha, correction)
 
+    @public
     def check(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -651,6 +735,7 @@ class Evaluator:
         frame = pd.DataFrame(list(rows.values), columns=list(COLUMNS))
         return frame.astype({"n": "Int64"})
 
+    @public
     def findings(
         self,
         metrics: str | Iterable[str | MetricCall] | None = None,
@@ -658,24 +743,72 @@ class Evaluator:
         levels: Iterable[str] = LEVELS,
     ) -> list[checks.Finding]:
         """Find what `check` returns, of some levels: "error", "warning" and "note"."""
-        from sqlmetrics.survey import survey
-
         if not self.tables:
             raise UsageError("there is no table to check; give one with -r FILE, -i FILE or others")
         if self.trust_input:
             raise UsageError("to check tables is not to trust them: drop trust_input")
-        planner = self._checking_planner
-        planner.warnings.clear()
+        pairs = self.parse(EVERYTHING if metrics is None else metrics, k)
+        if all(cutoff is None for _, cutoff in pairs) and k is None:
+            pairs = [(call, DEFAULT_K) for call, _ in pairs]
         with self._own_templates_named():
-            pairs = self.parse(EVERYTHING if metrics is None else metrics, k)
-            if all(cutoff is None for _, cutoff in pairs) and k is None:
-                pairs = [(call, DEFAULT_K) for call, _ in pairs]
             calls = self._calls_to_check(pairs, metrics is not None) if "error" in levels else []
-            planner.warnings.clear()  # of what is computed, and nothing is
-            resolved = [one.resolve(None, planner.has_rank)[1] for one in self.conventions]
-            cutoffs = list(dict.fromkeys(cutoff for _, cutoff in pairs))
-            return survey(self.engine, planner, calls, resolved, cutoffs, levels)
+        return self._survey(calls, dict.fromkeys(cutoff for _, cutoff in pairs), levels)
 
+    def _survey(
+        self, calls: Sequence[Call], cutoffs: Iterable[int | None], levels: Iterable[str]
+    ) -> list[checks.Finding]:
+        """Run the checks of some levels; what has been found before is not looked for again."""
+        from sqlmetrics.survey import survey
+
+        planner = self._checking_planner
+        resolved = [one.resolve(None, planner.has_rank)[1] for one in self.conventions]
+        with self._own_templates_named():
+            found = survey(
+                self.engine, planner, calls, resolved, list(cutoffs), levels, self._found
+            )
+        planner.warnings.clear()  # of what is computed, and nothing is
+        return found
+
+    def _warn_of_data(self, call: PublicCall) -> None:
+        """Warn of what `check` finds in the tables of a result, of each finding once."""
+        try:
+            messages = self._data_warnings(call)
+        except Exception as error:  # the result is there
+            what = str(error).splitlines()[0] if str(error) else type(error).__name__
+            messages = [f"data checks stopped before their end: {what}"]
+        for message in messages:
+            if message not in self._warned:
+                warnings.warn(message, DataWarning, stacklevel=_callers_level())
+                self._warned.add(message)
+
+    def _data_warnings(self, call: PublicCall) -> list[str]:
+        """Say what `check` finds, in one sentence for each finding."""
+        if not call.cutoffs or call.check is False:  # nothing was computed, or is to be looked for
+            return []
+        if not (call.check or self._lists_were_read()) or self._why_unchecked(call.check):
+            return []
+        return [
+            finding.sentence
+            if finding.level == "warning"
+            else f"data checks cannot read a table: {finding.found}"
+            for finding in self._warnings(call)
+        ]
+
+    def _warnings(self, call: PublicCall) -> list[checks.Finding]:
+        """Find what `check` warns of under the cutoffs of a call, and what it could not read."""
+        cutoffs = [DEFAULT_K] if set(call.cutoffs) == {None} else call.cutoffs
+        return self._survey([], cutoffs, ["warning"])
+
+    def _lists_were_read(self) -> bool:
+        """Have checks of a result read all lists, and kept what tells how long they are?"""
+        if "recommendations" not in self.tables or not isinstance(self.engine, DuckDBEngine):
+            return False
+        planner = self._checking_planner
+        _, values = self.conventions[0].resolve(None, planner.has_rank)
+        profile = planner.node("recommendation_profile", {**values, **cutoff_context([None])})
+        return profile.key in self.engine.kept()
+
+    @public
     def report(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -708,7 +841,8 @@ class Evaluator:
                 different values, and with a history `activity_group` and `popularity`.
             test, correction, alpha: as of `leaderboard`.
             confidence: of the intervals.
-            check: look for what `check` warns of; by default, in lists of up to a million rows.
+            check: look for what `check` warns of; by default as the evaluator does, in lists of
+                up to a million rows.
             examples: show a few users with their lists.
             title: of the page.
             skip_missing: as of `evaluate`.
@@ -729,8 +863,12 @@ class Evaluator:
         question = Question(
             metrics, k, primary, by, by_item, test, correction, alpha, confidence, skip_missing
         )
+        call = self._call
+        assert call is not None
+        if check is not None:
+            call.check = check
         with self._study(question) as study:
-            findings, unchecked = self._warnings_for(study, check)
+            findings, unchecked = self._warnings_for(call)
             fallback = [] if self.fallback is None else [self.fallback]
             return Report(
                 content(
@@ -746,6 +884,7 @@ class Evaluator:
                 )
             )
 
+    @public
     def plot(
         self,
         figure: str,
@@ -818,6 +957,7 @@ class Evaluator:
         with self._own_templates_named():
             results = self._results(planner, metrics, k, asked)
             results.with_convention = False  # there is one
+            self._ran(results.requests)
             chosen = None
             if question.primary is not None:
                 call, _ = first.resolve(parse_spec(question.primary), planner.has_rank)
@@ -857,25 +997,26 @@ class Evaluator:
             finally:
                 self._noted = None
 
-    def _warnings_for(self, study: Study, check: bool | None) -> tuple[list[checks.Finding], str]:
-        """Find what `check` warns of; or say why it was not looked for."""
+    def _warnings_for(self, call: PublicCall) -> tuple[list[checks.Finding], str]:
+        """Find what `check` warns of for a report; or say why it was not looked for."""
+        unchecked = self._why_unchecked(call.check)
+        call.check = not unchecked  # what the page says is warned of
+        found = [] if unchecked else self._warnings(call)
+        return [finding for finding in found if finding.level == "warning"], unchecked
+
+    def _why_unchecked(self, check: bool | None) -> str:
+        """Say why data warnings are not looked for; an empty text: they are."""
         if self.trust_input:
-            return [], "The tables were to be trusted; nothing was looked for."
+            return "The tables were to be trusted; nothing was looked for."
         if check is False:
-            return [], "It was not looked for what distorts numbers: sqlmetrics check does."
+            return "Data checks were skipped; run the command check (in Python: Evaluator.check)."
         if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
-            return [], (
+            return (
                 f"The lists have {n_rows:,} rows: of more than {_MOST_CHECKED:,}, what distorts "
                 "numbers is looked for with --check (in Python: check=True), or by the command "
                 "check."
             )
-        return self._warnings(study.asked, None), ""
-
-    def _warnings(
-        self, metrics: str | Iterable[str | MetricCall] | None, k: int | Iterable[int] | None
-    ) -> list[checks.Finding]:
-        found = self.findings(metrics, k, ["warning"])  # and what went wrong on the way
-        return [finding for finding in found if finding.level == "warning"]
+        return ""
 
     def _calls_to_check(
         self, pairs: Sequence[tuple[MetricCall, int | None]], all_of_them: bool
@@ -895,35 +1036,18 @@ class Evaluator:
                 calls.append(call)
         return calls
 
-    def warnings_of_check(
-        self,
-        metrics: str | Iterable[str] | None = None,
-        k: int | Iterable[int] | None = None,
-        at_most: int = _MOST_CHECKED,
-    ) -> list[str]:
-        """Name the checks that would warn, after a result was computed for these metrics.
-
-        None is run on more than `at_most` rows of lists, or where the lists were not checked.
-        """
-        planner = self._checking_planner
-        _, values = self.conventions[0].resolve(None, planner.has_rank)
-        if self.trust_input or "recommendations" not in self.tables:
-            return []
-        profile = planner.node("recommendation_profile", {**values, **cutoff_context([None])})
-        if profile.key not in self.engine.kept():
-            return []
-        if self._rows_of_lists() > at_most:
-            return []
-        return [finding.check for finding in self._warnings(metrics, k)]
-
     def _rows_of_lists(self) -> int:
         """Count the rows of the lists, from what checks have read of them."""
+        if self._n_rows is not None:
+            return self._n_rows
         planner = self._checking_planner
         _, values = self.conventions[0].resolve(None, planner.has_rank)
         values = {**values, "duplicate_recommendations": "keep"}  # not to be looked for again
         totals = planner.check(self.catalog.checks[checks.TOTALS["recommendations"]], values)
-        return int(self.engine.records(totals)[0]["n_rows"])
+        self._n_rows = int(self.engine.records(totals)[0]["n_rows"])
+        return self._n_rows
 
+    @public
     @recorded
     def write_parquet(
         self,
@@ -948,6 +1072,7 @@ class Evaluator:
         ):
             self.engine.write_parquet(plan, target, force)
 
+    @public
     @recorded
     def write_table(
         self,
@@ -990,6 +1115,7 @@ class Evaluator:
         plan = results.per_user() if per_user else results.summary()
         return self._checked_plan(results, plan, asked.partition)
 
+    @public
     def write_partition(
         self,
         folder: str | Path,
@@ -1070,6 +1196,7 @@ class Evaluator:
             raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
         return self.engine
 
+    @public
     def sql(
         self,
         metrics: str | Iterable[str | MetricCall] | None = None,
@@ -1108,6 +1235,7 @@ class Evaluator:
         division = self._division(plan) if here else Division()
         return text if division.is_whole else f"-- here: {division}\n{text}"
 
+    @public
     def dbt(
         self,
         folder: str | Path,
@@ -1167,6 +1295,7 @@ class Evaluator:
                         "like=…))"
                     )
 
+    @public
     def explain(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -1212,10 +1341,12 @@ class Evaluator:
                 self._check_calls(planner, calls_of(requests), "after step", rows_of)
                 self._warn(planner)
 
+            self._ran(requests)
             summary = Results(planner, requests, with_convention=True).summary()
             with self._divided(summary, check) as plan:
                 return with_steps(self.engine.frame(plan), steps)
 
+    @public
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
         """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
 
@@ -1329,6 +1460,7 @@ class Evaluator:
         return Results(planner, requests, self._with_convention, slicing, asked.interval)
 
     @property
+    @public
     def models(self) -> list[str]:
         """Names of the models whose lists are judged; empty where models are not named."""
         lists = self.tables.get("recommendations")
@@ -1397,12 +1529,18 @@ class Evaluator:
         if self._said is not None:
             self._said.update(messages)
 
+    def _ran(self, requests: Iterable[Request]) -> None:
+        """Note what the call that runs computes."""
+        if self._call is not None:
+            self._call.ran(requests)
+
     @contextlib.contextmanager
     def _checked_plan(
         self, results: Results, plan: Plan, partition: str | None = None
     ) -> Iterator[Plan]:
         """Check the tables that a result reads; hand out the plan, that of a partition if asked."""
         self._recorder.ran(results, plan)
+        self._ran(results.requests)
         if partition is None:
             with self._divided(plan, lambda rows_of: self._check_results(results, rows_of)) as plan:
                 yield plan

@@ -69,6 +69,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             engine=session,
             templates=options["templates"],
             trust_input=options["trust_input"],
+            check=options.get("check"),
             record=any(options.get(name) is not None for name in ("record", "from_record")),
             watch=bar,
         )

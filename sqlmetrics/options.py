@@ -130,6 +130,12 @@ input_options = _options(
     ),
 )
 
+check_option = click.option(
+    "--check/--no-check",
+    default=None,
+    help="Warn of what the command check finds; default: for lists of up to a million rows.",
+)
+
 # tables that only the printed statement reads
 name_options = _options(
     click.option(

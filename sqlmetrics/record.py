@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of records; a higher one has entries that this version does not know
 ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record
 MOST_ROWS = 5000  # of a result that a record holds
-_NOT_GIVEN = {"self", "engine", "connection", "watch", "record", *OPTIONS}
+_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *OPTIONS}
 _OF_FILES = {"path", "name", "force", "per_user"}  # arguments that say where a result goes
 _METHODS = {"rows": "evaluate"}
 _ON_SPARK = "on Spark, it would take another pass over the tables"

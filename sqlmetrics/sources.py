@@ -43,10 +43,12 @@ class Relation:
 
     `row_number` is an expression that numbers the rows in their order in `ordered`, or None where
     the order of rows means nothing. `parts` are the types in each of several files. `files`: those
-    that it reads, all of one `format`. `only_named`: it is a name for a statement, nothing that can
-    be read here; without `types`, its columns are not known. `folders`: what is read of the names
-    of folders, None where they name no column. `warnings`: what the reader of a result should know.
-    `by_name`: CSV files have their columns in different orders.
+    that it reads, all of one `format`; `watched` are further local files that its rows come from.
+    `is_held`: its rows stay as they are now, or a change is noticed. `only_named`: it is a name for
+    a statement, nothing that can be read here; without `types`, its columns are not known.
+    `folders`: what is read of the names of folders, None where they name no column. `warnings`:
+    what the reader of a result should know. `by_name`: CSV files have their columns in different
+    orders.
     """
 
     sql: str
@@ -57,6 +59,8 @@ class Relation:
     parts: Sequence[tuple[str, Mapping[str, str]]] = ()
     files: Sequence[str] = ()
     format: str = ""
+    watched: Sequence[str] = ()
+    is_held: bool = True
     only_named: bool = False
     folders: Folders | None = None
     warnings: Sequence[str] = ()
@@ -186,7 +190,8 @@ def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
             hint = f"; to name a model, {model!r} must be letters, digits and _ only"
         elsewhere = "" if engine.owned else ", and no such table in the connection"
         raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
-    return Relation(full_name, engine.describe(full_name, label), f"the table {name}")
+    types = engine.describe(full_name, label)
+    return Relation(full_name, types, f"the table {name}", is_held=False)
 
 
 def _register(engine: Engine, table: str, label: str, data: Any) -> Relation:
@@ -206,7 +211,15 @@ def _register(engine: Engine, table: str, label: str, data: Any) -> Relation:
     name = engine.bind(f"sqlmetrics_{re.sub(r'[^a-z0-9]+', '_', label.lower())}", data)
     types = engine.describe(name, label)
     types.pop(str(row_number), None)
-    return Relation(name, types, f"the table given as {label}", row_number)
+    watched = _files_behind(data)
+    return Relation(
+        name,
+        types,
+        f"the table given as {label}",
+        row_number,
+        watched=watched,
+        is_held=isinstance(data, pa.Table) or bool(watched),
+    )
 
 
 def _numbers(count: int) -> Any:
@@ -306,33 +319,74 @@ def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
 def _to_arrow(label: str, source: Any) -> Any:
     """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
 
-    Readers are read to their end, since they cannot be read twice.
+    A table has the rows of now, whatever becomes of the source. Readers are read to their end,
+    since they cannot be read twice.
     """
     import pyarrow as pa
 
     if isinstance(source, pa.Table):
-        return source
+        return _copied(source)
     if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
+        return _copied(pa.Table.from_batches([source]))
     if isinstance(source, pa.RecordBatchReader):
-        return source.read_all()
+        return _copied(source.read_all())
     kind = type(source)
     module = kind.__module__.partition(".")[0]
+    if module == "pyarrow" and kind.__name__ == "InMemoryDataset":
+        return _copied(source.to_table())
     if module == "pyarrow" and hasattr(source, "scanner"):
         lakes.check_dataset(label, source)
         return source
     if module == "pandas" and kind.__name__ == "DataFrame":
-        return _from_pandas(label, source)
+        return _copied(_from_pandas(label, source))
     if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
-        return (source.collect() if hasattr(source, "collect") else source).to_arrow()
-    if hasattr(source, "to_arrow_table"):  # a DuckDB relation
+        return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
+    if hasattr(source, "to_arrow_table"):  # a DuckDB relation, whose rows are computed here
         return source.to_arrow_table()
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
-        return pa.table(source)
+        return _copied(pa.table(source))
     raise UsageError(
         f"{label}: cannot read a {kind.__module__}.{kind.__qualname__}; give a path, a frame, an "
         "Arrow table, a DuckDB relation or a dict of lists"
     )
+
+
+def _copied(table: Any) -> Any:
+    """Copy the columns whose memory may be that of an array, which others can write to.
+
+    Numbers and times of frames, and Arrow arrays made of NumPy's, share its memory. Texts do not.
+    """
+    import pyarrow as pa
+
+    texts = (pa.string(), pa.large_string())
+
+    def copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if column.type in texts:
+            return column
+        # a single array would be handed back as it is
+        chunks = [pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks]
+        return pa.chunked_array(chunks, type=column.type)
+
+    columns = [copied(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _files_behind(data: Any) -> list[str]:
+    """Return the files of this machine that an Arrow dataset reads; none of other data.
+
+    None as well where some of its files are elsewhere, so that not all of them can be watched.
+    """
+    from pyarrow import fs
+
+    if children := getattr(data, "children", None):  # a union of datasets
+        found = [_files_behind(child) for child in children]
+        return [file for files in found for file in files] if all(found) else []
+    system, folder = getattr(data, "filesystem", None), ""
+    while isinstance(system, fs.SubTreeFileSystem):
+        system, folder = system.base_fs, system.base_path + folder
+    if not isinstance(system, fs.LocalFileSystem):
+        return []
+    return [os.path.abspath(folder + file) for file in data.files]
 
 
 def _from_pandas(label: str, frame: Any) -> Any:
@@ -483,6 +537,7 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
         parts if len(parts) > 1 else (),
         paths,
         kind,
+        is_held=not any("://" in path for path in paths),
         folders=found,
         warnings=warned,
         by_name=bool(options),

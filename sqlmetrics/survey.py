@@ -31,6 +31,7 @@ def survey(
     conventions: Sequence[Mapping[str, Value]],
     cutoffs: Sequence[int | None],
     levels: Iterable[str] = LEVELS,
+    known: dict[str, list[Finding]] | None = None,
 ) -> list[Finding]:
     """Run every check that there is for the tables that were given.
 
@@ -40,6 +41,7 @@ def survey(
         conventions: the settings of each; a finding under several of them is there once.
         cutoffs: which places of a list count.
         levels: of which checks; only "error" looks at what the door refuses.
+        known: what queries have found before, which are not run again; what others find is added.
 
     Returns:
         What was found, the worst first; a table that cannot be read is an error among them.
@@ -49,7 +51,7 @@ def survey(
     if "error" in levels:  # the calls are those of all conventions
         found += _readable(_at_the_door(engine, planner, calls, conventions[0]))
     broken = {finding.table for finding in found}
-    looked_at: set[str] = set()  # most queries are the same under every convention
+    known = {} if known is None else known  # most queries are the same under every convention
     for values in conventions:
         for check in planner.catalog.checks.values():
             if check.at_the_door or not check.needs or check.level not in levels:
@@ -60,7 +62,7 @@ def survey(
                 continue
             if _are_there(planner, needs):
                 of_check = {**values, **cutoff_context(cutoffs)}
-                findings = _finding(engine, planner, check, needs, of_check, looked_at)
+                findings = _finding(engine, planner, check, needs, of_check, known)
                 found += _readable(findings)
     found = list({(finding.check, finding.text): finding for finding in found}.values())
     return sorted(found, key=lambda one: LEVELS.index(one.level))
@@ -117,7 +119,7 @@ def _finding(
     check: Check,
     needs: Sequence[str],
     values: Mapping[str, Any],
-    looked_at: set[str],
+    known: dict[str, list[Finding]],
 ) -> Iterator[Finding]:
     """Run a check, where the times that it compares can be compared, unless its query has run."""
     if said := _times_that_differ(planner, needs):
@@ -131,17 +133,19 @@ def _finding(
         )
         return
     plan = planner.check(check, values)
-    if plan.root.key in looked_at:
-        return
-    looked_at.add(plan.root.key)
-    rows = engine.records(plan)
-    if rows:
-        if "n_found" not in rows[0]:
+    if plan.root.key not in known:
+        rows = engine.records(plan)
+        if rows and "n_found" not in rows[0]:
             raise TemplateError(
                 f"{check.path}: the query of a check has a column n_found, the number of all that "
                 "it finds"
             )
-        yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
+        known[plan.root.key] = (
+            [finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)]
+            if rows
+            else []
+        )
+    yield from known[plan.root.key]
 
 
 def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:

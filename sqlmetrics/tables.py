@@ -92,7 +92,8 @@ class Source:
     """One relation of a table, with the model it belongs to (None where models are not named).
 
     `types`: every column of the relation, also those that no query knows by name. `files` are those
-    that it reads, of a `format`. `where`: the condition that rows satisfy, in DuckDB's SQL, or "".
+    that it reads, of a `format`. `watched` and `is_held` are those of the relation. `where`: the
+    condition that rows satisfy, in DuckDB's SQL, or "".
     """
 
     relation: str
@@ -105,6 +106,8 @@ class Source:
     types: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[str] = ()
     format: str = ""
+    watched: Sequence[str] = ()
+    is_held: bool = True
     only_named: bool = False
     where: str = ""
 
@@ -408,6 +411,8 @@ class TableReader:
             types=relation.types,
             files=relation.files,
             format=relation.format,
+            watched=relation.watched,
+            is_held=relation.is_held,
             only_named=relation.only_named,
             where=where,
         )

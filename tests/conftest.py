@@ -18,14 +18,31 @@ from __future__ import annotations
 
 import gc
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import sqlmetrics as sm
 
 TESTS = Path(__file__).resolve().parent
 ENGINES = TESTS / "engines"
 BROWSER = TESTS / "browser"
 COVERAGE = TESTS.parent / "docs" / "coverage.md"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_data_warnings() -> Iterator[None]:
+    """Have evaluators look for data warnings only in the tests that ask for it, with check=….
+
+    The tables of most tests are tiny, so that checks would warn of them, and checking takes a
+    third of the time of evaluating. Commands check as they always do.
+    """
+    defaults = sm.Evaluator.__init__.__kwdefaults__
+    assert defaults["check"] is None
+    defaults["check"] = False
+    yield
+    defaults["check"] = None
 
 
 def named_tests(text: str) -> list[str]:

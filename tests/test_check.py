@@ -579,28 +579,6 @@ def test_tables_that_cannot_be_read_are_findings(files: Path, lists: str, found:
     assert found in record["found"]
 
 
-def test_evaluate_says_in_one_line_that_check_would_warn(files: Path) -> None:
-    seen = ["--history", str(files / "overlapping.parquet")]
-    warned = run(files, "evaluate", "lists", "ndcg@2", *seen)
-    assert warned.stderr == (
-        "sqlmetrics: check would warn of recommendations_seen, interactions_seen; sqlmetrics "
-        "check, with the same tables, says of what\n"
-    )
-    assert run(files, "evaluate", "lists", "ndcg@2").stderr == ""
-    assert run(files, "evaluate", "lists", "ndcg@2", *seen, "--trust-input").stderr == ""
-    assert run(files, "evaluate", "lists", "ndcg@3").stderr == ""  # a note, as lists are short
-
-
-def test_evaluate_does_not_look_at_many_rows() -> None:
-    tables = {**GOOD, "history": pairs((1, 12), (2, 14), (3, 11), (3, 13))}
-    with sm.Evaluator(**tables) as evaluator:
-        assert evaluator.warnings_of_check() == []  # nothing was computed
-        evaluator.evaluate("ndcg@2")
-        warned = ["recommendations_seen", "interactions_seen"]
-        assert evaluator.warnings_of_check("ndcg@2") == warned
-        assert evaluator.warnings_of_check("ndcg@2", at_most=3) == []
-
-
 # ---------------------------------------------------------------- found by using it
 
 
@@ -660,12 +638,3 @@ def test_a_table_that_cannot_be_read_is_a_finding_among_others(files: Path) -> N
     result = run(files, "evaluate", "lists", "ndcg@2", *options[:2])
     assert result.exit_code == 0
     assert result.stdout.startswith("metric,k,value")
-
-
-def test_a_broken_check_costs_no_number(files: Path, tmp_path: Path) -> None:
-    text = OWN.replace('"error"', '"warning"').replace("item_id > 12", "item > 12")
-    options = ["ndcg@2", "--templates", str(own_folder(tmp_path, text))]
-    result = run(files, "evaluate", "lists", *options)
-    assert result.exit_code == 0
-    assert result.stdout.startswith("metric,k,value")
-    assert "what check would say is not known: the query for old_shop is wrong" in result.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,7 @@ def test_an_evaluation_needs_no_data_frame(how: list[str]) -> None:
     history = ["--history", str(DATA / "history.parquet")]
     found = loaded(_RUN, "evaluate", *INPUT, *history, "ndcg@10", "coverage@10", *how)
     assert found == {"click", "duckdb", "jinja2", "sqlglot"}
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert resources.files("sqlmetrics").joinpath("py.typed").is_file()

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sqlmetrics.sources import Relation
+    from sqlmetrics.tables import Source
 
 # shows progress: called several times a second with what is being computed, the share of it that
 # is done (0 to 1), and the seconds it has taken so far
@@ -114,6 +115,7 @@ class DuckDBEngine:
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
         self._files: list[Path] = []
         self._tables: dict[str, str] = {}  # path -> name of the table
+        self._owners: dict[str, str] = {}  # the same, with files that the engine does not read
         self._stamps: dict[str, _Stamp | None] = {}  # path -> what tells a file from a later one
         self._locked = False
         self._closed = False
@@ -151,7 +153,7 @@ class DuckDBEngine:
         """Read every source as `sources.py` does."""
         return None
 
-    def lock(self, files: Mapping[str, str]) -> None:
+    def lock(self, files: Mapping[str, str], watched: Mapping[str, str] | None = None) -> None:
         """Hold to the files of the tables as they are now: what changes from now on is refused.
 
         A connection of our own reaches no other files, but for the folder of our own, to which
@@ -161,9 +163,11 @@ class DuckDBEngine:
         Args:
             files: the path of each -> the name of its table. Elsewhere (`s3://…`) it may have
                 wildcards, which mean the folder before the first of them.
+            watched: the same of files that others than the engine read.
         """
         self._tables = dict(files)
-        self._stamps = {path: _stamp(path) for path in files if "://" not in path}
+        self._owners = {**files, **(watched or {})}
+        self._stamps = {path: _stamp(path) for path in self._owners if "://" not in path}
         if not self.owned:
             return
         folders = [self._folder, path_pattern(self._folder)]
@@ -186,9 +190,37 @@ class DuckDBEngine:
             if now != before:
                 what = "changed" if now else "is gone"
                 raise DataError(
-                    f"{self._tables[path]}: {self.shown(path)} {what} after it was read first, and "
-                    "a result must be of one version of it; run again once it is there and whole "
-                    "(in Python, with a new Evaluator)"
+                    f"{self._owners[path]}: {self.shown(path)} {what} after it was read first, "
+                    "and a result must be of one version of it; run again once it is there and "
+                    "whole (in Python, with a new Evaluator)"
+                )
+
+    def check_columns(self, table: str, source: Source) -> None:
+        """Check that a table of the connection still has the columns that queries were made for.
+
+        Its rows may be others than before.
+
+        Raises:
+            DataError: it is gone, or has others.
+        """
+        try:
+            types = self.describe(source.relation, source.label)
+        except DataError as error:
+            cause = error.__cause__
+            if not isinstance(cause, duckdb.CatalogException | duckdb.BinderException):
+                raise
+            reason = _reason(cause).partition(" Did you mean")[0].rstrip("!.")
+            raise DataError(
+                f"{table}: {source.label} was there when the Evaluator was made, and cannot be "
+                f"read now: {reason}. Create it again, or make a new Evaluator"
+            ) from error
+        for column, before in source.types.items():
+            now = types.get(column)
+            if now != before:
+                found = "is gone" if now is None else f"now holds {now}"
+                raise DataError(
+                    f"{table}: column {column} of {source.label} {found}. It held {before} when "
+                    "the Evaluator was made: make a new Evaluator to read the table as it is now"
                 )
 
     def bind(self, name: str, table: Any) -> str:

@@ -1,0 +1,61 @@
+"""Public calls of an evaluator: one at a time, whichever thread makes them."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from sqlmetrics.calls import Request
+
+if TYPE_CHECKING:
+    from sqlmetrics.evaluator import Evaluator
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+Lock = AbstractContextManager[Any]
+
+_locks: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()  # of connections of others
+_locks_guard = threading.Lock()
+
+
+def lock_of(connection: Any) -> Lock:
+    """Return the lock that all evaluators of one connection take; None: a lock of its own.
+
+    A thread that holds it can take it again.
+    """
+    if connection is None:
+        return threading.RLock()
+    with _locks_guard:
+        return _locks.setdefault(connection, threading.RLock())
+
+
+@dataclass
+class PublicCall:
+    """A public call while it runs, with all that it calls itself.
+
+    Args:
+        check: whether data warnings are looked for at its end; None: in lists that are not long.
+        cutoffs: those of the results that it has computed, in their order.
+    """
+
+    check: bool | None = None
+    cutoffs: dict[int | None, None] = field(default_factory=dict)
+
+    def ran(self, requests: Iterable[Request]) -> None:
+        """Note what is computed."""
+        self.cutoffs.update((request.k, None) for request in requests)
+
+
+def public(method: _Method) -> _Method:
+    """Make a method of the evaluator a public call, unless another one makes it."""
+
+    @functools.wraps(method)
+    def called(evaluator: Evaluator, *args: Any, **kwargs: Any) -> Any:
+        with evaluator._public_call():
+            return method(evaluator, *args, **kwargs)
+
+    return cast("_Method", called)
