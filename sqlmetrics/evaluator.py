@@ -774,8 +774,7 @@ class Evaluator:
         try:
             messages = self._data_warnings(call)
         except Exception as error:  # the result is there
-            what = str(error).splitlines()[0] if str(error) else type(error).__name__
-            messages = [f"data checks stopped before their end: {what}"]
+            messages = [_stopped(error)]
         for message in messages:
             if message not in self._warned:
                 warnings.warn(message, DataWarning, stacklevel=_callers_level())
@@ -788,9 +787,7 @@ class Evaluator:
         if not (call.check or self._lists_were_read()) or self._why_unchecked(call.check):
             return []
         return [
-            finding.sentence
-            if finding.level == "warning"
-            else f"data checks cannot read a table: {finding.found}"
+            finding.sentence if finding.level == "warning" else _unread(finding)
             for finding in self._warnings(call)
         ]
 
@@ -1001,8 +998,15 @@ class Evaluator:
         """Find what `check` warns of for a report; or say why it was not looked for."""
         unchecked = self._why_unchecked(call.check)
         call.check = not unchecked  # what the page says is warned of
-        found = [] if unchecked else self._warnings(call)
-        return [finding for finding in found if finding.level == "warning"], unchecked
+        if unchecked:
+            return [], unchecked
+        try:
+            found = self._warnings(call)
+        except Exception as error:  # all else can be said
+            return [], f"{_stopped(error)}."
+        unread = [_unread(finding) for finding in found if finding.level != "warning"]
+        warned = [finding for finding in found if finding.level == "warning"]
+        return warned, f"{'; '.join(unread)}." if unread else ""
 
     def _why_unchecked(self, check: bool | None) -> str:
         """Say why data warnings are not looked for; an empty text: they are."""
@@ -1673,6 +1677,17 @@ def _all_of(kind: Any, given: Any, what: str) -> list[Any]:
     if isinstance(given, bytes) or not all(isinstance(value, kind) for value in values):
         raise UsageError(f"{what}, not {given!r}")
     return values
+
+
+def _stopped(error: Exception) -> str:
+    """Say that data checks failed."""
+    what = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"data checks stopped before their end: {what}"
+
+
+def _unread(finding: checks.Finding) -> str:
+    """Say that a table is damaged which only data checks read."""
+    return f"data checks cannot read a table: {finding.found}"
 
 
 def _short_name(table: Table) -> str:

@@ -30,7 +30,10 @@ def lock_of(connection: Any) -> Lock:
     if connection is None:
         return threading.RLock()
     with _locks_guard:
-        return _locks.setdefault(connection, threading.RLock())
+        try:
+            return _locks.setdefault(connection, threading.RLock())
+        except TypeError:  # something that only looks like a connection
+            return threading.RLock()
 
 
 @dataclass

@@ -28,6 +28,14 @@ def lists(scores: Any = SCORES) -> pd.DataFrame:
     return pd.DataFrame({**LISTS, "score": list(scores)})
 
 
+def named(scores: Any = SCORES, model: str = "a") -> pd.DataFrame:
+    return lists(scores).assign(model=model)
+
+
+def together(*frames: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(pd.concat(frames))
+
+
 def mrr(evaluator: sm.Evaluator) -> float:
     return float(evaluator.evaluate("mrr@2")["value"][0])
 
@@ -170,11 +178,11 @@ def test_a_frame_that_is_registered_anew_is_read_again() -> None:
 
 def test_models_of_a_table_are_read_again() -> None:
     connection = duckdb.connect()
-    two = [lists().assign(model=name) for name in ("a", "b")]
-    connection.register("given", pd.concat(two))
+    two = [named(model="a"), named(model="b")]
+    connection.register("given", together(*two))
     with sm.Evaluator("given", TRUTH, connection=connection) as evaluator:
         assert evaluator.compare("mrr@2", baseline="a")["model"].tolist() == ["b"]
-        connection.register("given", pd.concat([*two, lists(TURNED).assign(model="c")]))
+        connection.register("given", together(*two, named(TURNED, "c")))
         assert evaluator.models == ["a", "b", "c"]
         found = evaluator.compare("mrr@2", baseline="a").set_index("model")["difference"]
         assert found.to_dict() == {"b": 0.0, "c": READ_AGAIN - HELD}
@@ -237,7 +245,7 @@ def test_a_table_that_cannot_be_read_as_before_is_named(change: str) -> None:
 
 def test_stages_are_shared_within_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = duckdb.connect()
-    connection.register("given", pd.concat([lists().assign(model=name) for name in "abc"]))
+    connection.register("given", together(*[named(model=name) for name in "abc"]))
     with sm.Evaluator("given", TRUTH, connection=connection) as evaluator:
         computed: list[str] = []
         of_engine = evaluator.engine._materialise

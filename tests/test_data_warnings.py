@@ -228,7 +228,8 @@ def test_a_check_that_fails_is_a_warning(tmp_path: Path) -> None:
         found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
         assert len(results[0]) == 2
         assert found[-1].startswith("data checks stopped before their end: the query for old_shop")
-        assert warned(lambda: evaluator.evaluate("ndcg@2")) == []
+        assert warned(lambda: results.append(evaluator.report("ndcg@2", examples=False))) == []
+        assert "data checks stopped before their end: the query for old_shop" in results[1].html
 
 
 def test_a_table_that_only_checks_cannot_read_is_a_warning(tmp_path: Path) -> None:
