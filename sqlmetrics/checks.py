@@ -250,7 +250,7 @@ def _not_empty(
     table: str,
     done: set[str],
 ) -> Iterator[Finding]:
-    plan = planner.stage(table, values, limit=1)
+    plan = planner.some_row(table, values)
     if plan.root.key not in done and not engine.records(plan):
         settings = planner.removed_by(table, values)
         yield _all_removed(table, "", settings) if settings else _empty(table, "", OPTIONS[table])
@@ -267,7 +267,7 @@ def _some_left(
 ) -> Iterator[Finding]:
     """Look for settings that take all rows out of the lists, or all rows of a model."""
     settings = planner.removed_by(table, values)
-    left = planner.stage(table, values, limit=1)
+    left = planner.some_row(table, values)
     if left.root.key in done:
         return
     if not any(engine.records(plan) for plan in (rows_of(left), left)):
@@ -344,10 +344,10 @@ def finding_of(
 
 
 def _some_users(engine: Engine, planner: Planner, values: Mapping[str, Value]) -> str:
-    """Show a few users of both tables."""
+    """Show the first users of both tables."""
     texts = []
     for table in ("recommendation", "interaction"):
-        plan = planner.stage(f"{table}_profile", values, limit=3)
+        plan = planner.some_users(f"{table}_profile", values, n_users=3)
         users = [[row[key] for key in planner.user_keys] for row in engine.records(plan)]
         shown = ", ".join(" ".join(map(repr, user)) for user in users)
         texts.append(f"{table}s has {shown}, …")

@@ -1355,8 +1355,8 @@ class Evaluator:
         """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
 
         Some stages need to know for which metric: `stage("ideal_lists", "ndcg(gain=linear)")`. Of
-        several conventions, the first is the one whose stage is shown. Of Spark, some rows come:
-        1000 at most.
+        several conventions, the first is the one whose stage is shown. The order of the rows is not
+        defined. Spark returns the first 1000 rows, sorted by all columns.
 
         Raises:
             UsageError: there is no such stage, or it needs a metric.

@@ -181,9 +181,23 @@ class Planner:
     # ---- plans ---------------------------------------------------------------------------------
 
     def stage(self, name: str, values: Mapping[str, Value], limit: int | None = None) -> Plan:
-        """Plan a look at one stage or input table."""
-        node = self.node(name, {**values, **cutoff_context([None])})
+        """Plan a look at one stage or input table; `limit`: the number of rows, the first ones."""
+        node = self._whole(name, values)
         return Plan(self.rendered("look", {"looked_at": node}, names=node.columns, limit=limit))
+
+    def some_row(self, name: str, values: Mapping[str, Value]) -> Plan:
+        """Plan the question whether a stage or input table has a row: one row if so."""
+        node = self._whole(name, values)
+        return Plan(self.rendered("some_row", {"looked_at": node}, table=name))
+
+    def some_users(self, name: str, values: Mapping[str, Value], n_users: int) -> Plan:
+        """Plan a look at the first users of a stage or input table, in the order of their keys."""
+        node = self._whole(name, values)
+        return Plan(self.rendered("some_users", {"looked_at": node}, table=name, n_users=n_users))
+
+    def _whole(self, name: str, values: Mapping[str, Value]) -> Query:
+        """Plan a stage or input table for whole lists."""
+        return self.node(name, {**values, **cutoff_context([None])})
 
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
         """Plan the query of a check; without cutoffs in `values`, for whole lists.

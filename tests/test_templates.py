@@ -299,6 +299,8 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         _, values = STANDARD.resolve(None)
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
+        yield "is there a row", plans.some_row("recommendations", values)
+        yield "some users", plans.some_users("interaction_profile", values, n_users=3)
     for several_models in (False, True):
         yield from plans_of_results(planner(several_models, dialect=dialect))
 
