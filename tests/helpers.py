@@ -5,6 +5,8 @@ import contextlib
 import math
 import operator
 import re
+import subprocess
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -300,3 +302,17 @@ def without_check(stderr: str) -> str:
     lines = stderr.splitlines(keepends=True)
     starts = tuple(f"sqlmetrics: {table}" for table in tables)
     return "".join(line for line in lines if not line.startswith(starts))
+
+
+# ---------------------------------------------------------------- other processes
+
+PATIENCE = 600.0  # seconds until a process counts as stuck, on a machine of any load
+
+
+def wait_for(condition: Callable[[], Any], process: subprocess.Popen[Any] | None = None) -> None:
+    """Wait until a condition holds; fail where the process that works towards it has ended."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)

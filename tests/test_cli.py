@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
-from helpers import without_check
+from helpers import PATIENCE, wait_for, without_check
 
 import sqlmetrics as sm
 from sqlmetrics.catalog import Catalog
@@ -78,7 +77,7 @@ def strict_json(text: str) -> Any:
 
 def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sqlmetrics", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
 # ---------------------------------------------------------------- results
@@ -726,7 +725,11 @@ GROUP BY {{ keys }}, k
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_interrupt(folder: Path) -> None:
+def test_interrupt(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setenv("TMPDIR", str(temporary))
     (folder / "own").mkdir()
     text = SLOW.replace('"run"', '"user"').replace("title", 'audience = "relevant"\ntitle')
     (folder / "own" / "slow.sql.j2").write_text(text)
@@ -737,10 +740,10 @@ def test_interrupt(folder: Path) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        time.sleep(2)
-        assert process.poll() is None, process.communicate()
+        written = "sqlmetrics-*/*/*.parquet"
+        wait_for(lambda: list(temporary.glob(written)), process)  # the query runs
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert process.returncode == 130, stderr
@@ -778,7 +781,7 @@ def test_broken_pipe() -> None:
         assert process.stdout.readline().startswith("user_id")
         process.stdout.close()
         stderr = process.stderr.read()
-    assert process.wait(timeout=30) in (0, 141, -signal.SIGPIPE)
+    assert process.wait(timeout=PATIENCE) in (0, 141, -signal.SIGPIPE)
     assert stderr == ""
 
 
@@ -788,7 +791,7 @@ def test_a_full_disk_is_an_error_and_no_traceback() -> None:
     with open("/dev/full", "w") as full:
         result = subprocess.run(
             [sys.executable, "-m", "sqlmetrics", "evaluate", *INPUT, "mrr"],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE,
         )  # fmt: skip
     assert result.returncode == 1
     assert "Traceback" not in result.stderr

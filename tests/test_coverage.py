@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import COVERAGE, ENGINES, TESTS, cases_of, named_tests
+from helpers import PATIENCE
 
 TEXT = COVERAGE.read_text(encoding="utf-8")
 TABLE_ROWS = [
@@ -34,7 +35,7 @@ def run_pytest(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str
         env={**env, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from helpers import PATIENCE
 from ipykernel.kernelspec import write_kernel_spec
 from nbclient import NotebookClient
 from pages import shell_blocks, shell_output
@@ -125,7 +126,7 @@ def test_the_notebook_runs(folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     run = notebook()
     run.cells.append(nbformat.v4.new_code_cell("import sys; print(sys.executable)"))
-    client = NotebookClient(run, timeout=300, resources={"metadata": {"path": str(folder)}})
+    client = NotebookClient(run, timeout=PATIENCE, resources={"metadata": {"path": str(folder)}})
     client.execute()  # raises the first error of a cell
 
     outputs = {cell.id: cell.outputs for cell in run.cells if cell.cell_type == "code"}

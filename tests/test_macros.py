@@ -17,7 +17,7 @@ import duckdb
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from helpers import no_propensities_expected
+from helpers import PATIENCE, no_propensities_expected
 
 import sqlmetrics as sm
 from sqlmetrics.catalog import Catalog
@@ -685,14 +685,19 @@ def test_the_shell_reads_the_script(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     call = "FROM sm_ndcg('recommendations_als.parquet', 'interactions.parquet', k := 10)"
     given = f".read {path}\n.mode csv\n.headers off\nSELECT round(value, 4) {call};\n"
     ran = subprocess.run(
-        ["duckdb"], input=given, capture_output=True, text=True, check=True, timeout=60
+        ["duckdb"], input=given, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     with duckdb.connect() as connection:
         connection.execute(standard())
         ((expected,),) = connection.sql(f"SELECT round(value, 4) {call}").fetchall()
     assert float(ran.stdout) == expected
     statement = subprocess.run(
-        ["duckdb", "-csv"], input=piped(), capture_output=True, text=True, check=True, timeout=60
+        ["duckdb", "-csv"],
+        input=piped(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     _, ndcg, _ = statement.stdout.splitlines()
     assert round(float(ndcg.split(",")[2]), 4) == expected

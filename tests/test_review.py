@@ -86,7 +86,8 @@ def test_ids_of_csv_files_stay_as_they_stand(tmp_path: Path) -> None:
     (tmp_path / "truth.csv").write_text("user_id,item_id\n1,100\n1,7\n1,2020-01-01\n")
     with sm.Evaluator(tmp_path / "lists.csv", tmp_path / "truth.csv") as evaluator:
         assert evaluator.evaluate("recall")["value"][0] == 0
-        assert evaluator.stage("recommendations")["item_id"].tolist() == ["1e2", "007", "2020-1-1"]
+        items = evaluator.stage("ranked").sort_values("rank")["item_id"]
+        assert items.tolist() == ["1e2", "007", "2020-1-1"]
 
 
 @pytest.mark.parametrize(

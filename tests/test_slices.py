@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlglot
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -1129,7 +1129,13 @@ TRUTHS = st.lists(st.sets(st.sampled_from("uvwxyz"), min_size=1), min_size=8, ma
 
 
 @pytest.mark.thorough
-@settings(max_examples=8, deadline=None)
+@settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=8,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(labels=LABELS, truths=TRUTHS)
 def test_slices_of_users_add_up(labels: list[str | None], truths: list[set[str]]) -> None:
     known = {user: label for user, label in enumerate(labels) if label != "absent"}

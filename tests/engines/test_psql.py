@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers import number
+from helpers import PATIENCE, number
 from test_published import FIVE_USERS
 
 from engines.runners import Engine, Postgres
@@ -46,7 +46,7 @@ def psql(engines: Callable[[str], Engine]) -> Callable[[str], list[dict[str, str
     def run(script: str) -> list[dict[str, str]]:
         done = subprocess.run(
             [*command, "--csv", "--quiet"],
-            input=script, capture_output=True, encoding="utf-8", check=False, timeout=60,
+            input=script, capture_output=True, encoding="utf-8", check=False, timeout=PATIENCE,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return list(csv.DictReader(io.StringIO(done.stdout)))
