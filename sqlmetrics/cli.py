@@ -52,6 +52,7 @@ from sqlmetrics.options import (
     templates_option,
     test_options,
 )
+from sqlmetrics.terminal import say, show, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,28 +85,27 @@ class _Command(click.Command):
             sys.stdout.flush()
             return result
         except SqlmetricsError as error:
-            click.echo(f"sqlmetrics: error: {error}", err=True)
+            say(f"error: {error}")
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("sqlmetrics: interrupted", err=True)
+            say("interrupted")
             ctx.exit(130)
         except RuntimeError as error:  # of DuckDB, which takes the signal where it runs a query
             if "interrupted" not in str(error):
                 raise
-            click.echo("sqlmetrics: interrupted", err=True)
+            say("interrupted")
             ctx.exit(130)
         except MemoryError:
-            click.echo(
-                "sqlmetrics: error: the system gave no more memory; split the users with "
-                "--partitions N, or give the engine less with --memory-limit",
-                err=True,
+            say(
+                "error: the system gave no more memory; split the users with --partitions N, or "
+                "give the engine less with --memory-limit"
             )
             ctx.exit(1)
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(141)
         except OSError as error:
-            click.echo(f"sqlmetrics: error: the result cannot be written: {error}", err=True)
+            say(f"error: the result cannot be written: {error}")
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nothing is left to flush at exit
             ctx.exit(1)
 
@@ -163,9 +163,9 @@ def _warnings_on_stderr() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, SqlmetricsWarning):
-            click.echo(f"sqlmetrics: {message}", err=True)
+            say(message)
         else:
-            others(message, category, filename, lineno, file, line)
+            others(visible(str(message)), category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", SqlmetricsWarning)
@@ -173,10 +173,30 @@ def _warnings_on_stderr() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _visible_errors() -> Iterator[None]:
+    """Show control characters in what click says of the arguments, such as an unknown option."""
+    try:
+        yield
+    except click.UsageError as error:
+        text = error.format_message()
+        if visible(text) == text:
+            raise
+        raise click.UsageError(visible(text), error.ctx) from error
+
+
 class _Group(click.Group):
     """Commands in the order of use; the closest names where one is mistyped."""
 
     command_class = _Command
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _visible_errors():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _visible_errors():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
@@ -406,7 +426,7 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
         return made.html
 
     if target == "-":
-        click.echo(page(), nl=False)
+        show(page(), "html")
         return
     check_name(target)
     with whole_file(Path(target), options["force"]) as temporary:
@@ -443,7 +463,7 @@ def sql(metrics: tuple[str, ...], per_user: bool, dialect: str | None, **options
         text = evaluator.sql(
             metrics or None, cutoffs_of(options), per_user=per_user, dialect=dialect, **asked
         )
-    click.echo(text, nl=False)
+    show(text, "sql")
 
 
 class _RecordedCommand(_Command):
@@ -512,7 +532,7 @@ def dbt(
             **asked_of(options, *EVALUATED),
         )
     for path in paths:
-        click.echo(str(path))
+        show(f"{path}\n", "path")
 
 
 @main.command()
@@ -591,7 +611,7 @@ def macros(
 
     text = script(convention, pairs_of("--set", settings), fallback, templates, metrics)
     if output is None or output == "-":
-        click.echo(text, nl=False)
+        show(text, "sql")
         return
     if not output:
         raise UsageError("-o: an empty file name")
@@ -615,7 +635,7 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
     if name is not None and (name in known() or name.endswith(".toml")):
         if kind is not None:
             raise UsageError("--format is for tables; what a convention chooses is a text")
-        click.echo(describe_convention(catalog, name), nl=False)
+        show(describe_convention(catalog, name))
         return
     metrics = [*catalog.metrics, *catalog.aliases]
     if name is not None and name.lower() not in metrics:
@@ -623,7 +643,8 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
             f"{name!r} is neither a convention nor a metric{suggestion(name, [*known(), *metrics])}"
         )
     rows = Rows.of_records(listing(catalog) if name is None else choices(catalog, name))
-    click.echo(render_rows(rows, kind or _default_format(), None), nl=False)
+    kind = kind or _default_format()
+    show(render_rows(rows, kind, None), kind)
 
 
 @main.command("list")
@@ -652,7 +673,8 @@ def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> 
             {"slice": one.name, "of": one.of, "title": one.title, "settings": " ".join(one.params)}
             for one in catalog.slices.values()
         ]
-    click.echo(render_rows(Rows.of_records(rows), kind or _default_format(), None), nl=False)
+    kind = kind or _default_format()
+    show(render_rows(Rows.of_records(rows), kind, None), kind)
 
 
 @main.command()
@@ -668,7 +690,7 @@ def describe(metric: str, templates: tuple[str, ...]) -> None:
     texts = [describe_slice(catalog, name)] if name in catalog.slices else []
     if not texts or name in catalog.metrics:
         texts.insert(0, describe_metric(catalog, name))
-    click.echo("\n".join(texts), nl=False)
+    show("\n".join(texts))
 
 
 @main.command()
@@ -693,7 +715,7 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
         directory, users=users, per_user=per_user, seed=seed, models=models, force=force
     )
     for path in paths:
-        click.echo(str(path))
+        show(f"{path}\n", "path")
 
 
 # ---- from options to an evaluator ---------------------------------------------------------------
@@ -761,7 +783,7 @@ def _record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], No
         text = message(options["from_record"], found)
         if found.results:
             raise DataError(text)
-        click.echo(f"sqlmetrics: {text}", err=True)
+        say(text)
 
 
 def _part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -873,7 +895,7 @@ def _write(
             result = compute(evaluator)
             keep(evaluator, result)
             text = render(result, kind, options["digits"])
-        click.echo(text, nl=False)
+        show(text, kind)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sqlmetrics.terminal import one_line
+
 
 class SqlmetricsError(Exception):
     """Base of all errors of this package. `exit_code` is what the command line ends with."""
@@ -68,9 +70,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Lay out offending rows as indented text under an error message."""
+    """Lay out offending rows as indented text under an error message, each in one line."""
     cells = [["NULL" if value is None else str(value) for value in row.values()] for row in rows]
-    table = [list(rows[0]), *cells]
+    table = [[one_line(cell) for cell in row] for row in (list(rows[0]), *cells)]
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
     return "\n".join("    " + line.rstrip() for line in lines)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.options import TABLES
+from sqlmetrics.terminal import one_line, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -85,7 +86,7 @@ def _notes_on_stderr() -> Iterator[None]:
 
     class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            print(f"sqlmetrics: {record.getMessage()}", file=sys.stderr)
+            say(record.getMessage())
 
     logger, handler = logging.getLogger("sqlmetrics"), _Handler()
     before = logger.level
@@ -259,7 +260,10 @@ class _ProgressBar:
             self._progress = Progress(console=Console(stderr=True), transient=True)
             self._task = self._progress.add_task("", total=1.0)
             self._progress.start()
-        self._progress.update(self._task, description=title.replace("_", " "), completed=share)
+        from rich.markup import escape
+
+        shown = escape(one_line(title.replace("_", " ")))
+        self._progress.update(self._task, description=shown, completed=share)
 
     def close(self) -> None:
         """Remove the bar."""

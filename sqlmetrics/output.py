@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from sqlmetrics.errors import DataError, UsageError, example_rows
 from sqlmetrics.leaderboard import BEST, NOT_WORSE, marked_columns
 from sqlmetrics.rows import NUMBER, TEXT, Rows
+from sqlmetrics.terminal import one_line, visible, visible_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +117,11 @@ def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
     """Lay out a result as text; formats and `digits` are those of `render_rows`."""
     if kind == "csv":
         rounded = None if digits is None else f"%.{digits}f"
-        return str(frame.to_csv(index=False, float_format=rounded))
+
+        def written(end: str) -> str:
+            return str(frame.to_csv(index=False, float_format=rounded, lineterminator=end))
+
+        return _quoted_breaks(written)
     return render_rows(Rows.of_frame(frame), kind, digits)
 
 
@@ -131,8 +137,9 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
             for row in rows.values
         ]
         if kind == "jsonl":
-            return "".join(json.dumps(r, ensure_ascii=False, default=str) + "\n" for r in records)
-        return json.dumps(records, ensure_ascii=False, indent=2, default=str) + "\n"
+            lines = (json.dumps(one, ensure_ascii=False, default=str) + "\n" for one in records)
+            return visible_json("".join(lines))
+        return visible_json(json.dumps(records, ensure_ascii=False, indent=2, default=str) + "\n")
     if kind == "csv":
         return _csv(rows, digits)
     return _LAYOUTS[kind](_cells(rows, digits), {})
@@ -182,13 +189,13 @@ def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
 
 def _finding(record: Mapping[str, Any]) -> str:
     """Lay out one finding: what and where, some rows, what to do."""
-    where = ", column ".join(filter(None, (record["table"], record["column"])))
-    head = f"{record['level']}: {record['check']}"
-    text = "\n".join(f"  {line}" for line in record["found"].splitlines())
+    where = one_line(", column ".join(filter(None, (record["table"], record["column"]))))
+    head = one_line(f"{record['level']}: {record['check']}")
+    text = "\n".join(f"  {line}" for line in visible(record["found"]).splitlines())
     text = f"{head}\n  {where + ': ' if where else ''}{text.lstrip()}\n"
     if record["examples"]:
         text += example_rows(record["examples"]) + "\n"
-    return text + (f"  -> {record['remedy']}\n" if record["remedy"] else "")
+    return text + (f"  -> {visible(record['remedy'])}\n" if record["remedy"] else "")
 
 
 def _counts(records: Sequence[Mapping[str, Any]]) -> str:
@@ -205,17 +212,34 @@ def _csv(rows: Rows, digits: int | None) -> str:
             return None
         return f"{value:.{digits}f}" if isinstance(value, float) and digits is not None else value
 
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows.names)
-    writer.writerows([cell(value) for value in row] for row in rows.values)
-    return text.getvalue()
+    def written(end: str) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator=end)
+        writer.writerow(rows.names)
+        writer.writerows([cell(value) for value in row] for row in rows.values)
+        return text.getvalue()
+
+    return _quoted_breaks(written)
+
+
+def _quoted_breaks(written: Callable[[str], str]) -> str:
+    """Return CSV with lines that end in a line feed, and a carriage return only in quotes.
+
+    `written` writes it with a given end of lines. Before Python 3.13, only characters of that end
+    make a field be quoted, and readers take any carriage return for one.
+    """
+    text = written("\n")
+    if "\r" not in text:
+        return text
+    parts = re.finditer(r'("(?:[^"]|"")*")|\r\n|[^"\r]+', written("\r\n"))
+    return "".join("\n" if part[0] == "\r\n" else part[0] for part in parts)
 
 
 def _cells(rows: Rows, digits: int | None) -> Rows:
-    """Spell every value as tables show it."""
+    """Spell every name and value as tables show it."""
     places = 4 if digits is None else digits
-    return replace(rows, values=[tuple(_shown(v, places) for v in row) for row in rows.values])
+    values = [tuple(_shown(value, places) for value in row) for row in rows.values]
+    return replace(rows, names=[one_line(str(name)) for name in rows.names], values=values)
 
 
 def _plain(value: Any, digits: int | None) -> Any:
@@ -232,8 +256,7 @@ def _shown(value: Any, digits: int) -> str:
     if _is_missing(value):
         return ""
     if not isinstance(value, float):
-        # a line break or an escape sequence in a value would break the layout
-        return "".join(char if char.isprintable() else " " for char in str(value))
+        return one_line(str(value))
     if 0 < abs(value) < 0.5 * 10**-digits:
         return f"{value:.1e}"  # a p-value is not 0
     return f"{value:.{digits}f}"
