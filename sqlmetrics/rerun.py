@@ -213,8 +213,8 @@ def options_of(
     by_table: dict[str, list[Mapping[str, Any]]] = {}
     for source in record["sources"]:
         by_table.setdefault(source["table"], []).append(source)
-    for table in set(by_table) - {"recommendations"}:
-        if not is_typed(table):
+    for table in by_table:
+        if table != "recommendations" and not is_typed(table):
             put(table, _source(by_table[table][0], options, OPTIONS[table]))
     put("baseline", given.get("baseline"))
     options["recommendations"] = _lists(
