@@ -155,6 +155,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
+    seed = getattr(config.option, "randomly_seed", None)  # with -q, its plugin does not say it
+    if seed is not None and terminalreporter.stats.keys() & {"failed", "error"}:
+        terminalreporter.write_line(f"the tests ran in a random order: --randomly-seed {seed}")
     texts = {
         ENGINES: "tests of other engines left out: they run with --engines,"
         " and need pip install -e '.[engines]'",
