@@ -30,8 +30,8 @@ from sqlmetrics.options import (
     COMPARED,
     EVALUATED,
     FORMATS,
-    OF_INTERVAL,
     PER_USER,
+    RANKED,
     REPORTED,
     alpha_option,
     check_option,
@@ -332,7 +332,8 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
     asked["baseline"] = options["baseline"]
     given = options["recommendations"]
-    models = given if isinstance(given, dict) else [text.partition("=")[0] for text in given]
+    named = [text.partition("=")[0] for text in given] if isinstance(given, tuple) else []
+    models = given if isinstance(given, dict) else named
     if asked["baseline"] not in models:
         options["baseline"] = None  # a value of the column model, not another table
     failed: list[str] = []
@@ -362,7 +363,7 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     from sqlmetrics.output import render_leaderboard
 
     metrics, options = _as_recorded("leaderboard", metrics, options)
-    asked = asked_of(options, "alpha", *(name for name in COMPARED if name not in OF_INTERVAL))
+    asked = asked_of(options, *RANKED)
     correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
     how = (
@@ -724,11 +725,18 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
 def _as_recorded(
     result: str, metrics: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Put what the record of --from-record says in the place of all that was not typed."""
+    """Put what the record of --from-record says in the place of all that was not typed.
+
+    Raises:
+        UsageError: there is no record, it needs what was not typed, or it may not be read.
+        DataError: the record is damaged.
+    """
     path = options["from_record"]
     if path is None:
+        if options["trust_record"]:
+            raise UsageError("--trust-record is about the record of --from-record FILE")
         return metrics, dict(options)
-    from sqlmetrics.rerun import options_of, read
+    from sqlmetrics.rerun import again, damaged, read
     from sqlmetrics.tables import OPTIONS as TABLE_OPTIONS
 
     context, record = click.get_current_context(), read(path, result)
@@ -739,16 +747,39 @@ def _as_recorded(
         # older versions of click say so of no METRICS too
         return source is not ParameterSource.DEFAULT and before.get(name) != ()
 
-    found = options_of(record, before, is_typed)
+    found = again(record, before, is_typed)
     for param in context.command.params:
         name = str(param.name)
-        value = found.get(name)
+        value = found.options.get(name)
         if value is not before.get(name) and name not in TABLE_OPTIONS:
             try:
-                found[name] = param.type_cast_value(context, value)
+                found.options[name] = param.type_cast_value(context, value)
             except (click.BadParameter, AttributeError, TypeError, ValueError) as error:
-                raise UsageError(f"--from-record {path}: {name} is {value!r}: {error}") from error
-    return found.pop("metrics"), {**found, "recorded": record}
+                raise damaged(path, f"{name} is {value!r}: {error}") from error
+    _let_read(path, found.reads, options["trust_record"])
+    return found.options.pop("metrics"), {**found.options, "recorded": record}
+
+
+def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
+    """List what a record names to be read, and ask whether to read it.
+
+    Raises:
+        UsageError: the answer is no, or there is no terminal to ask on.
+    """
+    if not reads:
+        return
+    lines = [f"sqlmetrics: files named by {path}:", *(f"  {what}: {reads[what]}" for what in reads)]
+    click.echo("\n".join(lines), err=True)
+    if trusted:
+        return
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        click.echo("Read these files? [y/N] ", err=True, nl=False)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+    raise UsageError(
+        f"--from-record {path}: these files were not read; add --trust-record to read the files "
+        "that the record names, or name your own with -r, -i and the other options"
+    )
 
 
 @contextlib.contextmanager

@@ -32,6 +32,7 @@ REPORTED = (
     *("test", "correction", "alpha", "confidence"),
 )
 COMPARED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "test", "correction")
+RANKED = ("alpha", *(name for name in COMPARED if name not in OF_INTERVAL))
 
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -295,6 +296,11 @@ record_options = _options(
         metavar="FILE",
         help="Run again what a record says, and say what differs; what is given beside it replaces "
         "what the record says.",
+    ),
+    click.option(
+        "--trust-record",
+        is_flag=True,
+        help="Read the files that the record of --from-record names without a question.",
     ),
 )
 

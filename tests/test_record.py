@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -446,11 +450,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, code: int = 0, **options: Any) -> Result:
+def run(*arguments: str, code: int | tuple[int, ...] = 0, **options: Any) -> Result:
     result = CliRunner().invoke(main, list(arguments), **options)
-    assert result.exit_code == code, result.output
+    assert result.exit_code in (code if isinstance(code, tuple) else (code,)), result.output
     assert "Traceback" not in result.output
     return result
+
+
+def again(name: str) -> tuple[str, ...]:
+    """Run a record of one's own again."""
+    return "--from-record", name, "--trust-record", "--trust-input"
 
 
 ONE = ("-r", "als.parquet", "-i", "truth.parquet", "--trust-input")
@@ -468,10 +477,13 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_same_again(command: str, folder: Path) -> None:
     first = run(command, *COMMANDS[command], "--record", "a.json", "--format", "csv")
-    again = run(command, "--from-record", "a.json", "--record", "b.json", "--format", "csv")
-    assert again.stdout.splitlines()[0] == first.stdout.splitlines()[0]
-    assert len(again.stdout.splitlines()) == len(first.stdout.splitlines())
-    assert again.stderr == "sqlmetrics: the same as in a.json\n"
+    second = run(command, *again("a.json"), "--record", "b.json", "--format", "csv")
+    assert second.stdout.splitlines()[0] == first.stdout.splitlines()[0]
+    assert len(second.stdout.splitlines()) == len(first.stdout.splitlines())
+    head, *files, last = second.stderr.splitlines()
+    assert head == "sqlmetrics: files named by a.json:"
+    assert all(line.endswith(".parquet") for line in files)
+    assert last == "sqlmetrics: the same as in a.json"
     one, other = (json.loads((folder / name).read_text()) for name in ("a.json", "b.json"))
     for name in ("metrics", "settings", "sources", "sql", "contents", "users", "columns"):
         assert one[name] == other[name], name
@@ -484,9 +496,9 @@ def test_what_differs_is_said() -> None:
     pq.write_table(LISTS.slice(4), "als.parquet")
     truth = TRUTH.set_column(1, "item_id", [["none", *TRUTH["item_id"].to_pylist()[1:]]])
     pq.write_table(truth, "truth.parquet")
-    result = run("evaluate", "--from-record", "a.json", "--format", "csv", code=1)
+    result = run("evaluate", *again("a.json"), "--format", "csv", code=1)
     assert result.stdout.startswith("model,metric,k,value")  # the result is there nevertheless
-    lines = result.stderr.splitlines()
+    lines = result.stderr.splitlines()[4:]  # after the files
     assert lines[:4] == [
         "sqlmetrics: error: not the same as in a.json:",
         "  interactions: other values in item_id, user_id",
@@ -504,11 +516,11 @@ def test_options_replace_what_the_record_says(folder: Path) -> None:
     run("evaluate", *TWO, "recall@2", "--record", "a.json", "--set", "ties=item_desc",
         "--set", "relevant_from=1")  # fmt: skip
     (folder / "als.parquet").rename(folder / "moved.parquet")
-    missing = run("evaluate", "--from-record", "a.json", code=1)
+    missing = run("evaluate", *again("a.json"), code=1)
     assert "there is no file als.parquet" in missing.stderr
-    moved = run("evaluate", "--from-record", "a.json", "-r", "als=moved.parquet")
+    moved = run("evaluate", *again("a.json"), "-r", "als=moved.parquet")
     assert "sqlmetrics: the same as in a.json" in moved.stderr  # paths do not matter
-    one = ("-r", "als=moved.parquet", "--from-record", "a.json", "--record", "b.json", "--force")
+    one = ("-r", "als=moved.parquet", *again("a.json"), "--record", "b.json", "--force")
     run("evaluate", *one, "map@3", code=1)
     record = json.loads((folder / "b.json").read_text())
     assert [(entry["metric"], entry["k"]) for entry in record["metrics"]] == [("map", [3])]
@@ -524,7 +536,7 @@ def test_versions_alone_are_no_failure(folder: Path) -> None:
     record = json.loads((folder / "a.json").read_text())
     record["versions"]["duckdb"] = "1.0.0"
     (folder / "a.json").write_text(json.dumps(record))
-    result = run("evaluate", "--from-record", "a.json")
+    result = run("evaluate", *again("a.json"))
     ours = duckdb.__version__
     assert result.stderr.endswith(f", but for duckdb: {ours}, was 1.0.0\n")
 
@@ -533,14 +545,14 @@ def test_attrs_are_a_record(folder: Path) -> None:
     with sm.Evaluator("als.parquet", "truth.parquet", trust_input=True) as evaluator:
         record = evaluator.evaluate(["recall@2"]).attrs["sqlmetrics"]
     (folder / "a.json").write_text(json.dumps(record))
-    result = run("evaluate", "--from-record", "a.json")
+    result = run("evaluate", *again("a.json"))
     for what in ("the contents of tables", "counts of users", "values"):
         assert f"\n  not compared: {what}, not in the record" in result.stderr
 
 
 def test_results_in_files(folder: Path) -> None:
     run("evaluate", *ONE, "recall@2", "--record", "a.json", "-o", "a.parquet")
-    result = run("evaluate", "--from-record", "a.json", "-o", "a.csv", "--record", "b.json")
+    result = run("evaluate", *again("a.json"), "-o", "a.csv", "--record", "b.json")
     assert "sqlmetrics: the same as in a.json" in result.stderr
     rows = [json.loads((folder / name).read_text())["rows"] for name in ("a.json", "b.json")]
     assert rows[0] == rows[1] == [list(pq.read_table("a.parquet").to_pylist()[0].values())]
@@ -553,7 +565,7 @@ def test_long_results_are_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch
         record = json.loads((folder / "a.json").read_text())
         assert "rows" not in record
         assert record["unknown"] == {"rows": "the result has 40 rows, a record holds 20 at most"}
-    result = run("per-user", "--from-record", "a.json")
+    result = run("per-user", *again("a.json"))
     why = "the result has 40 rows, a record holds 20 at most"
     assert result.stderr.endswith(f", but for not compared: values ({why})\n")
 
@@ -595,14 +607,14 @@ def of_frames(folder: Path) -> dict[str, Any]:
 
 def test_what_cannot_be_read_again_has_to_be_given(folder: Path) -> None:
     of_frames(folder)
-    result = run("evaluate", "--from-record", "a.json", code=2)
+    result = run("evaluate", *again("a.json"), code=2)
     assert "recommendations: the record says pyarrow.Table, which cannot be read" in result.stderr
     assert "give it with -r FILE" in result.stderr
-    run("evaluate", "--from-record", "a.json", "-r", "als.parquet")
+    run("evaluate", *again("a.json"), "-r", "als.parquet")
     text = (folder / "a.json").read_text()
     run("evaluate", "-r", "als.parquet", "-i", "-", "recall@2", "--record", "b.json",
         input=(folder / "truth.parquet").read_bytes())  # fmt: skip
-    result = run("evaluate", "--from-record", "b.json", code=2)
+    result = run("evaluate", *again("b.json"), code=2)
     assert "interactions: the record says stdin" in result.stderr
     assert "-i FILE" in result.stderr
     assert (folder / "a.json").read_text() == text
@@ -616,7 +628,6 @@ def test_what_cannot_be_read_again_has_to_be_given(folder: Path) -> None:
         ("[1]", "this is not a record"),
         ('{"a": 1}', "this is not a record"),
         ('{"record": 2, "versions": "x"}', "a record of format 2"),
-        ('{"record": 1}', "it is damaged: there is no entry"),
         (b"\xff\xfe", "this is not JSON"),
         ("[" * 100_000, "this is not JSON"),
     ],
@@ -632,7 +643,7 @@ def test_what_is_no_record(text: str | bytes | None, message: str, tmp_path: Pat
 
 def test_a_record_of_another_command(folder: Path) -> None:
     of_frames(folder)
-    result = run("per-user", "--from-record", "a.json", code=2)
+    result = run("per-user", *again("a.json"), code=2)
     assert "it is of evaluate: sqlmetrics evaluate --from-record a.json" in result.stderr
 
 
@@ -670,8 +681,8 @@ def test_damaged_records_are_refused(folder: Path) -> None:
             path.write_text(json.dumps(damaged))
             try:
                 read = rerun.read(path, "evaluate")
-                rerun.options_of(read, typed, lambda _: False)
-            except UsageError as error:
+                rerun.again(read, typed, lambda _: False)
+            except (UsageError, DataError) as error:
                 refused += 1
                 longest = max(longest, len(str(error)))
                 continue
@@ -706,5 +717,226 @@ def test_error_of_differences_is_about_data(folder: Path) -> None:
     assert DataError.exit_code == 1
     run("evaluate", *ONE, "recall@2", "--record", "a.json")
     pq.write_table(LISTS.slice(1), "als.parquet")
-    run("evaluate", "--from-record", "a.json", "--record", "b.json", code=1)
+    run("evaluate", *again("a.json"), "--record", "b.json", code=1)
     assert (folder / "b.json").exists()  # the new result has its record
+
+
+# --- records of somebody else
+
+
+# may a record set an option? Only one that can change a number
+MAY_SET = {
+    **dict.fromkeys(
+        ["metrics", *rerun.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
+         "key", "where", "templates", "by", "by_item", "skip_missing", "combinations", "ci",
+         "confidence", "resamples", "seed", "run_ci", "partition", "test", "correction", "alpha"],
+        True,
+    ),
+    **dict.fromkeys(
+        ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
+         "temp_limit", "partitions", "gates", "record", "from_record", "trust_record", "kind", "digits",
+         "output", "force"],
+        False,
+    ),
+}  # fmt: skip
+FORBIDDEN = [name for name in MAY_SET if not MAY_SET[name]]
+
+
+def test_it_is_decided_of_every_option_whether_a_record_may_set_it() -> None:
+    options = {str(param.name) for name in COMMANDS for param in main.commands[name].params}
+    assert options == MAY_SET.keys()
+    assert {name for name in MAY_SET if MAY_SET[name]} == rerun.SET_BY_RECORDS
+
+
+def test_every_argument_has_a_form_in_records() -> None:
+    of_evaluator = inspect.signature(sm.Evaluator).parameters.keys() - records._NOT_GIVEN
+    assert rerun._GIVEN.keys() == of_evaluator | {"baseline"}
+    for name, forms in rerun._ASKED.items():
+        assert forms.keys() == inspect.signature(getattr(sm.Evaluator, name)).parameters.keys() - {
+            "self"
+        }
+
+
+@pytest.fixture
+def honest(folder: Path) -> dict[str, Any]:
+    (folder / "precious.txt").write_text("mine")
+    run("evaluate", *ONE, "recall@2", "--record", "a.json")
+    record: dict[str, Any] = json.loads((folder / "a.json").read_text())
+    return record
+
+
+def refused(record: Mapping[str, Any], *arguments: str, code: int | tuple[int, ...]) -> str:
+    """Run a record again that somebody else has written."""
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    Path("b.json").write_text(json.dumps(record))
+    result = run("evaluate", "--from-record", "b.json", *arguments, code=code)
+    Path("b.json").unlink()
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+    assert result.stdout == ""
+    return result.stderr
+
+
+@pytest.mark.parametrize("place", ["asked", "given", ""])
+@pytest.mark.parametrize("name", [*FORBIDDEN, "path", "connection", "watch", "--force", "\x1b[2J"])
+def test_a_record_sets_no_other_option(name: str, place: str, honest: dict[str, Any]) -> None:
+    part = honest[place] if place else honest
+    if name in part:  # what is recorded, and not set: the test below
+        return
+    part.update({name: "precious.txt"})
+    message = refused(honest, "--trust-record", code=1)
+    assert "it is damaged: a record has no entry" in message
+    assert json.dumps(f"{place}.{name}".lstrip(".")) in message
+
+
+def test_what_is_recorded_and_not_set(honest: dict[str, Any], folder: Path) -> None:
+    pq.write_table(pa.concat_tables([LISTS, LISTS]), "als.parquet")  # duplicates
+    honest["given"].update(
+        trust_input=True, threads=4000, memory_limit="1 KB", temp_directory="gone", partitions=9
+    )
+    assert "duplicate" in refused(honest, "--trust-record", code=1)  # is checked nevertheless
+    assert not (folder / "gone").exists()
+
+
+WRONG: list[tuple[str, str, Any]] = [
+    ("asked", "metrics", {"a": "ndcg"}),
+    ("asked", "metrics", [["ndcg"]]),
+    ("asked", "metrics", 5),
+    ("asked", "k", [None]),
+    ("asked", "by", {"a": 1}),
+    ("asked", "combinations", "yes"),
+    ("asked", "ci", 5),
+    ("asked", "ci", "--force"),
+    ("asked", "confidence", "0.9"),
+    ("asked", "resamples", 1.5),
+    ("asked", "seed", True),
+    ("asked", "skip_missing", [True]),
+    ("given", "settings", "ties=item_desc"),
+    ("given", "settings", {"ties": {"a": 1}}),
+    ("given", "columns", {"user_id": 5}),
+    ("given", "where", {"interactions": ["user_id > 3"]}),
+    ("given", "key", 5),
+    ("given", "convention", {"a": "standard"}),
+    ("given", "templates", ["a\0b"]),
+    ("given", "templates", [""]),
+    ("given", "baseline", "precious.txt"),  # no model of it: not a file either
+    ("given", "fallback", 5),
+    ("given", "temp_directory", ["a"]),
+]
+
+
+@pytest.mark.parametrize(("part", "name", "value"), WRONG)
+def test_arguments_of_another_form(
+    part: str, name: str, value: Any, honest: dict[str, Any]
+) -> None:
+    honest[part][name] = value
+    message = refused(honest, "--trust-record", code=1)
+    assert "it is damaged: " in message
+    assert name in message
+
+
+@pytest.mark.parametrize(
+    "option", ["-o=precious.txt", "--output=precious.txt", "--force", "-o", "-"]
+)
+def test_values_are_no_options(option: str, honest: dict[str, Any]) -> None:
+    """What looks like an option stays the value that it stands for."""
+    changes: list[tuple[str, str, Any]] = [
+        *(("asked", name, [option]) for name in ("metrics", "by")),
+        *(("given", name, [option]) for name in ("convention", "key")),
+        ("given", "fallback", option),
+        *(("given", name, {option: "user_id"}) for name in ("settings", "columns", "where")),
+        ("given", "settings", {"ties": option}),
+        ("given", "columns", {"user_id": option}),
+        ("given", "where", {"interactions": option}),
+    ]
+    for part, name, value in changes:
+        changed = copy.deepcopy(honest)
+        changed[part][name] = value
+        assert option in refused(changed, "--trust-record", code=(1, 2))
+
+
+@pytest.mark.parametrize("path", ["-", "", "a\0b", ["als.parquet", "-"]])
+def test_sources_that_are_no_files(path: Any, honest: dict[str, Any]) -> None:
+    honest["sources"][1]["source"] = path
+    assert "which is no file; give it with -i FILE" in refused(honest, "--trust-record", code=2)
+
+
+def test_sources_are_paths_alone(honest: dict[str, Any]) -> None:
+    honest["sources"][0]["source"] = "mine=als.parquet"  # no model of that name
+    assert "mine=als.parquet" in refused(honest, "--trust-record", code=1).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("table", "models"),
+    [
+        ("recommendations", [None, None]),
+        ("recommendations", [None, "a"]),
+        ("recommendations", ["a", "a"]),
+        ("interactions", ["a"]),
+        ("interactions", [None, None]),
+    ],
+)
+def test_models_that_no_table_has(
+    table: str, models: list[str | None], honest: dict[str, Any]
+) -> None:
+    others = [one for one in honest["sources"] if one["table"] != table]
+    (source,) = (one for one in honest["sources"] if one["table"] == table)
+    honest["sources"] = [*others, *({**source, "model": model} for model in models)]
+    assert f"it is damaged: {table} is of the models" in refused(honest, code=1)
+
+
+def test_files_are_listed_and_asked_for(honest: dict[str, Any]) -> None:
+    honest["sources"][1]["source"] = ["/etc/\x1b[8mhostname", "truth.parquet"]
+    honest["given"].update(convention=["standard", "mine.toml"], templates=["metrics"])
+    message = refused(honest, code=2)
+    assert message.splitlines() == [
+        "sqlmetrics: files named by b.json:",
+        "  convention: mine.toml",
+        "  templates (SQL that is run): metrics",
+        "  recommendations: als.parquet",
+        "  interactions: /etc/\\x1b[8mhostname, truth.parquet",
+        "sqlmetrics: error: --from-record b.json: these files were not read; add --trust-record "
+        "to read the files that the record names, or name your own with -r, -i and the other "
+        "options",
+    ]
+    message = refused(
+        honest, "-i", "truth.parquet", "--templates", "metrics", "--convention", "standard", code=2
+    )
+    assert message.splitlines()[1:-1] == ["  recommendations: als.parquet"]
+
+
+@pytest.mark.usefixtures("honest")
+def test_what_is_typed_is_not_asked_for() -> None:
+    result = run("evaluate", "--from-record", "a.json", *ONE)
+    assert result.stderr == "sqlmetrics: the same as in a.json\n"
+    result = run("evaluate", *ONE, "recall@2", "--trust-record", code=2)
+    assert "--trust-record is about the record of --from-record FILE" in result.stderr
+
+
+@pytest.mark.usefixtures("honest")
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("yes\n", 0), ("\n", 2), ("n\n", 2)])
+def test_a_terminal_is_asked(answer: str, code: int) -> None:
+    pty = pytest.importorskip("pty")  # of POSIX
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    process = subprocess.run(
+        [sys.executable, "-m", "sqlmetrics", "evaluate", "--from-record", "a.json"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+    )
+    os.close(theirs)
+    said = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert process.returncode == code, said
+    assert "Read these files? [y/N]" in said
+    assert ("these files were not read" in said) == (code != 0)
+    assert process.stdout.startswith(b"metric,k,value") == (code == 0)
+
+
+def test_a_record_starts_no_other_engine(honest: dict[str, Any]) -> None:
+    honest["versions"]["spark"] = honest["versions"].pop("duckdb")
+    assert "add --engine spark, or --engine duckdb" in refused(honest, code=2)
+    Path("b.json").write_text(json.dumps(honest))
+    result = run("evaluate", "--engine", "duckdb", *again("b.json"))
+    assert f"duckdb: {duckdb.__version__}, was not given" in result.stderr
