@@ -40,6 +40,7 @@ class Node(ABC):
     parents: Mapping[str, Node]
     stage: Stage | None = None
     is_input: bool = False
+    apart: bool = False  # does it get a statement of its own?
 
     @property
     def has_ctes(self) -> bool:
@@ -244,7 +245,8 @@ class Plan:
 def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
     """Nodes that get a statement of their own where all of `roots` are wanted, in this order.
 
-    These are the roots, the nodes worth keeping, and those that more than one statement reads.
+    These are the roots, the nodes that say so, those worth keeping, and those that more than one
+    statement reads.
     """
     ends = {root.key for root in roots}
     found = {node.key: node for root in roots for node in Plan(root).nodes(have)}
@@ -252,7 +254,7 @@ def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
     readers: dict[str, set[str]] = {node.key: set() for node in nodes}
     alone: set[str] = set(ends)
     for node in reversed(nodes):
-        if node.keep or (len(readers[node.key]) > 1 and not node.is_input):
+        if node.apart or node.keep or (len(readers[node.key]) > 1 and not node.is_input):
             alone.add(node.key)
         own = {node.key} if node.key in alone else readers[node.key]
         for parent in node.parents.values():

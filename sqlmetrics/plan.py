@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 
@@ -21,6 +21,8 @@ from sqlmetrics.sources import RANKED
 from sqlmetrics.spec import Value, value_text
 from sqlmetrics.tables import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
 
+# in one wide table: what an engine takes to plan a SELECT grows faster than its columns and joins
+_MOST_CUTOFFS = 20
 # of a column without its ends: engines cut names, Postgres those of more than 63 letters
 _LONGEST_NAME = 40
 
@@ -49,18 +51,21 @@ class Column:
 class WideTable:
     """A table of values: a row per user (or model) of one audience, a column per metric and cutoff.
 
-    `values`: settings that make this audience.
+    `values`: settings that make this audience, and `everybody`: who is in it. Many cutoffs are
+    shared out among several tables; `share`: which of them these are.
     """
 
     node: Node
     grain: str
     columns: Sequence[Column]
     values: Mapping[str, Any]
+    everybody: Node
+    share: int = 0
 
 
 @dataclass
 class Wide:
-    """Wide tables of values by name: one per audience, and one for metrics of the whole run.
+    """Wide tables of values by name: one per audience and share of the cutoffs.
 
     `homes`: the table and the column of every request; requests that come to the same share one.
     """
@@ -119,6 +124,10 @@ def _columns_of(call: Call, query: Query, taken: set[str], prefix: str) -> list[
             )
         )
     return columns
+
+
+# whose values a wide table holds: the grain, the identity of the audience, the share of the cutoffs
+_Audience: TypeAlias = tuple[str, str, int]
 
 
 @dataclass
@@ -214,12 +223,13 @@ class Planner:
 
     def wide(self, requests: Sequence[Request]) -> Wide:
         """Plan the wide tables of values; what several conventions share is there once."""
-        made_by: dict[tuple[str, str], Mapping[str, Any]] = {}
+        share_of = _shares(request.k for request in requests)
+        made_by: dict[_Audience, Mapping[str, Any]] = {}
         sources: dict[str, _Source] = {}
-        wanted: dict[tuple[str, str], tuple[Query, list[Column]]] = {}
+        wanted: dict[_Audience, tuple[Query, list[Column]]] = {}
         defined: dict[str, Node] = {}  # who has a value at all, by the name of the stage
         taken: set[str] = set()
-        known: dict[tuple[str, int | None], tuple[tuple[str, str], Column]] = {}
+        known: dict[tuple[str, int | None], tuple[_Audience, Column]] = {}
         homes = {}
         several = len({request.convention for request in requests}) > 1
         for call in calls_of(requests):
@@ -228,16 +238,12 @@ class Planner:
             identity = self._identity_with(call, query, everybody)
             new = [request for request in call.requests if (identity, request.k) not in known]
             prefix = f"{call.convention}_" if several else ""
-            columns = _columns_of(replace(call, requests=new), query, taken, prefix)
-            if columns:
-                source = self._source(metric, query, call.values, columns, sources)
-                who = ""
-                if metric.defined_for:
-                    node = self.node(metric.defined_for, call.values, for_metric=metric)
-                    who = next((name for name, same in defined.items() if same is node), "")
-                    who = who or new_name(node.name, {**sources, **defined})
-                    defined[who] = node
-                audience = (metric.grain, everybody.key)
+            who = self._defined(call, {**sources, **defined}, defined) if new else ""
+            for share in dict.fromkeys(share_of[request.k] for request in new):
+                own = [request for request in new if share_of[request.k] == share]
+                columns = _columns_of(replace(call, requests=own), query, taken, prefix)
+                source = self._source(metric, query, call.values, columns, sources, share)
+                audience = (metric.grain, everybody.key, share)
                 _, held = wanted.setdefault(audience, (everybody, []))
                 made_by.setdefault(audience, call.values)
                 placed = [replace(column, source=source, defined=who) for column in columns]
@@ -249,7 +255,7 @@ class Planner:
                 homes[identity_of(request)] = known[identity, request.k]
 
         tables: dict[str, WideTable] = {}
-        names: dict[tuple[str, str], str] = {}
+        names: dict[_Audience, str] = {}
         nodes = {name: source.node() for name, source in sources.items()}
         for audience, (everybody, columns) in wanted.items():
             grain = audience[0]
@@ -266,11 +272,23 @@ class Planner:
                 sources=used,
                 defined=who_has,
             )
-            tables[name] = WideTable(filled, grain, columns, made_by[audience])
+            tables[name] = WideTable(
+                filled, grain, columns, made_by[audience], everybody, audience[-1]
+            )
             names[audience] = name
         return Wide(
             tables, {key: (names[audience], column) for key, (audience, column) in homes.items()}
         )
+
+    def _defined(self, call: Call, taken: Collection[str], defined: dict[str, Node]) -> str:
+        """Name the stage that says who has a value at all, and add it to `defined` if it is new."""
+        if not call.metric.defined_for:
+            return ""
+        node = self.node(call.metric.defined_for, call.values, for_metric=call.metric)
+        name = next((name for name, same in defined.items() if same is node), "")
+        name = name or new_name(node.name, taken)
+        defined[name] = node
+        return name
 
     def identity(self, call: Call) -> str:
         """Name all that the value of a metric call depends on; equal for what computes the same."""
@@ -320,8 +338,12 @@ class Planner:
         values: Mapping[str, Any],
         columns: Sequence[Column],
         sources: dict[str, _Source],
+        share: int,
     ) -> str:
-        """Say which query computes these columns, and add it to `sources` if it is new."""
+        """Say which query computes these columns, and add it to `sources` if it is new.
+
+        `share`: which of the cutoffs these are; those of others are computed by other queries.
+        """
         keys = self.keys if metric.grain == "user" else ["model"]
 
         def stage_of(table: str) -> Stage | None:
@@ -332,7 +354,7 @@ class Planner:
             name = new_name(f"{metric.name}_values", sources)
             sources[name] = _Source(alone=self._alone(metric, query, values, columns, keys))
             return name
-        group = f"{metric.grain}: {parts.group}"
+        group = f"{metric.grain} {share}: {parts.group}"
         name = next((n for n, source in sources.items() if source.group == group), "")
         if not name:
             name = new_name(f"{parts.source.alias}_values", sources)
@@ -384,7 +406,8 @@ class Planner:
         grain_keys: Sequence[str],
     ) -> Node:
         """Plan a metric by itself: its stages are repeated for every cutoff, then pivoted."""
-        cutoffs = self.node("cutoffs", values)
+        ks = dict.fromkeys(column.k for column in columns)
+        cutoffs = self.node("cutoffs", {**values, **cutoff_context([*ks])})
         parents: dict[str, Node] = {}
         tree = query.tree.copy()
         for table in tree.find_all(exp.Table):
@@ -560,11 +583,13 @@ class Planner:
         reads: Mapping[str, Node],
         name: str | None = None,
         often: bool = False,
+        apart: bool = False,
         **context: Any,
     ) -> Node:
         """Plan one of the queries that put values together; `reads` are its parents by alias.
 
-        `often`: the query reads each of them more than once.
+        `often`: the query reads each of them more than once. `apart`: it gets a statement of its
+        own.
         """
         parents = {node.key: node for node in reads.values()}
         aliases = {alias: node.key for alias, node in reads.items()}
@@ -576,6 +601,7 @@ class Planner:
             context={**self.key_context, **context},
             aliases=aliases,
             often=often,
+            apart=apart,
         )
 
     def context(
@@ -749,6 +775,11 @@ def tables_read(tree: exp.Expr) -> list[str]:
             if isinstance(table.this, exp.Identifier) and not table.db and table.name not in local
         )
     )
+
+
+def _shares(cutoffs: Iterable[int | None]) -> dict[int | None, int]:
+    """Share out cutoffs among wide tables: one cutoff, and all metrics at it, to one table."""
+    return {k: place // _MOST_CUTOFFS for place, k in enumerate(dict.fromkeys(cutoffs))}
 
 
 def _column_name(metric: str, k: int | None, taken: set[str]) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlmetrics.calls import Request, calls_of
 from sqlmetrics.errors import UsageError
 from sqlmetrics.graph import Node, Plan, new_name
 from sqlmetrics.intervals import Interval
-from sqlmetrics.plan import Planner, Wide, WideTable, identity_of
+from sqlmetrics.plan import Planner, Wide, WideTable
 from sqlmetrics.render import identifier
 from sqlmetrics.slices import SlicedPlanner, Slicing, by_user
 from sqlmetrics.statistics import FEW
+
+# by the share of the cutoffs: what its tables of values are read from, and what is said of them
+_Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
 
 
 @dataclass
@@ -124,27 +127,26 @@ class Results:
             if column.grain == "run" and self.interval.of_runs and not column.standard_error:
                 known["standard_error"] = f"{column.name}_standard_error"
             rows[name].append(known)
-        sources: dict[str, Node] = {}
-        tables = []
-        for name in wide.tables:
+        shares: _Shares = {}
+        for name, table in wide.tables.items():
+            reads, tables = shares.setdefault(table.share, ({}, []))
             node, percentiles = totals[name]
-            alias = new_name(node.name, sources)
-            sources[alias] = node
+            alias = new_name(node.name, reads)
+            reads[alias] = node
             resampled = ""
             if percentiles is not None:
-                resampled = new_name("percentiles", sources)
-                sources[resampled] = percentiles
+                resampled = new_name("percentiles", reads)
+                reads[resampled] = percentiles
             tables.append({"name": alias, "rows": rows[name], "percentiles": resampled})
-        z = None if self.interval.kind == "none" else self.interval.z
-        summary_rows = self.planner.rendered(
+        columns = ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
+        summary_rows = self._rows(
             "summary_rows",
-            sources,
-            tables=tables,
+            shares,
+            columns,
             groups=self.groups,
-            z=z,
+            z=None if self.interval.kind == "none" else self.interval.z,
             with_convention=self.with_convention,
         )
-        columns = ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
         return self._ended(summary_rows, columns, [*self.groups, "position"], self._note())
 
     def _note(self) -> str:
@@ -157,6 +159,31 @@ class Results:
             of_runs = f"; of runs, value ± {interval.z} times what resamples vary by"
             return note + (of_runs if interval.of_runs else "")
         return ""
+
+    def _rows(self, template: str, shares: _Shares, columns: Sequence[str], **context: Any) -> Node:
+        """Plan the rows of a result from wide tables: those of one share of the cutoffs apart.
+
+        One statement for all shares would take an engine long to plan.
+        """
+        several = len(shares) > 1
+        parts = {
+            f"{template}_{number}" if several else template: self.planner.rendered(
+                template,
+                reads,
+                name=f"{template}_{number}" if several else template,
+                apart=several,
+                tables=tables,
+                **context,
+            )
+            for number, (reads, tables) in enumerate(shares.values(), start=1)
+        }
+        if not several:
+            return parts[template]
+        labels = ["position", *(["convention"] if self.with_convention else [])]
+        names = [*self.groups, *labels, *columns]
+        return self.planner.rendered(
+            "united", parts, name=template, parts=[*parts], names=names, order=[]
+        )
 
     def _ended(
         self, rows: Node, columns: Sequence[str], order: Sequence[str], note: str = ""
@@ -306,53 +333,73 @@ class Results:
                     f"per user, {request.call.name} would name both a metric and a slice; rename "
                     "the column of the table"
                 )
-        wide = self.wide
-        homes = {identity_of(request): wide.home(request) for request in self.requests}
-        names = list(dict.fromkeys(request.call.name for request in self.requests))
-        planner = self.of_users_planner
-        reads: dict[str, Node] = {}
-        branches = []
+        metrics = list(dict.fromkeys(request.call.name for request in self.requests))
+        shares: _Shares = {}
         for convention in dict.fromkeys(request.convention for request in self.requests):
             own = [request for request in self.requests if request.convention == convention]
-            audiences = list(dict.fromkeys(wide.home(request)[0] for request in own))
-            tables = {name: wide.tables[name].node for name in audiences}
-            node = planner.rendered("everyone", tables, audiences=audiences)
-            everyone = next((name for name, known in reads.items() if known.key == node.key), "")
-            everyone = everyone or new_name("everyone", reads)
-            reads |= {**tables, everyone: node}
-            for k in dict.fromkeys(request.k for request in own):
-                found = {name: homes.get((convention, name, k)) for name in names}
-                columns = [
-                    {"metric": name, "source": home and home[0], "name": home and home[1].name}
-                    for name, home in found.items()
-                ]
-                branches.append(
-                    {
-                        "convention": convention,
-                        "k": k,
-                        "columns": columns,
-                        "sources": list(dict.fromkeys(home[0] for home in found.values() if home)),
-                        "everyone": everyone,
-                    }
-                )
-        reads |= self.names
-        if self.slices is not None:
-            reads["slices"] = self.slices[0]
-        n_keys = len(self.planner.keys) + self.with_convention
-        n_slices = sum(len(kind["columns"]) for kind in self.names_of)
-        return Plan(
-            planner.rendered(
+            node = self._everyone(own)
+            at: dict[int | None, list[Request]] = {}
+            for request in own:
+                at.setdefault(request.k, []).append(request)
+            for k in at:
+                branch = {"convention": convention, "k": k, **self._branch(metrics, at[k])}
+                tables = {name: self.wide.tables[name] for name in branch["sources"]}
+                reads, branches = shares.setdefault(next(iter(tables.values())).share, ({}, []))
+                everyone = next((name for name, one in reads.items() if one.key == node.key), "")
+                everyone = everyone or new_name("everyone", reads)
+                reads |= {name: table.node for name, table in tables.items()}
+                reads[everyone] = node
+                branches.append({**branch, "everyone": everyone})
+        slices = {} if self.slices is None else {"slices": self.slices[0]}
+        several = len(shares) > 1
+        parts = {
+            f"per_user_{number}": self.of_users_planner.rendered(
                 "per_user",
-                reads,
+                {**reads, **self.names, **slices},
+                name=f"rows_{number}" if several else None,
                 often=len(branches) > 1,
+                apart=several,
                 branches=branches,
-                n_keys=n_keys + n_slices,
+                in_order=not several,
                 own_user_keys=self.own_user_keys,
                 sliced=self.slices is not None,
                 names_of=self.names_of,
                 with_convention=self.with_convention,
             )
+            for number, (reads, branches) in enumerate(shares.values(), start=1)
+        }
+        if not several:
+            return Plan(parts["per_user_1"])
+        keys = [
+            *(["model"] if self.planner.several_models else []),
+            *(["convention"] if self.with_convention else []),
+            *self.planner.user_keys,
+            *(name for kind in self.names_of for name in kind["columns"]),
+            "k",
+        ]
+        names = [*keys, *metrics]
+        return Plan(
+            self.planner.rendered(
+                "united", parts, name="per_user", parts=[*parts], names=names, order=keys
+            )
         )
+
+    def _everyone(self, requests: Sequence[Request]) -> Node:
+        """Plan whose values per user a result has: everybody of any of the audiences."""
+        tables = [self.wide.tables[self.wide.home(request)[0]] for request in requests]
+        audiences = {table.everybody.key: table.everybody for table in tables}
+        reads = {f"audience_{number}": node for number, node in enumerate(audiences.values(), 1)}
+        return self.of_users_planner.rendered("everyone", reads, audiences=[*reads])
+
+    def _branch(self, metrics: Sequence[str], requests: Sequence[Request]) -> dict[str, Any]:
+        """Say where the values per user at one cutoff are; None: not asked for at this cutoff."""
+        homes = {request.call.name: self.wide.home(request) for request in requests}
+        columns = []
+        for metric in metrics:
+            source, column = homes.get(metric, (None, None))
+            columns.append({"metric": metric, "source": source, "name": column and column.name})
+        sources = list(dict.fromkeys(source for source, _ in homes.values()))
+        return {"columns": columns, "sources": sources}
 
     def per_user_long(self) -> Plan | None:
         """Plan the values of users in rows: one per user, metric and cutoff; None without any.
@@ -423,15 +470,15 @@ class Results:
                     "low_is_better": request.metric.higher_is_better is False,
                 }
             )
-        sources: dict[str, Node] = {}
-        tables = []
+        shares: _Shares = {}
         for name, table in self.wide.tables.items():
+            reads, tables = shares.setdefault(table.share, ({}, []))
             compared = self._compared(table, baseline, rows[name], test)
             known: dict[str, Any] = dict.fromkeys(("percentiles", "extremes", "signed_ranks"))
             known["rows"] = rows[name]
             for part, node in compared.items():
-                known[part] = new_name(node.name, sources)
-                sources[known[part]] = node
+                known[part] = new_name(node.name, reads)
+                reads[known[part]] = node
             tables.append(known)
         columns = [
             "metric", "k", "baseline", "n_users", "value", "baseline_value", "difference", "std",
@@ -441,18 +488,19 @@ class Results:
             columns += ["interval_low", "interval_high"]
         if test in ("randomization", "bootstrap"):
             columns += ["n_extreme", "n_resamples"]
-        comparison_rows = self.planner.rendered(
-            "comparison_rows",
-            sources,
-            tables=tables,
-            groups=self.groups,
-            names=["position", *(["convention"] if self.with_convention else []), *columns],
-            baseline=baseline,
-            with_convention=self.with_convention,
-        )
+        names = ["position", *(["convention"] if self.with_convention else []), *columns]
         if test == "wilcoxon":
             columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
             columns += ["few_differences"]
+        comparison_rows = self._rows(
+            "comparison_rows",
+            shares,
+            columns,
+            groups=self.groups,
+            names=names,
+            baseline=baseline,
+            with_convention=self.with_convention,
+        )
         slices = [name for name in self.groups if name != "model"]
         return self._ended(comparison_rows, columns, [*slices, "position", "model"])
 

@@ -337,6 +337,9 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
             yield f"{interval.kind} {sliced} {where}", results.summary()
         yield f"per user {sliced} {where}", results.per_user()
         yield from long_plans(f"long {sliced} {where}", results)
+    many = Results(plans, wanted(plans, "ndcg", "map", k=range(1, 50)), interval=BOOTSTRAP)
+    yield f"many cutoffs {where}", many.summary()
+    yield f"many cutoffs per user {where}", many.per_user()
     for name in ("country", "recommendations.score", "activity"):
         slices = slicing(plans, [name])
         yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
