@@ -361,7 +361,9 @@ def _latex(cells: Rows, marks: Marks) -> str:
         return "".join(escaped.get(char, char) for char in cell)
 
     def line(row: Iterable[str]) -> str:
-        return " & ".join(row) + " \\\\\n"
+        text = " & ".join(row) + " \\\\\n"
+        # after the end of the row above, these would be its length, or its star
+        return "{}" + text if text.startswith(("[", "*")) else text
 
     sides = "".join("l" if kind == TEXT else "r" for kind in cells.kinds)
     rows = map(line, _rows(cells, marks, "latex", escape))

@@ -29,13 +29,21 @@ def doubles(node: exp.Literal) -> None:
         node.replace(exp.cast(node.copy(), "double"))
 
 
-def guarded_division(node: exp.Div) -> None:
+def guarded_division(node: exp.Binary) -> None:
     """Make `a / b` NULL where b is 0, instead of infinity or an error."""
     divisor = node.expression
     while isinstance(divisor, exp.Paren):
         divisor = divisor.this
-    if not isinstance(divisor, exp.Literal | exp.Nullif):
+    if not _is_not_zero(divisor):
         node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
+
+
+def _is_not_zero(divisor: exp.Expr) -> bool:
+    """Is it a number other than 0, or NULL where it is 0?"""
+    if isinstance(divisor, exp.Nullif):
+        return bool(divisor.expression == exp.Literal.number(0))
+    is_number = isinstance(divisor, exp.Literal) and not divisor.is_string
+    return is_number and bool(float(divisor.name))
 
 
 def native_log2(node: exp.Log) -> None:

@@ -99,7 +99,7 @@ def read_condition(table: str, condition: str, columns: Mapping[str, str] | None
     root = exp.Paren(this=tree)  # a wrapper: the column may be all there is
     for column in list(root.find_all(exp.Column)):
         column.replace(_column(name, table, column, columns))
-    for division in list(root.find_all(exp.Div)):
+    for division in list(root.find_all(exp.Div, exp.Mod)):
         passes.guarded_division(division)
     for distinct in list(root.find_all(exp.NullSafeEQ, exp.NullSafeNEQ)):
         # DataFusion takes `a IS DISTINCT FROM b OR c` for `a IS DISTINCT FROM (b OR c)`

@@ -23,6 +23,7 @@ from helpers import PATIENCE, wait_for, without_check
 import sqlmetrics as sm
 from sqlmetrics.catalog import Catalog
 from sqlmetrics.cli import main
+from sqlmetrics.output import render_frame
 
 COMMANDS = list(main.commands)
 LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
@@ -356,6 +357,21 @@ def test_latex() -> None:
     assert text.rstrip().endswith("\\end{tabular}")
     assert "hit\\_rate" in text
     assert "n_users" not in text
+
+
+def test_latex_rows_that_begin_with_an_argument_of_the_row_above() -> None:
+    names = ["[2pt]", "*", "a[1]", "", "-"]
+    frame = pd.DataFrame({"*metric": names, "value": 0.5})
+    lines = render_frame(frame, "latex", 1).splitlines()
+    assert lines[2:-2] == [
+        "{}*metric & value \\\\",
+        "\\hline",
+        "{}[2pt] & 0.5 \\\\",
+        "{}* & 0.5 \\\\",
+        "a[1] & 0.5 \\\\",
+        " & 0.5 \\\\",
+        "- & 0.5 \\\\",
+    ]
 
 
 def test_table() -> None:

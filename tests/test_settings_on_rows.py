@@ -583,6 +583,25 @@ def test_a_condition_that_keeps_nothing_or_cannot_be_computed() -> None:
         assert f"where interactions={condition}: {words}" in str(caught.value)
 
 
+def test_a_division_by_zero_is_null_in_a_condition() -> None:
+    rows = pd.DataFrame({"user_id": [1, 2, 3], "item_id": "x", "clicks": [3, 4, 5],
+                         "views": [0, 2, 5]})  # fmt: skip
+    for condition, users in {
+        "clicks / views > 0": [2, 3],
+        "clicks / views IS NULL": [1],
+        "clicks / (views) IS NULL": [1],
+        "clicks % views IS NULL": [1],
+        "clicks / 0 IS NULL": [1, 2, 3],
+        "clicks / 0.0 IS NULL": [1, 2, 3],
+        "clicks % 0 IS NULL": [1, 2, 3],
+        "clicks / nullif(views, 5) IS NULL": [1, 3],
+        "clicks / 2 > 2": [3],
+    }.items():
+        where = {"recommendations": condition}
+        with sm.Evaluator(rows.assign(rank=1), rows, where=where) as evaluator:
+            assert evaluator.stage("recommendations")["user_id"].tolist() == users, condition
+
+
 def test_of_tables_that_are_not_there() -> None:
     for where, words in (
         ({"interaction": "rating > 1"}, "unknown table 'interaction'; did you mean 'interactions'"),
