@@ -21,7 +21,7 @@ _PARAM = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>[^\s,=
 
 
 _LARGEST_CUTOFF = 1_000_000
-_MOST_CUTOFFS = 1000  # in one range; each is a column of the query
+_MOST_CUTOFFS = 1000  # in one range; each is a column of a query
 
 
 @dataclass(frozen=True)
