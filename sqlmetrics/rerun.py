@@ -20,7 +20,11 @@ _SAME = 1e-9  # what sums in another order may differ by, of a value or, if it i
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")
 # how a run is computed, not what: recorded, but up to whoever runs it again
 _NOT_SET = (
-    *("threads", "memory_limit", "temp_directory", "temp_limit", "partitions"),
+    "threads",
+    "memory_limit",
+    "temp_directory",
+    "temp_limit",
+    "partitions",
     "trust_input",
 )
 # numbers that say whom a row of a result is about, but for these
