@@ -15,6 +15,7 @@ from sqlmetrics.options import COMPARED, EVALUATED, PER_USER, RANKED
 from sqlmetrics.record import FORMAT
 from sqlmetrics.spec import value_text
 from sqlmetrics.tables import OPTIONS
+from sqlmetrics.terminal import one_line
 
 _SAME = 1e-9  # what sums in another order may differ by, of a value or, if it is larger, of 1
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")
@@ -359,16 +360,11 @@ class _Reads:
     def add(self, what: str, names: Sequence[str]) -> None:
         """Add files or folders; in their names, what a terminal does not show as it is spelled."""
         if names:
-            self.found[_visible(what)] = ", ".join(map(_visible, names))
+            self.found[one_line(what)] = ", ".join(map(one_line, names))
 
     def add_conventions(self, what: str, names: Sequence[str]) -> None:
         """Add those conventions that are files, and not of the package."""
         self.add(what, [name for name in names if name not in (*conventions(), EVERY)])
-
-
-def _visible(text: str) -> str:
-    """Spell out the characters that a terminal acts on or hides."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _several(value: Any) -> list[Any]:
