@@ -25,7 +25,14 @@ class TemplateError(UsageError):
 
 
 class MissingTableError(UsageError):
-    """A metric reads a table, or a column of one, that was not given."""
+    """A metric reads a table, or a column of one, that was not given.
+
+    `what` says which one, and how to give it, where a message is about several metrics.
+    """
+
+    def __init__(self, message: str, what: str = "") -> None:
+        super().__init__(message)
+        self.what = what or message
 
 
 class DataError(SqlmetricsError):
@@ -56,6 +63,18 @@ class SqlmetricsWarning(UserWarning):
 
 class DataWarning(SqlmetricsWarning):
     """What `check` finds in the tables behind a result: the numbers are hard to trust, or wrong."""
+
+
+def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> str:
+    """Say which metrics are left out, grouped by what they lack.
+
+    `missing`: the name of each metric, and the error that computing it would raise.
+    """
+    groups: dict[str, list[str]] = {}
+    for metric, error in missing:
+        groups.setdefault(error.what, []).append(metric)
+    texts = [f"since {what}: {', '.join(dict.fromkeys(of))}" for what, of in groups.items()]
+    return "left out, " + "; ".join(texts)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

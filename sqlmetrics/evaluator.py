@@ -30,6 +30,7 @@ from sqlmetrics.errors import (
     SqlmetricsWarning,
     TemplateError,
     UsageError,
+    left_out,
     suggestion,
 )
 from sqlmetrics.explain import requests_for, walks, with_steps
@@ -1509,19 +1510,21 @@ class Evaluator:
 
     def _that_can_be_computed(self, planner: Planner, calls: Sequence[Call]) -> list[Call]:
         """Leave out, with a warning, what needs a table or column that was not given."""
-        kept, missing = [], []
+        kept: list[Call] = []
+        missing: list[tuple[str, MissingTableError]] = []
         for call in calls:
             before = dict(planner.warnings)
             try:
                 planner.nodes(call)
             except MissingTableError as error:
-                missing.append(error)
+                missing.append((call.metric.name, error))
                 planner.warnings = before  # what it would have assumed
             else:
                 kept.append(call)
         if not kept:
-            raise missing[0]
-        planner.warnings.update((f"left out: {error}", None) for error in missing)
+            raise missing[0][1]
+        if missing:
+            planner.warnings[left_out(missing)] = None
         return kept
 
     def _warn(self, planner: Planner) -> None:

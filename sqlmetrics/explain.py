@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.calls import Call, Request, calls_of, requests_of
-from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError
+from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError, left_out
 from sqlmetrics.plan import Planner
 from sqlmetrics.settings import Settings
 from sqlmetrics.spec import MetricCall, value_text
@@ -68,16 +68,17 @@ def walks(
         names = f"{start.convention.name} and {end.convention.name}"
         raise UsageError(f"{names} have none of the metrics asked for in common; name some")
     found: dict[str, list[Step]] = {}
-    missing: list[MissingTableError] = []
+    missing: list[tuple[str, MissingTableError]] = []
     for name, asked in ends.items():
         (first,), (last,) = map(calls_of, asked)
         try:
             found[name] = steps_between(planner, first, last)
         except MissingTableError as error:
-            missing.append(error)
+            missing.append((first.metric.name, error))
     if missing and not (skip_missing and found):
-        raise missing[0]
-    planner.warnings.update((f"left out: {error}", None) for error in missing)
+        raise missing[0][1]
+    if missing:
+        planner.warnings[left_out(missing)] = None
     return found
 
 

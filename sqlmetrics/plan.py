@@ -487,14 +487,17 @@ class Planner:
             raise MissingTableError(
                 f"{who} needs the table {what}, which was not given: "
                 f"{OPTIONS[table]} on the command line (for a statement, --{table}-table NAME), "
-                f"{table}=… in Python{leave}"
+                f"{table}=… in Python{leave}",
+                f"the table {what} was not given ({OPTIONS[table]}, in Python {table}=…)",
             )
         if column is not None and column not in self.tables[table].columns:
             raise MissingTableError(
                 f"{who} needs the column {column} of the table {table}, which "
                 f"{self.tables[table].sources[0].label} does not have; name the one that holds it "
                 f"with --column {table}.{column}=COLUMN (in Python: "
-                f"columns={{'{table}.{column}': 'COLUMN'}}){leave}"
+                f"columns={{'{table}.{column}': 'COLUMN'}}){leave}",
+                f"the table {table} has no column {column} (--column {table}.{column}=COLUMN, in "
+                f"Python columns={{'{table}.{column}': 'COLUMN'}})",
             )
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
