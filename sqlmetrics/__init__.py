@@ -1,19 +1,20 @@
 """Evaluate recommender systems with readable SQL, directly over Parquet."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from sqlmetrics.errors import (
-    DataError,
-    DataWarning,
-    EngineError,
-    MissingTableError,
-    SqlmetricsError,
-    SqlmetricsWarning,
-    TemplateError,
-    UsageError,
-)
-
+# not that of typing: whatever is imported here delays the handling of Ctrl-C
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sqlmetrics.errors import (
+        DataError,
+        DataWarning,
+        EngineError,
+        MissingTableError,
+        SqlmetricsError,
+        SqlmetricsWarning,
+        TemplateError,
+        UsageError,
+    )
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.parts import reduce
     from sqlmetrics.sources import TableName
@@ -35,19 +36,19 @@ __all__ = [
     "reduce",
 ]
 
+_MODULES = {"Evaluator": "evaluator", "TableName": "sources", "reduce": "parts"}
 
-def __getattr__(name: str) -> Any:
-    """Load the engine only when it is asked for, so that `sqlmetrics --help` answers at once."""
-    if name == "Evaluator":
-        from sqlmetrics.evaluator import Evaluator
+if not TYPE_CHECKING:
 
-        return Evaluator
-    if name == "reduce":
-        from sqlmetrics.parts import reduce
+    def __getattr__(name: str) -> object:
+        """Load a part of the package when it is asked for: the engine takes half a second."""
+        if name not in __all__:
+            raise AttributeError(f"module 'sqlmetrics' has no attribute {name!r}")
+        from importlib import import_module
 
-        return reduce
-    if name == "TableName":
-        from sqlmetrics.sources import TableName
+        found = getattr(import_module(f"sqlmetrics.{_MODULES.get(name, 'errors')}"), name)
+        globals()[name] = found
+        return found
 
-        return TableName
-    raise AttributeError(f"module 'sqlmetrics' has no attribute {name!r}")
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

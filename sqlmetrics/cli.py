@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 from click.core import ParameterSource
 
-from sqlmetrics import __version__
+from sqlmetrics import __version__, interrupts
 from sqlmetrics.dialects import DIALECTS, NATIVE
 from sqlmetrics.errors import (
     DataError,
@@ -54,6 +54,8 @@ from sqlmetrics.options import (
 )
 from sqlmetrics.terminal import say, show, visible
 
+_READER_GONE = 141  # what shells say of SIGPIPE: the reader of a pipe has closed it
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -75,39 +77,63 @@ Example:
 """
 
 
-class _Command(click.Command):
-    """A command whose errors are one clear message and the exit code of their kind."""
+def _exit_code(run: Callable[[], Any]) -> int:
+    """Run a command line; whatever happens is one clear message at most, and an exit code."""
+    try:
+        with _written_whole(), _warnings_on_stderr():
+            code = run()
+        sys.stdout.flush()
+        return code or 0
+    except click.ClickException as error:
+        with contextlib.suppress(OSError):
+            error.show()
+        return error.exit_code
+    except SqlmetricsError as error:
+        say(f"error: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        say("interrupted")
+        return interrupts.EXIT_CODE
+    except RuntimeError as error:  # of DuckDB, which takes the signal where it runs a query
+        if "interrupted" not in str(error):
+            raise
+        say("interrupted")
+        return interrupts.EXIT_CODE
+    except MemoryError:
+        say(
+            "error: the system gave no more memory; split the users with --partitions N, or give "
+            "the engine less with --memory-limit"
+        )
+        return 1
+    except BrokenPipeError:
+        return _READER_GONE
+    except OSError as error:
+        say(f"error: the result cannot be written: {error}")
+        return 1
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _drop_unwritten(stream)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with _written_whole(), _warnings_on_stderr(), _terminated_like_interrupted():
-                result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
-        except SqlmetricsError as error:
-            say(f"error: {error}")
-            ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            say("interrupted")
-            ctx.exit(130)
-        except RuntimeError as error:  # of DuckDB, which takes the signal where it runs a query
-            if "interrupted" not in str(error):
-                raise
-            say("interrupted")
-            ctx.exit(130)
-        except MemoryError:
-            say(
-                "error: the system gave no more memory; split the users with --partitions N, or "
-                "give the engine less with --memory-limit"
-            )
-            ctx.exit(1)
-        except BrokenPipeError:
-            sys.stderr.close()
-            ctx.exit(141)
-        except OSError as error:
-            say(f"error: the result cannot be written: {error}")
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nothing is left to flush at exit
-            ctx.exit(1)
+
+@contextlib.contextmanager
+def _past_click() -> Iterator[None]:
+    """Let exceptions that click would handle in its own way reach `_exit_code`."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise click.exceptions.Exit(_READER_GONE) from error
+    except KeyboardInterrupt as error:
+        say("interrupted")
+        raise click.exceptions.Exit(interrupts.EXIT_CODE) from error
+
+
+def _drop_unwritten(stream: TextIO) -> None:
+    """Let Python not try again, at exit, to write what could not be written."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):  # a stream without a number, as in tests
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextlib.contextmanager
@@ -123,29 +149,17 @@ def _written_whole() -> Iterator[None]:
     if not isinstance(raw, io.RawIOBase):
         yield
         return
-    buffered = io.BufferedWriter(raw)
-    sys.stdout = io.TextIOWrapper(buffered, before.encoding, before.errors)
+    buffered = open(  # noqa: SIM115 - closed below, where it may fail
+        raw.fileno(), "w", encoding=before.encoding, errors=before.errors, closefd=False
+    )
+    sys.stdout = buffered
     try:
         yield
-        sys.stdout.flush()
-        buffered.detach()  # or it is closed with the buffer
+        buffered.flush()
     finally:
         sys.stdout = before
-
-
-@contextlib.contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Clean up at SIGTERM as at Ctrl-C: neither leaves temporary or half-written files."""
-    import signal
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        with contextlib.suppress(OSError):
+            buffered.close()
 
 
 @contextlib.contextmanager
@@ -188,14 +202,26 @@ def _visible_errors() -> Iterator[None]:
 class _Group(click.Group):
     """Commands in the order of use; the closest names where one is mistyped."""
 
-    command_class = _Command
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line, and end the process with its exit code."""
+        run = functools.partial(super().main, args, prog_name, complete_var, False, **extra)
+        return sys.exit(_exit_code(run)) if standalone_mode else run()
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        with _visible_errors():
+        """Read what is given before the name of the command."""
+        with _past_click(), _visible_errors():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _visible_errors():
+        """Run the command."""
+        with _past_click(), _visible_errors():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -258,8 +284,11 @@ def reduce(directory: Path, **options: Any) -> None:
 
     The result is that of evaluate without partitions.
     """
-    from sqlmetrics.parts import Parts
+    from sqlmetrics.files import check_not_read
+    from sqlmetrics.parts import Parts, files_of
 
+    if options["output"]:
+        check_not_read(Path(options["output"]), dict.fromkeys(files_of(directory), str(directory)))
     limits = ("threads", "memory_limit", "temp_directory", "temp_limit")
     engine = {name: options[name] for name in limits}
     _write(
@@ -413,7 +442,7 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
     users with few different values and, with a history, activity_group; without --by-item,
     popularity.
     """
-    from sqlmetrics.output import whole_file
+    from sqlmetrics.files import whole_file
     from sqlmetrics.report import check_name
 
     target = options["output"]
@@ -467,7 +496,7 @@ def sql(metrics: tuple[str, ...], per_user: bool, dialect: str | None, **options
     show(text, "sql")
 
 
-class _RecordedCommand(_Command):
+class _RecordedCommand(click.Command):
     """A command that knows what was typed after its name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -607,8 +636,8 @@ def macros(
       .read sqlmetrics.sql
       FROM sm_evaluate('recs', 'truth', k := [5, 10]);
     """
+    from sqlmetrics.files import whole_file
     from sqlmetrics.macros import script
-    from sqlmetrics.output import whole_file
 
     text = script(convention, pairs_of("--set", settings), fallback, templates, metrics)
     if output is None or output == "-":
@@ -790,14 +819,14 @@ def _record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], No
         DataError: the result is not that of the record of --from-record.
     """
     given, before = options.get("record"), options.get("recorded")
-    if given in ("", "-") or (given is not None and given == options["output"]):
+    if given in ("", "-") or (given is not None and _same(given, options["output"])):
         raise UsageError("--record: name a file of its own for the record")
     if given is None and before is None:
         yield lambda *_: None
         return
     import json
 
-    from sqlmetrics.output import whole_file
+    from sqlmetrics.files import whole_file
     from sqlmetrics.record import with_result
 
     kept: list[dict[str, Any]] = []
@@ -815,6 +844,11 @@ def _record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], No
         if found.results:
             raise DataError(text)
         say(text)
+
+
+def _same(one: str, other: str | None) -> bool:
+    """Do two paths name the same file, be it there or not?"""
+    return other is not None and os.path.realpath(one) == os.path.realpath(other)
 
 
 def _part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -895,7 +929,8 @@ def _write(
     `render` lays it out, by default a data frame. `opened`: what it computes it with, where that is
     not an evaluator.
     """
-    from sqlmetrics.output import format_of, render_frame, whole_file
+    from sqlmetrics.files import whole_file
+    from sqlmetrics.output import format_of, render_frame
 
     render = render or render_frame
     target = options["output"]
@@ -943,7 +978,3 @@ def _evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | Data
 
 def _default_format() -> str:
     return "table" if sys.stdout.isatty() else "csv"
-
-
-if __name__ == "__main__":
-    main()

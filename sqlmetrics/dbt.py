@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from sqlmetrics import interrupts
 from sqlmetrics.dbt_models import DataTest, Maker, Model, escaped
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.files import OwnFolder, check_replaceable, exchange
 from sqlmetrics.graph import Plan, Query
 from sqlmetrics.render import identifier
 from sqlmetrics.results import Results
@@ -79,45 +79,21 @@ def write(folder: Path, files: Mapping[str, str], force: bool = False) -> list[P
         for path in sorted([*folder.glob("models/**/*.sql"), *folder.glob("tests/**/*.sql")]):
             if path not in old and _is_ours(path):
                 old.append(path)
+    check_replaceable([*targets.values(), *old])
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
+        with OwnFolder(folder.absolute().parent, hidden=True) as draft:
             new = draft / "new"
             for name, text in files.items():
                 (new / name).parent.mkdir(parents=True, exist_ok=True)
                 (new / name).write_text(text, encoding="utf-8")
             if folder.exists():
-                _exchange(folder, files, old, draft)
+                exchange(folder, draft, files, old)
             else:
+                interrupts.decide()
                 os.rename(new, folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise DataError(f"cannot write to {folder}: {error}") from error
     return list(targets.values())
-
-
-def _exchange(folder: Path, files: Iterable[str], old: Iterable[Path], draft: Path) -> None:
-    """Put new files in the place of old ones; if that fails, everything is as before."""
-    put_away: list[tuple[Path, Path]] = []
-    placed: list[Path] = []
-    try:
-        for path in old:
-            away = draft / "old" / path.relative_to(folder)
-            away.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(path, away)
-            put_away.append((away, path))
-        for name in files:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(draft / "new" / name, folder / name)
-            placed.append(folder / name)
-    except BaseException:
-        for path in placed:
-            path.unlink(missing_ok=True)
-        for away, path in put_away:
-            os.replace(away, path)
-        raise
 
 
 def _is_ours(path: Path) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from sqlmetrics.errors import DataError, EngineError, UsageError
+from sqlmetrics.files import OwnFolder, check_replaceable, exchange
 from sqlmetrics.render import demo_macros, environment, literal
 
 #: Longest list. The engine unrolls the lists of 2048 users at a time: 160 MB for this length.
@@ -117,15 +118,15 @@ def write_demo(
         *((table, table, None) for table in _TABLES),
     ]
     targets = [directory / f"{name}.parquet" for name, _, _ in jobs]
-    existing = [target for target in targets if target.exists()]
-    if existing and not force:
-        raise DataError(f"{existing[0]} exists; use --force to replace it")
+    _check_targets(targets, force)
 
     # Every table is complete before the first file gets its name: a failure changes nothing.
-    drafts = [target.with_name(f".{target.name}.{os.getpid()}.tmp") for target in targets]
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with _connect(threads, memory_limit) as connection:
+        with (
+            OwnFolder(directory, hidden=True) as folder,
+            _connect(threads, memory_limit) as connection,
+        ):
+            (folder / "new").mkdir()
             connection.execute(
                 "CREATE TEMP VIEW user_ids AS "
                 f"SELECT ids.range AS user_id FROM range(1, {users + 1}) AS ids"
@@ -133,21 +134,31 @@ def write_demo(
             connection.execute(
                 f"CREATE TEMP VIEW user_profile AS\n{_render('user_profile', context)}"
             )
-            for (_, template, model), draft in zip(jobs, drafts, strict=True):
+            for (_, template, model), target in zip(jobs, targets, strict=True):
                 query = _render(template, {**context, "model": model})
-                to_file = f"{literal(str(draft))} (FORMAT parquet, COMPRESSION zstd)"
-                _execute(connection, f"COPY (\n{query}\n) TO {to_file}")
-        for draft, target in zip(drafts, targets, strict=True):
-            os.replace(draft, target)
+                draft = literal(str(folder / "new" / target.name))
+                how = "(FORMAT parquet, COMPRESSION zstd)"
+                _execute(connection, f"COPY (\n{query}\n) TO {draft} {how}")
+            old = _check_targets(targets, force)
+            exchange(directory, folder, [target.name for target in targets], old)
     except OSError as error:
         raise DataError(f"cannot write to {directory}: {error}") from error
     except duckdb.Error as error:
         raise EngineError(f"cannot write the demo tables: {error}") from error
-    finally:
-        for draft in drafts:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
     return targets
+
+
+def _check_targets(targets: Sequence[Path], force: bool) -> list[Path]:
+    """Return the files that are there already.
+
+    Raises:
+        DataError: one is there and `force` is off, or it is not a regular file.
+    """
+    existing = [target for target in targets if os.path.lexists(target)]
+    if existing and not force:
+        raise DataError(f"{existing[0]} exists; use --force to replace it")
+    check_replaceable(existing)
+    return existing
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
+from sqlmetrics.files import check_not_read
 from sqlmetrics.options import TABLES
 from sqlmetrics.terminal import one_line, say
 
@@ -51,10 +53,13 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     given = [*several, *(options[table] for table, _, _ in TABLES)]
     if sum(str(source).rpartition("=")[2] == "-" for source in given) > 1:
         raise UsageError("stdin (-) can be one table only: of -r, -i and the others, give - to one")
-    tables: dict[str, Any] = {table: _path(options[table]) for table, _, _ in TABLES}
+    tables: dict[str, Any] = {
+        "recommendations": lists_of(lists) if isinstance(lists, tuple) else lists,
+        **{table: _path(options[table]) for table, _, _ in TABLES},
+    }
+    _check_outputs(options, tables)
     with _session(options) as session, _notes_on_stderr():
         evaluator = Evaluator(
-            recommendations=lists_of(lists) if isinstance(lists, tuple) else lists,
             **tables,
             convention=conventions_of(options.get("conventions", ())),
             fallback=options["fallback"],
@@ -77,6 +82,32 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
         closing = contextlib.closing(bar) if bar else contextlib.nullcontext()
         with evaluator, closing:
             yield evaluator
+
+
+def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
+    """Check that no table is read from a file that is to be written, before anything is read.
+
+    Raises:
+        UsageError: one is.
+    """
+    targets = [Path(options[name]) for name in ("output", "record") if options.get(name)]
+    if any(target.is_file() for target in targets):
+        files = {file: table for table, source in tables.items() for file in _files_of(source)}
+        for target in targets:
+            check_not_read(target, files)
+
+
+def _files_of(source: Any) -> list[str]:
+    """List the files that a source names: a path, folder or glob, or several of them."""
+    if isinstance(source, Mapping):
+        return [file for one in source.values() for file in _files_of(one)]
+    if isinstance(source, list | tuple):
+        return [file for one in source for file in _files_of(one)]
+    if not isinstance(source, str):
+        return []
+    if os.path.isdir(source):
+        return [str(path) for path in Path(source).rglob("*")]
+    return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
 
 
 @contextlib.contextmanager
@@ -123,6 +154,7 @@ def _session(options: Mapping[str, Any]) -> Iterator[Any]:
         )
     from sqlmetrics.engines.spark import open_session
 
+    interrupts.unwind()  # Spark has to stop, and removes its files itself
     session = open_session(options["master"])
     try:
         yield session
@@ -259,6 +291,7 @@ class _ProgressBar:
 
             self._progress = Progress(console=Console(stderr=True), transient=True)
             self._task = self._progress.add_task("", total=1.0)
+            interrupts.add(_show_cursor)
             self._progress.start()
         from rich.markup import escape
 
@@ -269,3 +302,10 @@ class _ProgressBar:
         """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()
+            interrupts.drop(_show_cursor)
+
+
+def _show_cursor() -> None:
+    """Show what a progress bar hides, on a line of its own."""
+    with contextlib.suppress(OSError):
+        os.write(2, b"\r\x1b[2K\x1b[?25h")

@@ -1,87 +1,24 @@
-"""Results to files and terminals, in every format of the command line."""
+"""Results as text, in every format of the command line."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import errno
 import io
 import json
-import os
 import re
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sqlmetrics.errors import DataError, UsageError, example_rows
+from sqlmetrics.errors import UsageError, example_rows
 from sqlmetrics.leaderboard import BEST, NOT_WORSE, marked_columns
 from sqlmetrics.rows import NUMBER, TEXT, Rows
 from sqlmetrics.terminal import one_line, visible, visible_json
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@contextlib.contextmanager
-def whole_file(path: Path, force: bool) -> Iterator[Path]:
-    """Hand out a temporary path; what is written there becomes `path`, whole or not at all.
-
-    Raises:
-        DataError: the file exists and `force` is not set, its folder does not exist, or it cannot
-            be written; what is there is left as it was then.
-    """
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; name a file to write to")
-    if path.exists() and not force:
-        raise DataError(f"{path} exists and is not overwritten; add --force to replace it")
-    if not path.parent.is_dir():
-        raise DataError(f"cannot write {path}: there is no folder {path.parent}")
-    temporary: Path | None = None
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        if force:
-            os.replace(temporary, path)
-        else:
-            try:
-                os.link(temporary, path)  # fails if somebody else wrote it meanwhile
-            except FileExistsError:
-                raise DataError(
-                    f"{path} was written by somebody else meanwhile; it is left as it is"
-                ) from None
-            except OSError:  # a file system without links
-                os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(
-            f"cannot write {path}: {error.strerror or error}; nothing was written, and what was "
-            "there is as it was"
-        ) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-
-
-def move(file: Path, target: Path) -> None:
-    """Move a file over another, also of another file system."""
-    try:
-        os.replace(file, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        shutil.copyfile(file, target)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 _BY_SUFFIX = {

@@ -10,20 +10,26 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from sqlmetrics import __version__, fingerprints
+from sqlmetrics import __version__, fingerprints, interrupts
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError
+from sqlmetrics.files import (
+    MadeFolders,
+    OwnFolder,
+    check_replaceable,
+    is_temporary,
+    make_like,
+    whole_file,
+)
 from sqlmetrics.graph import Node, Plan
-from sqlmetrics.output import whole_file
 from sqlmetrics.partition import Partition, Split
 from sqlmetrics.pieces import Written, columns_of, named, reduction, write_rows
 from sqlmetrics.render import literal, path_literal
@@ -148,6 +154,8 @@ def _check_statement_is_ours(folder: Path) -> None:
 
 def _may_be_ours(path: Path) -> bool:
     """Is it what a job leaves in a folder, be it at work or stopped halfway?"""
+    if is_temporary(path):
+        return True
     if path.is_dir():
         return all(re.match(r"\.?part-\d+-of-\d+\.parquet", one.name) for one in path.iterdir())
     return re.match(rf"\.?({re.escape(STATEMENT)}|part-\d+-of-\d+\.json)", path.name) is not None
@@ -183,22 +191,16 @@ def write_part(
     others = [] if force else Manifest.read_all(folder)
     if others:  # before anything is computed
         _check_same(folder, [*others, replace(manifest, statement=others[0].statement)])
-    temporary: dict[Path, Path] = {}
-    made: list[Path] = []  # folders
-    try:
-        _make(folder, made)
+    drafts: dict[Path, Path] = {}
+    with OwnFolder(folder, hidden=True) as temporary, MadeFolders() as made:
         written = []
         for name, piece in named(split.pieces(root)).items():
             node = piece.node if piece.once else split.piece_of(piece.node, partition)
             columns = columns_of(engine, piece, node)
             if not piece.once or partition.number == 1:
                 path = folder / name / f"{partition.stem}.parquet"
-                _make(path.parent, made)
-                handle, temporary_name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-                os.close(handle)
-                temporary[path] = Path(temporary_name)
-                write_rows(engine, node, columns, temporary[path])
-                temporary[path].chmod(0o666 & ~_umask())
+                drafts[path] = temporary / name
+                write_rows(engine, node, columns, drafts[path])
             files = _files(name, partition.of)[piece.once]
             written.append(Written(name, piece, columns, files))
         plan = reduction(split, root, written)
@@ -207,36 +209,21 @@ def write_part(
             manifest,
             statement=_hash(statement),
             tables=[one.name for one in written],
-            files={path.parent.name: _described(rows) for path, rows in temporary.items()},
+            files={path.parent.name: _described(rows) for path, rows in drafts.items()},
         )
         if not force:
             _check_same(folder, [*Manifest.read_all(folder), manifest])
             check_folder(folder, partition, force)  # somebody else may have written it meanwhile
         _check_statement_is_ours(folder)
+        check_replaceable(drafts)
+        interrupts.decide()
         (folder / f"{partition.stem}.json").unlink(missing_ok=True)
-        for path, its_rows in temporary.items():
-            os.replace(its_rows, path)
+        for path, draft in drafts.items():
+            made.make(path.parent)
+            make_like(draft, path)
+            os.replace(draft, path)
         _write_text(folder / STATEMENT, statement)
         manifest.write(folder)
-    finally:
-        for its_rows in temporary.values():
-            its_rows.unlink(missing_ok=True)
-        for empty in reversed(made):
-            with suppress(OSError):  # it has files, by us or by other jobs
-                empty.rmdir()
-
-
-def _make(folder: Path, made: list[Path]) -> None:
-    """Make a folder if there is none, and add it to those that were made."""
-    if not folder.is_dir():
-        folder.mkdir(exist_ok=True)
-        made.append(folder)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _files(name: str, of: int) -> tuple[str, str]:
@@ -259,6 +246,15 @@ def _write_text(path: Path, text: str) -> None:
 
 def _hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def files_of(folder: Path) -> list[str]:
+    """List what jobs have written to a folder, complete or not."""
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.name == STATEMENT or re.fullmatch(r"part-\d+-of-\d+\.(json|parquet)", path.name)
+    ]
 
 
 # ---- reading ------------------------------------------------------------------------------------

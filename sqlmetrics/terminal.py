@@ -7,6 +7,7 @@ read it, such as `\\x1b[31m`. Files keep the data as it is.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 
@@ -44,7 +45,8 @@ def say(message: object) -> None:
     """Write a message of the command line to stderr."""
     import click
 
-    click.echo(visible(f"sqlmetrics: {message}"), err=True)
+    with contextlib.suppress(OSError):  # where nobody reads it, the exit code says it too
+        click.echo(visible(f"sqlmetrics: {message}"), err=True)
 
 
 def show(text: str, kind: str = "text") -> None:

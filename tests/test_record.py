@@ -734,8 +734,8 @@ MAY_SET = {
     ),
     **dict.fromkeys(
         ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
-         "temp_limit", "partitions", "gates", "record", "from_record", "trust_record", "kind", "digits",
-         "output", "force"],
+         "temp_limit", "partitions", "gates", "record", "from_record", "trust_record", "kind",
+         "digits", "output", "force"],
         False,
     ),
 }  # fmt: skip

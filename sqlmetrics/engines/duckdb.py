@@ -28,8 +28,16 @@ from sqlmetrics.errors import (
     UnreadableError,
     UsageError,
 )
+from sqlmetrics.files import (
+    PREFIX,
+    OwnFolder,
+    check_can_be_made,
+    check_not_read,
+    existing,
+    move,
+    whole_file,
+)
 from sqlmetrics.graph import Node, Plan, barriers
-from sqlmetrics.output import move, whole_file
 from sqlmetrics.render import (
     environment,
     identifier,
@@ -53,7 +61,6 @@ Watch = Callable[[str, float, float], None]
 _POLL = 0.2  # seconds
 _NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
 _OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.IGNORECASE)
-_PREFIX = "sqlmetrics-"  # of temporary files and folders
 # DuckDB 2.0 splits a window over a Parquet file into ranges of the whole file, each of which scans
 # anew what a filter leaves of it: 100 instead of 9 CPU seconds for a 23rd of a billion rows
 _WITHOUT = "partitioned_execution"
@@ -96,15 +103,13 @@ class DuckDBEngine:
                     "of our own; set them on the connection that you pass in"
                 )
             self.connection = connection
-        else:
-            self._folder = _own_folder(temp_directory)
-            # also where it is not closed, but for a process that is killed
-            self._removed = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-            try:
-                self.connection = _open(threads, memory_limit, self._folder, temp_limit)
-            except BaseException:
-                self._removed()
-                raise
+        self._temp_directory = temp_directory
+        # made when something runs
+        self._temporary = _own_folder(temp_directory) if self.owned else OwnFolder()
+        # also where it is not closed, but for a process that is killed
+        self._removed = weakref.finalize(self, self._temporary.remove)
+        if connection is None:
+            self.connection = _open(threads, memory_limit, self._temporary.path, temp_limit)
         self._limit = memory_limit
         self._watch = watch
         self._part = ""
@@ -132,10 +137,19 @@ class DuckDBEngine:
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
         """Hand out an empty folder that is removed in the end."""
-        with tempfile.TemporaryDirectory(
-            prefix=_PREFIX, dir=self._folder if self.owned else None
-        ) as name:
+        with tempfile.TemporaryDirectory(prefix=PREFIX, dir=self._folder()) as name:
             yield Path(name)
+
+    def _folder(self) -> Path:
+        """Make the folder for temporary files, unless it is made; `close` removes it.
+
+        Raises:
+            UsageError: it cannot be made.
+        """
+        try:
+            return self._temporary.make()
+        except OSError as error:
+            raise _no_folder(self._temp_directory, error) from error
 
     @contextlib.contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -170,7 +184,8 @@ class DuckDBEngine:
         self._stamps = {path: _stamp(path) for path in self._owners if "://" not in path}
         if not self.owned:
             return
-        folders = [self._folder, path_pattern(self._folder)]
+        own = str(self._temporary.path)
+        folders = [own, path_pattern(own)]
         folders += filter(None, map(_before_wildcards, files))
         patterns = list(map(path_pattern, files))  # queries have these, the engine opens paths
         allowed = dict.fromkeys([*files, *patterns, *map(path_of_pattern, patterns)])
@@ -236,17 +251,17 @@ class DuckDBEngine:
         """Copy a stream to a temporary file, which `close` removes."""
         if self._files:
             raise UsageError("stdin (-) can be read once only")
-        handle, name = tempfile.mkstemp(prefix=_PREFIX, dir=self._folder if self.owned else None)
-        self._files.append(Path(name))
+        path = self._folder() / f"{PREFIX}stdin"
+        self._files.append(path)
         try:
-            with os.fdopen(handle, "wb") as file:
-                shutil.copyfileobj(stream, file)
+            with path.open("wb") as file:
+                file.writelines(_chunks(stream))
         except OSError as error:
             raise DataError(
-                f"stdin cannot be read to a temporary file, {name}: {error.strerror}; name a "
+                f"stdin cannot be read to a temporary file, {path}: {error.strerror}; name a "
                 "folder on a larger disk with --temp-directory"
             ) from error
-        return Path(name)
+        return path
 
     def shown(self, path: str) -> str:
         """Name a file in a message."""
@@ -343,7 +358,9 @@ class DuckDBEngine:
 
         Raises:
             DataError: the file exists and `force` is not set, or its folder does not exist.
+            UsageError: rows are read from it.
         """
+        check_not_read(Path(target), self._tables)
         return whole_file(Path(target), force)
 
     def write_parquet(
@@ -363,7 +380,7 @@ class DuckDBEngine:
     @contextlib.contextmanager
     def _reachable(self, target: Path) -> Iterator[Path]:
         """Hand out where the engine can write a file that is there: where it is locked, with us."""
-        if not self._locked or Path(self._folder) in target.parents:
+        if not self._locked or self._temporary.path in target.parents:
             yield target
             return
         with self.scratch() as folder:
@@ -395,6 +412,7 @@ class DuckDBEngine:
         """Compute nodes once for all plans that run as long as it lasts; then they are dropped."""
         before, wanted = set(self._kept), {node.key for node in nodes}
         self.check_files()
+        self._folder()
         try:
             with self._registered():
                 passing: list[str] = []
@@ -415,6 +433,7 @@ class DuckDBEngine:
             DataError: a file changed meanwhile.
         """
         self.check_files()
+        self._folder()  # the engine spills to it
         with self._registered():
             passing: list[str] = []
             try:
@@ -528,8 +547,8 @@ class DuckDBEngine:
             return EngineError(self._out_of_memory(f"computing {title}", error))
         if full := _NOT_WRITTEN.search(str(error)):
             folder = Path(full[1]).parent
-            if self.owned and Path(self._folder) in (folder, *folder.parents):
-                folder = Path(self._folder).parent
+            if self.owned and self._temporary.path in (folder, *folder.parents):
+                folder = self._temporary.path.parent
             return EngineError(
                 f"the engine stopped while computing {title}: what it writes does not fit into "
                 f"{folder} ({full[2]}). Name a folder on a larger disk with --temp-directory, or "
@@ -642,24 +661,46 @@ class DuckDBEngine:
         self._bound.clear()
         if self.owned:
             self.connection.close()
-            self._removed()
-        for path in self._files:
-            path.unlink(missing_ok=True)
+        self._temporary.remove()
+        self._removed.detach()
         self._files.clear()
 
 
-def _own_folder(temp_directory: str | Path | None) -> str:
-    """Make a folder of our own, in the one that was named or where the system has such files."""
+def _own_folder(temp_directory: str | Path | None) -> OwnFolder:
+    """Choose a folder of our own, in the one that was named or in the system's.
+
+    Raises:
+        UsageError: it could not be made.
+    """
     try:
-        if temp_directory is not None:
-            Path(temp_directory).mkdir(parents=True, exist_ok=True)
-        return os.path.abspath(tempfile.mkdtemp(prefix=_PREFIX, dir=temp_directory))
+        folder = OwnFolder(temp_directory)
+        check_can_be_made(folder.path.parent)
     except OSError as error:
-        raise UsageError(f"temp_directory {temp_directory}: {error.strerror}") from error
+        raise _no_folder(temp_directory, error) from error
+    return folder
+
+
+def _no_folder(temp_directory: str | Path | None, error: OSError) -> UsageError:
+    return UsageError(f"temp_directory {temp_directory}: {error.strerror}")
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Read a stream to its end.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        while chunk := stream.read(1 << 20):
+            yield chunk
+    except OSError as error:
+        raise DataError(
+            f"stdin cannot be read: {error.strerror}; - stands for a table that is piped in"
+        ) from error
 
 
 def _open(
-    threads: int | None, memory_limit: str | None, temp_directory: str, temp_limit: str | None
+    threads: int | None, memory_limit: str | None, temp_directory: Path, temp_limit: str | None
 ) -> duckdb.DuckDBPyConnection:
     limits: dict[str, Any] = {
         "threads": threads, "memory_limit": memory_limit, "temp_limit": temp_limit
@@ -671,10 +712,10 @@ def _open(
         if str(given.get(name, "")).lstrip().startswith("-"):
             raise UsageError(f"{name} is a size such as 4GB, not {given[name]!r}")
     # the engine's own default would leave no room for others
-    size = given.get("temp_limit", f"{shutil.disk_usage(temp_directory).free // 2}B")
+    size = given.get("temp_limit", f"{shutil.disk_usage(existing(temp_directory)).free // 2}B")
     of_process = {name: value for name, value in given.items() if name != "temp_limit"}
     try:
-        connection = duckdb.connect(config={"temp_directory": temp_directory, **of_process})
+        connection = duckdb.connect(config={"temp_directory": str(temp_directory), **of_process})
         # as a setting of `connect`, it would be shown and not be applied
         connection.execute(f"SET max_temp_directory_size = {literal(size)}")
     except duckdb.Error as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.output import whole_file
+from sqlmetrics.files import whole_file
 from sqlmetrics.report.content import Content
 
 _HEIGHT = 900  # pixels that a report takes in a notebook; the rest scrolls

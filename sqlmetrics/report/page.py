@@ -14,6 +14,8 @@ import importlib
 import json
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -23,6 +25,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
 from sqlmetrics.report.content import Cell, Content, Example, Table
 
@@ -155,7 +158,39 @@ def _vega() -> str:
             f"(it has {', '.join(known)}); install newer ones with "
             "pip install --upgrade 'sqlmetrics[report]'"
         )
-    return _script(str(vl_convert.javascript_bundle(vl_version=version)))
+    return _script(_bundle(version))
+
+
+_BUNDLE = """
+import sys, vl_convert
+sys.stdout.buffer.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]).encode())
+"""
+
+
+def _bundle(version: str) -> str:
+    """Let another process put the scripts together.
+
+    The call takes seconds and holds the interpreter for as long: Ctrl-C would wait for it.
+    """
+    command = [sys.executable, "-c", _BUNDLE, version]
+    try:
+        # a session of its own: Ctrl-C in the terminal goes to this process alone
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        ) as process:
+            interrupts.add(process.kill)
+            try:
+                text, _ = process.communicate()
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                interrupts.drop(process.kill)
+        if process.returncode == 0:
+            return text.decode()
+    except OSError:  # there is no interpreter to start, as where Python is embedded
+        pass
+    return str(_imported("vl_convert").javascript_bundle(vl_version=version))
 
 
 def require_packages() -> None:
