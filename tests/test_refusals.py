@@ -215,7 +215,11 @@ REQUESTS = {
     ),
     "a template of an unknown stage": (f"evaluate {GOOD} late@2 --templates wrong", "hit"),
     "a template that is torn": (f"evaluate {GOOD} late@2 --templates open", "late.sql.j2"),
-    "a file that is there": (f"evaluate {GOOD} ndcg@2 -o truth.csv", "--force"),
+    "a file that is there": (f"evaluate {GOOD} ndcg@2 -o history.csv", "--force"),
+    "a file that rows are read from": (
+        f"evaluate {GOOD} ndcg@2 -o truth.csv --force",
+        "name another file",
+    ),
     "a folder that is not there": (f"evaluate {GOOD} ndcg@2 -o results/ndcg.csv", "results"),
     "a file of no known format": (f"evaluate {GOOD} ndcg@2 -o ndcg.xyz", "--format"),
     "a memory limit that is no size": (f"evaluate {GOOD} ndcg@2 --memory-limit lots", "lots"),
