@@ -386,10 +386,13 @@ class Results:
 
     def _everyone(self, requests: Sequence[Request]) -> Node:
         """Plan whose values per user a result has: everybody of any of the audiences."""
-        tables = [self.wide.tables[self.wide.home(request)[0]] for request in requests]
-        audiences = {table.everybody.key: table.everybody for table in tables}
-        reads = {f"audience_{number}": node for number, node in enumerate(audiences.values(), 1)}
-        return self.of_users_planner.rendered("everyone", reads, audiences=[*reads])
+        reads: dict[str, tuple[str, Node]] = {}  # by the audience: one of its tables
+        for request in requests:
+            name, _ = self.wide.home(request)
+            table = self.wide.tables[name]
+            reads.setdefault(table.everybody.key, (name, table.node))
+        tables = dict(reads.values())
+        return self.of_users_planner.rendered("everyone", tables, audiences=[*tables])
 
     def _branch(self, metrics: Sequence[str], requests: Sequence[Request]) -> dict[str, Any]:
         """Say where the values per user at one cutoff are; None: not asked for at this cutoff."""
