@@ -14,13 +14,17 @@ from sqlmetrics.spec import MetricCall, Value
 
 @dataclass(frozen=True)
 class Request:
-    """A metric call with its cutoff, the value of every setting, and whose choices these are."""
+    """A metric call with its cutoff, the value of every setting, and whose choices these are.
+
+    `chosen`: the settings that the user chose; the convention chose all others.
+    """
 
     call: MetricCall
     k: int | None
     metric: Metric
     values: Mapping[str, Value]
     convention: str
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ def requests_of(
             assert canonical is not None
             canonical = replace(canonical, implied=call.implied)
             name = chosen.convention.name
-            found.setdefault((name, canonical.name, k), Request(canonical, k, metric, values, name))
+            request = Request(canonical, k, metric, values, name, chosen.chosen(call))
+            found.setdefault((name, canonical.name, k), request)
     if not found:
         names = ", ".join(settings.convention.name for settings in conventions)
         raise UsageError(f"none of the metrics asked for is one that {names} has; name some")
@@ -97,7 +102,11 @@ def calls_of(requests: Iterable[Request]) -> list[Call]:
             name,
             members[0].metric,
             members,
-            {**members[0].values, **cutoff_context([member.k for member in members])},
+            {
+                **members[0].values,
+                **cutoff_context([member.k for member in members]),
+                "chosen_settings": members[0].chosen,
+            },
             convention,
         )
         for (convention, name), members in by_name.items()

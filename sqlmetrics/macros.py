@@ -236,7 +236,9 @@ class _Bodies:
             "order_without_ranks": chosen.resolve(call, has_rank=False)[1]["order"],
             "ties_without_ranks": values["ties"],
         }
-        request = Request(canonical, None, metric, known, chosen.convention.name)
+        request = Request(
+            canonical, None, metric, known, chosen.convention.name, chosen.chosen(call)
+        )
         (asked,) = calls_of([request])
         # what is compared with judgements are scores where there are no ranks, ties and all
         if "matched" in self._planner().nodes(asked):

@@ -25,6 +25,8 @@ from sqlmetrics.tables import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
 _MOST_CUTOFFS = 20
 # of a column without its ends: engines cut names, Postgres those of more than 63 letters
 _LONGEST_NAME = 40
+# columns of the interactions that no query reads and that may hold a relevance: what a check reads
+UNREAD_RELEVANCE = "unread_relevance"
 
 
 @dataclass(frozen=True)
@@ -464,6 +466,8 @@ class Planner:
             elif name in ATTRIBUTES:
                 self._need(*ATTRIBUTES[name], for_metric)
                 self._memo[memo] = self._input(name, ATTRIBUTES[name][0], values)
+            elif name == UNREAD_RELEVANCE and "interactions" in self.tables:
+                self._memo[memo] = self._unread_relevance()
             elif name in OPTIONS:
                 self._need(name, None, for_metric)
             else:
@@ -474,13 +478,16 @@ class Planner:
                 )
         return self._memo[memo]
 
-    def _need(self, table: str, column: str | None, for_metric: Metric | None) -> None:
-        """Check that a table was given, and that it has a column.
+    def _need(
+        self, table: str, column: str | None, for_metric: Metric | None, setting: str = ""
+    ) -> None:
+        """Check that a table was given, and that it has a column; `setting` is what needs it.
 
         Raises:
             MissingTableError: names who needs it, and the option that supplies it.
         """
         who = "it" if for_metric is None else f"the metric {for_metric.name}"
+        who += f" with {setting}" if setting else ""
         leave = "" if for_metric is None else "; --skip-missing leaves such metrics out"
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
@@ -526,6 +533,16 @@ class Planner:
             )
         )
         return input_node(name, text, table_name)
+
+    def _unread_relevance(self) -> Query:
+        """Plan the reading of columns of the interactions that may hold a relevance."""
+        table = self.tables["interactions"]
+        text = (
+            environment()
+            .get_template(f"inputs/{UNREAD_RELEVANCE}.sql.j2")
+            .render(source=table.sources[0], columns=table.unread_relevance, **self.key_context)
+        )
+        return input_node(UNREAD_RELEVANCE, text, "interactions")
 
     def removed_by(self, table: str, values: Mapping[str, Any]) -> list[str]:
         """Name the settings that take rows out of the lists of a table."""
@@ -613,11 +630,11 @@ class Planner:
         """Build what the template of a stage or metric knows under the given settings."""
         lists = self.tables.get("recommendations")
 
-        def need(table: str, column: str) -> str:
-            """Let a template name a column that it cannot do without."""
+        def need(table: str, column: str, setting: str = "") -> str:
+            """Let a template name a column that it, or a setting of it, cannot do without."""
             self.needs[table, column] = None
             if self.tables:  # there are none where a template is only described
-                self._need(table, column, for_metric)
+                self._need(table, column, for_metric, setting)
             return ""
 
         def need_time(table: str, column: str) -> str:
@@ -665,6 +682,7 @@ class Planner:
             "need": need,
             "need_time": need_time,
             "assume": assume,
+            "is_chosen": lambda name: name in values.get("chosen_settings", ()),
             "has_user": lambda table: (
                 table in self.tables and set(self.user_keys) <= set(self.tables[table].columns)
             ),

@@ -156,6 +156,15 @@ class Settings:
         kept = {name: value for name, value in parsed.items() if value != without[name]}
         return MetricCall(metric.name, tuple(sorted(kept.items())), call.cutoff), values
 
+    def chosen(self, call: MetricCall) -> tuple[str, ...]:
+        """Name the settings of a call that the user chose; the convention chose all others."""
+        metric, fixed = self.catalog.metric(call.metric)
+        own = {**fixed, **dict(call.params)}
+        names = {**self.catalog.stage_params, **metric.params}
+        return tuple(
+            sorted(name for name in names if {name, f"{metric.name}.{name}"} & {*own, *self.given})
+        )
+
     def _value(self, metric: Metric | None, name: str, has_rank: bool) -> Value:
         """Find the value of one setting below the spec."""
         param = self._param(metric, name)

@@ -64,6 +64,20 @@ _ASSUMED = {
 _WITHOUT_USER = {"items"}
 _USER_IS_OPTIONAL = {"aspects"}
 
+# words in the names of columns that may hold a relevance, the likeliest first
+_LIKE_RELEVANCE = (
+    "relevance", "rating", "ratings", "stars", "star", "grade", "grades", "score", "scores",
+    "label", "labels", "weight", "weights", "rate",
+)  # fmt: skip
+# names that say so only by themselves (`value`, but not `order_value`)
+_LIKE_RELEVANCE_ALONE = ("value", "values")
+# words in the names of columns that say something about a relevance: its id, its time, its number
+_ABOUT_RELEVANCE = {
+    "id", "ids", "idx", "index", "key", "hash", "time", "timestamp", "ts", "date", "day", "month",
+    "year", "at", "count", "counts", "n", "num",
+}  # fmt: skip
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
 _INTEGERS = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)\Z")
 _FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
 
@@ -138,6 +152,22 @@ class Table:
         """Is the rank column of an integer type?"""
         return bool(_INTEGERS.match(self.columns.get("rank", "")))
 
+    @property
+    def unread_relevance(self) -> list[str]:
+        """Columns of numbers that look like a relevance, the likeliest first; none if one is read.
+
+        Their names are those of the source.
+        """
+        source = self.sources[0]
+        read = {name for column in source.columns for name in (column.source, *column.parts)}
+        found = {
+            name: likeness
+            for name, type_name in source.types.items()
+            if name not in read and is_number(type_name)
+            if (likeness := _likeness_to_relevance(name)) is not None
+        }
+        return [] if "relevance" in self.columns else sorted(found, key=lambda name: found[name])
+
     def require_order(self, order: str, ties: str) -> bool:
         """Check that lists can be ordered so; tells whether the order of rows is needed.
 
@@ -205,6 +235,17 @@ def type_family(type_name: str) -> str:
 def is_number(type_name: str) -> bool:
     """Can values of this type be compared as scores?"""
     return type_family(type_name) in ("integer", "floating-point", "decimal")
+
+
+def _likeness_to_relevance(name: str) -> int | None:
+    """Say how likely the name of a column is that of a relevance: 0 is best, None is not at all."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if words and words[0] in _LIKE_RELEVANCE_ALONE and len(words) == 1:
+        return len(_LIKE_RELEVANCE)
+    if _ABOUT_RELEVANCE & set(words):
+        return None
+    places = [_LIKE_RELEVANCE.index(word) for word in words if word in _LIKE_RELEVANCE]
+    return min(places, default=None)
 
 
 def _assumed(

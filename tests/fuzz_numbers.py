@@ -54,8 +54,8 @@ NOT_DRAWN: dict[str, str] = {
 _SOME = {"sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7]}
 _NUMBERS = [-1, 0, 0.1, 0.15, 0.3, 0.5, 0.9, 1, 2, 3, 4, 6.5]
 
-NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc"}
-OF_MATCHED = NEEDS_RELEVANCE
+OF_MATCHED = {"kendall_tau", "spearman_rho", "auc"}
+NEEDS_RELEVANCE = OF_MATCHED | {"err", "pfound"}
 # which tables a metric reads beside the recommendations
 WITHOUT_INTERACTIONS = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "inter_list_diversity",
@@ -226,7 +226,7 @@ def impossible(case: Case, call: Call) -> str:
         return "the best list has gains of its own, to which copies cannot add"
     if gain == "exponential_from" and (threshold is None or threshold < 0):
         return "exponential_from needs a threshold"
-    if metric in NEEDS_RELEVANCE and not graded:
+    if (metric in NEEDS_RELEVANCE or gain != "binary") and not graded:
         return "no column relevance"
     if metric == "doubly_robust" and not has_score(case):
         return "no column score"

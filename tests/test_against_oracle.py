@@ -103,7 +103,7 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "money_recall": {},
     "coverage": {"counted": ["known", "all"], "scale": ["share", "count"]},
 }
-NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc"}
+NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc", "err", "pfound"}
 NEEDS_SCORE = {"doubly_robust"}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
 NEEDS_UNIQUE = {"kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust"}
@@ -124,11 +124,15 @@ def needs_threshold(call: Call) -> bool:
     return bool(call[1].get("gain") == "exponential_from")
 
 
+def has_graded_gain(call: Call) -> bool:
+    """Say whether the call asks for gains that only a column relevance can give."""
+    return bool(call[1].get("gain", "binary") != "binary")
+
+
 def has_graded_ideal(call: Call) -> bool:
     """Say whether the best list has gains of its own, which no copies in the list can add to."""
     metric, params = call
-    graded = params.get("gain", "binary") != "binary" and params.get("ideal") != "all_k"
-    return metric == "ndcg" and graded
+    return metric == "ndcg" and has_graded_gain(call) and params.get("ideal") != "all_k"
 
 
 CALLS: list[Call] = [
@@ -203,7 +207,7 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
     }
     by = draw.choice(["score", "score", "rank", "row"])
     world.settings["order"] = "row" if by == "row" else draw.choice(["auto", by])
-    graded = draw.choice([True, True, False])
+    graded = draw.choice([True, True, False]) or any(map(has_graded_gain, calls))
     if not graded and world.settings["relevant_from"] == 2:
         world.settings["relevant_from"] = 1  # rows count 1 each: from 2 up is refused
     items = draw.choice([TEXT_IDS, INTEGER_IDS])

@@ -207,7 +207,7 @@ def test_what_copies_mean_nothing_for(call: str, settings: dict[str, str]) -> No
 def test_gains_from_the_threshold_need_one(call: str, threshold: str | float) -> None:
     settings = {"relevant_from": threshold, "gain": "exponential_from"}
     with (
-        sm.Evaluator({"u1": ["a"]}, {"u1": ["a"]}, settings=settings) as evaluator,
+        sm.Evaluator({"u1": ["a"]}, {"u1": {"a": 1}}, settings=settings) as evaluator,
         pytest.raises(sm.SqlmetricsError, match=f"needs a number from 0 up .*, not {threshold}:"),
     ):
         evaluator.evaluate([call], k=2)

@@ -266,6 +266,28 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
             {},
         ),
     ],
+    "interactions_unread_relevance": [
+        (
+            {"interactions": TRUTH.assign(rating=[1, 5])},
+            1,
+            "the column rating (1 to 5) looks like a relevance and is not read",
+            {},
+        ),
+        (  # of several, the likeliest is named
+            {"interactions": TRUTH.assign(weight=[0.5, 0.7], user_Stars=[2, 3])},
+            2,
+            "the column user_Stars (2.0 to 3.0)",
+            {},
+        ),
+    ],
+    "interactions_all_relevant": [
+        (
+            {"interactions": TRUTH.assign(relevance=[1, 3])},
+            2,
+            "all 2 rows count as relevant: the relevance goes from 1 to 3",
+            {},
+        ),
+    ],
     "interactions_negative": [
         (
             {"interactions": TRUTH.assign(relevance=[2.0, -1.0])},
@@ -351,6 +373,14 @@ def test_every_check_has_a_case() -> None:
             "history": pairs(*((99, item) for item in range(1, 7))),
             "users": pd.DataFrame({"user_id": TWENTY}),
         },
+        # a relevance of 1 for all says nothing; neither does one with a threshold
+        {"interactions": TRUTH.assign(relevance=1)},
+        {"interactions": TRUTH.assign(rating=1.0)},
+        {"interactions": TRUTH.assign(relevance=[1, 5]), "settings": {"relevant_from": 4}},
+        {"interactions": TRUTH.assign(relevance=[1, 5]), "settings": {"relevant_from": "-inf"}},
+        {"interactions": TRUTH.assign(relevance=[0, 5])},
+        # a relevance that is read is chosen, whatever else there is
+        {"interactions": TRUTH.assign(relevance=[0, 1], rating=[1, 5])},
         # nothing is compared with tables that are not there
         {"history": None},
         {"users": None},

@@ -1055,7 +1055,9 @@ NEEDS: dict[str, dict[str, str | None]] = {
     "baseline": {"unexpectedness": None},
     "logs": {"ctr": None, "ips": None, "doubly_robust": None},
     "recommendations": {"doubly_robust": "score"},
-    "interactions": {"auc": "relevance", "kendall_tau": "relevance", "spearman_rho": "relevance"},
+    "interactions": dict.fromkeys(
+        ["auc", "err", "kendall_tau", "pfound", "spearman_rho"], "relevance"
+    ),
 }
 # what ranks and a truth without relevance are not enough for
 NEED_MORE = {metric.partition("(")[0] for metrics in NEEDS.values() for metric in metrics}

@@ -190,7 +190,7 @@ def renderings(
                 chosen_values = [c for c in chosen_values if n_unusual(c, choices) <= 2]
             for chosen in chosen_values:
                 choice = dict(zip(choices, chosen, strict=True))
-                values = {**defaults, **choice, **cutoff}
+                values = {**defaults, **choice, **cutoff, "chosen_settings": tuple(choice)}
                 label = f"{template.name} {fact} {cutoff} {choice}"
                 asked = {**choice, **cutoff, "dialect": dialect}
                 if (expected := refusal(template, fact["poor"], asked)) is None:
@@ -214,7 +214,7 @@ def refusal(
     template: Template, poor: bool, choice: Mapping[str, Any]
 ) -> tuple[type[Exception], str] | None:
     """Say how a template refuses tables or settings, None if it takes them."""
-    if poor and "need" in names_in(template.body):
+    if poor and "need" in names_in(template.body) and choice.get("gain") != "binary":
         return MissingTableError, "needs the column"
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
@@ -631,6 +631,12 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         rendered[f"inputs/{name}.sql.j2"] = {
             template.render(table="recommendations", **context) for context in contexts
         }
+    template = environment().get_template("inputs/unread_relevance.sql.j2")
+    (source,) = planner().tables["interactions"].sources
+    for columns in ([], ["rating"], ["rating", "the weight"]):
+        for one in (source, replace(source, where="source.item_id > 1")):
+            text = template.render(source=one, columns=columns)
+            rendered.setdefault("inputs/unread_relevance.sql.j2", set()).add(text)
     for text in {text for texts in rendered.values() for text in texts}:
         assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
     others = {"summaries", "inputs", "demo", "partition", *INSTEAD}

@@ -1,0 +1,217 @@
+"""Ratings are never ignored without a word: what is refused, warned of or found without relevance.
+
+The truth of user 1 is item 11 with one star and item 12 with five. The list is 11, 12: by the
+order alone it is the best list, by the stars it is not.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli import main
+from sqlmetrics.tables import Source, Table
+
+LISTS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rank": [1, 2]})
+STARS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rating": [1, 5]})
+PLAIN = STARS.drop(columns="rating")
+MAPPED = {"interactions.relevance": "rating"}
+
+# a call that is about grades -> what its message names, its number with the stars
+GRADED = {
+    "ndcg(gain=linear)@2": (
+        "ndcg with gain=linear", (1 + 5 / math.log2(3)) / (5 + 1 / math.log2(3)),
+    ),
+    "ndcg(gain=exponential)@2": (
+        "ndcg with gain=exponential", (1 + 31 / math.log2(3)) / (31 + 1 / math.log2(3)),
+    ),
+    "ndcg(gain=linear, ideal=all_k)@2": (
+        "ndcg with gain=linear", (1 + 5 / math.log2(3)) / (1 + 1 / math.log2(3)),
+    ),
+    "dcg(gain=linear)@2": ("dcg with gain=linear", 1 + 5 / math.log2(3)),
+    "dcg(gain=exponential)@2": ("dcg with gain=exponential", 1 + 31 / math.log2(3)),
+    # p = (2^grade - 1) / 2^5: 1/32 and 31/32
+    "err@2": ("err", 1 / 32 + 1 / 2 * 31 / 32 * 31 / 32),
+    # p = (2^grade - 1) / 2^6: 1/64 and 31/64
+    "err(max_grade=6)@2": ("err", 1 / 64 + 1 / 2 * 63 / 64 * 31 / 64),
+    # p = grade / 5: 1/5 and 1
+    "pfound@2": ("pfound", 1 / 5 + 4 / 5 * 0.85),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", GRADED)
+@pytest.mark.parametrize("way", ["evaluate", "per_user", "sql"])
+def test_graded_metrics_need_a_relevance(call: str, way: str) -> None:
+    with sm.Evaluator(LISTS, STARS) as evaluator, pytest.raises(sm.MissingTableError) as caught:
+        getattr(evaluator, way)(call)
+    who = f"the metric {GRADED[call][0]} needs the column relevance of the table interactions"
+    for words in (who, "--column interactions.relevance=COLUMN"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("call", GRADED)
+def test_graded_metrics_with_the_stars(call: str) -> None:
+    with sm.Evaluator(LISTS, STARS, columns=MAPPED) as evaluator:
+        assert evaluator.evaluate(call)["value"].item() == pytest.approx(GRADED[call][1], abs=1e-12)
+
+
+@pytest.mark.parametrize("setting", ["gain", "ndcg.gain", "dcg.gain"])
+def test_a_gain_that_is_set_for_all_needs_a_relevance(setting: str) -> None:
+    metric = setting.partition(".")[0].replace("gain", "ndcg")
+    with (
+        sm.Evaluator(LISTS, PLAIN, settings={setting: "linear"}) as evaluator,
+        pytest.raises(sm.MissingTableError, match=f"{metric} with gain=linear needs the column"),
+    ):
+        evaluator.evaluate([metric])
+
+
+@pytest.mark.parametrize("threshold", [0, 1])
+def test_gains_from_a_threshold_need_a_relevance(threshold: float) -> None:
+    settings = {"relevant_from": threshold, "gain": "exponential_from"}
+    with (
+        sm.Evaluator(LISTS, PLAIN, settings=settings) as evaluator,
+        pytest.raises(sm.MissingTableError, match="dcg with gain=exponential_from needs"),
+    ):
+        evaluator.evaluate(["dcg"])
+
+
+def test_skip_missing_leaves_graded_metrics_out() -> None:
+    calls = ["recall@2", "err@2", "ndcg(gain=linear)@2"]
+    with sm.Evaluator(LISTS, PLAIN) as evaluator, pytest.warns(sm.SqlmetricsWarning) as warned:
+        found = evaluator.evaluate(calls, skip_missing=True)
+    assert found["metric"].tolist() == ["recall"]
+    assert sum("left out: the metric" in str(one.message) for one in warned) == 2
+
+
+@pytest.mark.parametrize("convention", ["ranx", "trec_eval", "tutorial", "elliot"])
+def test_the_gain_of_a_convention_is_that_of_1_without_a_relevance(convention: str) -> None:
+    # with a relevance of 1 for all, every gain is the same number for all: nDCG is the binary one
+    with (
+        pytest.warns(sm.SqlmetricsWarning, match="no column relevance; assumed is 1"),
+        sm.Evaluator(LISTS, PLAIN[1:], convention=convention) as evaluator,
+    ):
+        found = evaluator.evaluate("ndcg@2")
+    assert found["value"].item() == pytest.approx(1 / math.log2(3), abs=1e-12)
+    with sm.Evaluator(LISTS, PLAIN[1:], convention=convention) as evaluator:
+        evaluator.evaluate("recall@2" if convention != "tutorial" else "precision@2")  # no warning
+
+
+def test_a_gain_that_the_convention_has_too_is_refused_where_it_is_asked_for() -> None:
+    with (
+        sm.Evaluator(LISTS, PLAIN, convention="ranx") as evaluator,
+        pytest.raises(sm.MissingTableError, match="ndcg with gain=linear"),
+    ):
+        evaluator.evaluate("ndcg(gain=linear)@2")
+
+
+def test_a_threshold_without_a_relevance_is_warned_of() -> None:
+    with (
+        pytest.warns(sm.SqlmetricsWarning, match="no column relevance; assumed is 1"),
+        sm.Evaluator(LISTS, PLAIN, settings={"relevant_from": 0.5}) as evaluator,
+    ):
+        assert evaluator.evaluate("recall@1")["value"].item() == 0.5
+    with sm.Evaluator(LISTS, PLAIN, settings={"relevant_from": "-inf"}) as evaluator:
+        assert evaluator.evaluate("recall@1")["value"].item() == 0.5  # every row counts: as it says
+
+
+def test_macros_of_graded_metrics_need_a_relevance(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "macros.sql"
+    arguments = ["macros", "err", "ndcg", "--set", "ndcg.gain=linear", "-o", str(path)]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    with duckdb.connect() as connection:
+        connection.execute(path.read_text())
+        connection.register("recs", LISTS)
+        connection.register("truth", PLAIN)
+        connection.register("graded", STARS.rename(columns={"rating": "relevance"}))
+        for macro, call in (("err", "err@2"), ("ndcg", "ndcg(gain=linear)@2")):
+            query = f"SELECT value FROM sm_{macro}('recs', '{{}}', k := 2)"
+            (value,) = connection.execute(query.format("graded")).fetchall()[0]
+            assert value == pytest.approx(GRADED[call][1], abs=1e-12)
+            with pytest.raises(duckdb.Error, match="relevance"):
+                connection.execute(query.format("truth")).fetchall()
+
+
+# ---------------------------------------------------------------- columns that are not read
+
+
+def unread(types: dict[str, str], read: str = "") -> list[str]:
+    columns = {"user_id": "BIGINT", "item_id": "BIGINT", **({read: "BIGINT"} if read else {})}
+    source = Source("t", "t", (), "t", types=types)
+    return Table("interactions", (source,), columns).unread_relevance
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["rating", "Rating", "RATINGS", "user_rating", "rating_x", "userRating", "rating2", "stars",
+     "review_score", "Relevance_1", "grade", "label", "item-weight", "rate",
+     "value", "Value"],
+)  # fmt: skip
+def test_names_that_look_like_a_relevance(name: str) -> None:
+    for type_name in ("BIGINT", "DOUBLE", "DECIMAL(3,1)", "TINYINT"):
+        assert unread({name: type_name}) == [name]
+    assert unread({name: "VARCHAR"}) == []
+    assert unread({name: "BIGINT"}, read="relevance") == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["price", "order_value", "rating_id", "rating_time", "ratingTimestamp", "rating_count",
+     "n_ratings", "generated", "operating", "underscore", "timestamp", "quantity", ""],
+)  # fmt: skip
+def test_names_that_do_not(name: str) -> None:
+    assert unread({name: "DOUBLE"}) == []
+
+
+def test_the_likeliest_comes_first() -> None:
+    names = ["value", "weight", "stars", "rating", "item_relevance", "label"]
+    found = unread(dict.fromkeys(names, "DOUBLE"))
+    assert found == ["item_relevance", "rating", "stars", "label", "weight", "value"]
+
+
+def findings(truth: Any, **options: Any) -> dict[str, Any]:
+    with sm.Evaluator(LISTS, truth, **options) as evaluator:
+        return {one.check: one for one in evaluator.findings("ndcg@2")}
+
+
+def test_what_the_finding_proposes_ends_it() -> None:
+    (found,) = findings(STARS).values()
+    assert (found.check, found.level) == ("interactions_unread_relevance", "warning")
+    assert "--column interactions.relevance=rating" in found.remedy
+    assert "--set relevant_from=NUMBER" in found.remedy
+    (found,) = findings(STARS, columns=MAPPED).values()
+    assert (found.check, found.level) == ("interactions_all_relevant", "warning")
+    assert "--set relevant_from=NUMBER" in found.remedy
+    assert findings(STARS, columns=MAPPED, settings={"relevant_from": 4}) == {}
+    assert findings(STARS, columns=MAPPED, settings={"relevant_from": "-inf"}) == {}
+
+
+def test_only_rows_that_are_kept_are_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "stars.parquet"
+    STARS.to_parquet(path)
+    assert findings(path, where={"interactions": "rating > 4"}) == {}
+    assert list(findings(path, where={"interactions": "rating > 0"})) == [
+        "interactions_unread_relevance"
+    ]
+
+
+def test_values_that_are_no_numbers_are_not_looked_at() -> None:
+    truth = pd.concat([STARS, STARS.assign(item_id=[13, 14])]).assign(
+        rating=[float("nan"), 2, 4, float("inf")]
+    )
+    (found,) = findings(truth).values()
+    assert "the column rating (2.0 to 4.0)" in found.found
+
+
+def test_evaluate_says_that_ratings_are_not_read(tmp_path: Path) -> None:
+    LISTS.to_parquet(tmp_path / "lists.parquet")
+    STARS.to_parquet(tmp_path / "stars.parquet")
+    inputs = ["-r", str(tmp_path / "lists.parquet"), "-i", str(tmp_path / "stars.parquet")]
+    result = CliRunner().invoke(main, ["evaluate", "ndcg@2", *inputs])
+    assert result.exit_code == 0
+    assert "interactions_unread_relevance" in result.stderr
