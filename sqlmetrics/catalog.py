@@ -42,6 +42,7 @@ class Param:
     """One setting, as the front matter of its owner declares it.
 
     `only_with`: other settings, and the values of them with which this one means anything.
+    `when_empty`: values with which a metric has another value for who has no row.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Param:
     whole: bool = False
     unlimited: bool = False  # takes -inf
     only_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    when_empty: Mapping[str, float] = field(default_factory=dict)
 
     def parse(self, value: Any, where: str) -> Value:
         """Return `value` as this setting understands it.
@@ -369,6 +371,12 @@ def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
             raise TemplateError(f"{path}: param {name} is a table [params.{name}], not {entry!r}")
         _check_kinds(path, entry, f"param {name}")
         entry = dict(entry)
+        when_empty = entry.pop("when_empty", {})
+        if not (isinstance(when_empty, dict) and all(map(_is_finite, when_empty.values()))):
+            raise TemplateError(
+                f"{path}: param {name}: when_empty is a table of values of the param and the "
+                f"numbers that an empty group gets with them, not {when_empty!r}"
+            )
         kind = entry.pop("type", "choice" if "choices" in entry else None)
         if kind not in ("choice", "number") or "default" not in entry:
             raise TemplateError(
@@ -388,6 +396,7 @@ def _params(path: Path, meta: dict[str, Any]) -> dict[str, Param]:
                 whole=entry.pop("whole", False),
                 unlimited=entry.pop("unlimited", False),
                 only_with=entry.pop("only_with", {}),
+                when_empty=when_empty,
             )
             default = param.parse(default, "default")
         except UsageError as error:

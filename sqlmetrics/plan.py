@@ -93,9 +93,12 @@ def _when_empty(call: Call) -> str | None:
     """Say what a user (or model) without a row gets; None: the metric is undefined there."""
     metric = call.metric
     dropped = metric.audience == "relevant" and call.values["no_hits"] == "drop"
-    if metric.when_empty is None or (metric.grain == "user" and dropped):
+    when_empty = metric.when_empty
+    for name, param in metric.params.items():
+        when_empty = param.when_empty.get(value_text(call.values[name]), when_empty)
+    if when_empty is None or (metric.grain == "user" and dropped):
         return None
-    return value_text(metric.when_empty)
+    return value_text(when_empty)
 
 
 def _columns_of(call: Call, query: Query, taken: set[str], prefix: str) -> list[Column]:

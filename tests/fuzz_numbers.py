@@ -285,12 +285,9 @@ def unknown_to_the_oracle(case: Case, call: Call) -> str:
     metric, _ = call
     _, settings = of_call(case, call)
     listed = setting(settings, "duplicate_recommendations")
-    judged = setting(settings, "duplicate_interactions")
     copies = listed in ("keep", "count_once", "join")
     if metric == "doubly_robust" and copies and not one_score_per_item(case):
         return "it knows one score per item of a list"
-    if metric in ("money_precision", "money_recall") and judged == "bag":
-        return "it knows one row per relevant item outside of the accuracy metrics"
     return ""
 
 
@@ -683,8 +680,8 @@ def compared(case: Case, found: Found) -> Iterator[Disagreement]:
                                 expected["ci_low"] = value - Z * error
                                 expected["ci_high"] = value + Z * error
                         if not worlds.left(world, model, settings):
-                            # nothing to say of nobody's lists, or that there is nothing
-                            if row is not None and row["value"] not in (None, value):
+                            # of nobody's lists there is a row only where another metric has one
+                            if row is not None and not same(row["value"], value):
                                 yield Disagreement(world, where, row["value"], value)
                             continue
                     else:

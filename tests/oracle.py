@@ -244,12 +244,17 @@ def grades_of_the_best_list(
 
 
 def copies_in_the_list(
-    items: list[Item], relevant: Sequence[tuple[Item, float]], settings: Mapping[str, Any]
+    items: list[Item], rows: Sequence[tuple[Item, float | None]], settings: Mapping[str, Any]
 ) -> int:
-    """Return by how many a join with the whole list raises the number of relevant items."""
+    """Return by how many a join with the whole list raises the number of relevant items.
+
+    Every relevant row that counts, counts once more for each further copy in the list.
+    """
     if settings["duplicate_recommendations"] != "join":
         return 0
-    return sum(max(items.count(item) - 1, 0) for item, _ in relevant)
+    of_size = settings["duplicate_interactions"] == "bag_size"
+    counted = graded_rows(rows, settings) if of_size else relevant_rows(rows, settings)
+    return sum(max(items.count(item) - 1, 0) for item, _ in counted)
 
 
 def relevant_rows(
@@ -699,6 +704,16 @@ def with_attribute(
     return known
 
 
+def hit_copies(items: list[Item], flags: list[bool], copies: list[Item]) -> list[Item]:
+    """Return the item of every hit, as often as there are copies of it that can be hit."""
+    return [
+        item
+        for item, hit in zip(items, flags, strict=True)
+        if hit
+        for _ in range(copies.count(item))
+    ]
+
+
 def sum_of(prices: Mapping[Item, float], items: Iterable[Item]) -> float:
     return math.fsum(prices[item] for item in items)
 
@@ -776,6 +791,7 @@ class World:
     by_score: bool
     judged: dict[User, dict[Item, float | None]]
     relevant: dict[User, dict[Item, float]]
+    relevant_copies: dict[User, list[Item]]  # every relevant row that can be hit
     users_of: dict[Item, set[User]]  # of the history
     rows_of: dict[Item, int]  # likewise
     n_history_users: int
@@ -856,6 +872,7 @@ def value_of_user(
     """Return the value of one user; None where the metric is undefined."""
     items = world.lists.get(user, [])
     relevant = world.relevant.get(user, {})
+    copies = world.relevant_copies.get(user, [])
     price = world.attributes.price
     flags = hit_places(items, relevant, settings)
 
@@ -866,11 +883,10 @@ def value_of_user(
         return alpha_ndcg(items, flags, relevant, aspects, params["alpha"], k)
 
     if metric == "money_recall":
-        priced = with_attribute(relevant, price, settings)
+        priced = with_attribute(copies, price, settings)
         if sum_of(price, priced) == 0:
             return None
-        hits = [item for item, hit in zip(items, flags, strict=True) if hit and item in priced]
-        return sum_of(price, hits) / sum_of(price, priced)
+        return sum_of(price, hit_copies(items, flags, priced)) / sum_of(price, priced)
 
     if metric in ("kendall_tau", "spearman_rho"):
         pairs = [(predicted, grade) for _, predicted, grade in world.matched(user, settings)]
@@ -894,8 +910,8 @@ def value_of_user(
         priced = with_attribute(items, price, settings)
         if sum_of(price, priced) == 0:
             return None
-        hits = [item for item, hit in zip(items, flags, strict=True) if hit and item in price]
-        return sum_of(price, hits) / sum_of(price, priced)
+        bought = [item for item in copies if item in price]
+        return sum_of(price, hit_copies(items, flags, bought)) / sum_of(price, priced)
 
     if metric == "roc_auc":
         return roc_auc(flags)
@@ -990,8 +1006,9 @@ def evaluate(
             counted = counted & catalogue
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
 
-    truth = {u: relevant_rows(rows, settings) for u, rows in by_user(interactions).items()}
-    best = {u: grades_of_the_best_list(r, settings) for u, r in by_user(interactions).items()}
+    judged = by_user(interactions)
+    truth = {user: relevant_rows(rows, settings) for user, rows in judged.items()}
+    best = {user: grades_of_the_best_list(rows, settings) for user, rows in judged.items()}
     whole = lists_of(recommendations, settings, None, None)
     users_of: dict[Item, set[User]] = {}
     rows_of: dict[Item, int] = {}
@@ -1003,8 +1020,9 @@ def evaluate(
         scores=scores_of(recommendations, settings),
         by_score=bool(recommendations)
         and order_of(with_rank([recommendations[0][1:]]), settings) == "score",
-        judged={user: highest_grades(rows) for user, rows in by_user(interactions).items()},
+        judged={user: highest_grades(rows) for user, rows in judged.items()},
         relevant={user: dict(rows) for user, rows in truth.items()},
+        relevant_copies={u: [item for item, _ in rows] for u, rows in truth.items()},
         users_of=users_of,
         rows_of=rows_of,
         n_history_users=len({user for user, _ in history or []}),
@@ -1027,7 +1045,7 @@ def evaluate(
     for user in users:
         of_user, grades = lists.get(user, []), best.get(user, [])
         size = len(grades)
-        size += copies_in_the_list(whole.get(user, []), truth.get(user, []), settings)
+        size += copies_in_the_list(whole.get(user, []), judged.get(user, []), settings)
         if metric in OF_HITS and settings["no_hits"] == "drop":
             relevant = world.relevant.get(user, {})
             if not has_hit(metric, of_user, relevant, size, world.aspects_of(user)):

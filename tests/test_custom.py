@@ -230,6 +230,11 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
         ("bad", '{#---\ngrain = "item"\n---#}\nSELECT 1', ["grain", "'item'"]),
         ("bad", '{#---\nwhen_empty = "zero"\n---#}\nSELECT 1', ["when_empty", "'zero'"]),
         ("bad", '{#---\n[params.x]\nchoices = ["a"]\n---#}\nSELECT 1', ["param x", "default"]),
+        (
+            "bad",
+            '{#---\n[params.x]\nchoices = ["a"]\ndefault = "a"\nwhen_empty = 0\n---#}\nSELECT 1',
+            ["param x", "when_empty is a table"],
+        ),
         ("Bad", '{#---\ntitle = "x"\n---#}\nSELECT 1', ["lower-case"]),
         ("ndcg", '{#---\ntitle = "x"\n---#}\nSELECT 1', ["ndcg", "already taken"]),
         ("bad", "{#---\n[aliases]\nmap = {}\n---#}\nSELECT 1", ["map", "already taken"]),

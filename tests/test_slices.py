@@ -1189,3 +1189,25 @@ def test_the_statement_runs_alone(
     assert list(found.columns) == list(expected.columns)
     assert len(found) > 20
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, **EXACT)
+
+
+@pytest.mark.parametrize("metric", ["ctr", "ips", "snips", "dr"])
+def test_the_support_of_a_slice_without_lists_is_0(metric: str) -> None:
+    # slice a: one of two items is in the logs; b: none is; c: judged, but without a list
+    recs = pd.DataFrame({"user_id": [1, 1, 2], "item_id": [1, 2, 1], "score": [0.9, 0.8, 0.7]})
+    logs = pd.DataFrame({"user_id": [1], "item_id": [1], "reward": [1.0], "propensity": [0.5]})
+    truth = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 1]})
+    users = pd.DataFrame({"user_id": [1, 2, 3], "part": ["a", "b", "c"]})
+    calls = [
+        "recall@2",
+        *(f"{metric}(statistic={s})@2" for s in ("support", "effective_sample_size")),
+    ]
+    with sm.Evaluator(recs, truth, logs=logs, users=users) as evaluator:
+        found = evaluator.evaluate(calls, by="part")
+    values = found.assign(what=found["metric"].str.extract(r"statistic=(\w+)")[0])
+    of = {(part, what): v for part, what, v in values[["part", "what", "value"]].to_numpy()}
+    assert [of[part, "support"] for part in "abc"] == [1, 0, 0]
+    assert of["a", "effective_sample_size"] == 1  # of nothing, it is undefined
+    assert all(
+        of[part, "effective_sample_size"] != of[part, "effective_sample_size"] for part in "bc"
+    )
