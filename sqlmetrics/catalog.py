@@ -26,7 +26,7 @@ _KINDS_OF_ENTRIES: dict[str, tuple[str, ...]] = {
     ),
     "true or false": (
         "higher_is_better", "in_default_set", "keep", "judged_only", "enough", "optional", "whole",
-        "unlimited",
+        "unlimited", "of_all",
     ),
     "a number": ("min", "max", "above", "order"),
     "a list of two numbers": ("range",),
@@ -155,6 +155,7 @@ class Check(Template):
     tables and stages `on` is read; then its column `n_found` counts the rows. One with neither is
     no condition of any number: it runs only where everything is looked at, if all that it `needs`
     (tables, and columns as `table.column`) is there. `level`: "error", "warning" or "note".
+    `of_all`: the rule is about all rows together, so that some of the users may break it.
     """
 
     table: str = ""
@@ -166,6 +167,7 @@ class Check(Template):
     found: str = ""
     remedy: str = ""
     order: int = 0
+    of_all: bool = False
 
     @property
     def at_the_door(self) -> bool:
@@ -543,6 +545,7 @@ def _read_check(path: Path) -> Check:
         found=meta.pop("found", ""),
         remedy=meta.pop("remedy", ""),
         order=meta.pop("order", 0),
+        of_all=meta.pop("of_all", False),
     )
     if check.level not in LEVELS:
         raise TemplateError(f"{path}: level is {', '.join(map(repr, LEVELS))}, not {check.level!r}")

@@ -163,7 +163,10 @@ def broken_rules(
         if absent or not nodes.keys() & set(check.on):
             continue
         plan = planner.check(check, values)
-        if plan.root.key not in done and (rows := engine.records(rows_of(plan))):
+        rows = [] if plan.root.key in done else engine.records(rows_of(plan))
+        if rows and check.of_all:
+            rows = engine.records(plan)
+        if rows:
             yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
         done.add(plan.root.key)
     for table in read:

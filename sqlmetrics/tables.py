@@ -17,7 +17,7 @@ from sqlmetrics.sources import (
     read_source,
     uneven_lists,
 )
-from sqlmetrics.where import check_rows, read_condition
+from sqlmetrics.where import check_rows, columns_of, read_condition
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -156,10 +156,11 @@ class Table:
     def unread_relevance(self) -> list[str]:
         """Columns of numbers that look like a relevance, the likeliest first; none if one is read.
 
-        Their names are those of the source.
+        Their names are those of the source. A condition on the rows reads its columns, too.
         """
         source = self.sources[0]
         read = {name for column in source.columns for name in (column.source, *column.parts)}
+        read |= columns_of(source.where) if source.where else set()
         found = {
             name: likeness
             for name, type_name in source.types.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
@@ -108,6 +108,11 @@ def read_condition(table: str, condition: str, columns: Mapping[str, str] | None
         raise UsageError(f"{name}: it is neither true nor false; {_ALLOWED}")
     text: str = root.this.sql(_DUCKDB, normalize_functions="lower")
     return text
+
+
+def columns_of(text: str) -> set[str]:
+    """Return the columns that a condition reads; `text` is as `read_condition` returns it."""
+    return {column.name for column in parse_one(text, read=_DUCKDB).find_all(exp.Column)}
 
 
 def check_rows(

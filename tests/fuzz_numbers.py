@@ -333,6 +333,10 @@ def reasons(case: Case) -> list[str]:
                 continue
             if not {row[0] for row in lists} & {row[0] for row in case.interactions}:
                 found.append("no common user")
+            if metric in oracle.OF_HITS | OF_MATCHED and not (
+                {row[1] for row in lists} & {row[1] for row in case.interactions}
+            ):
+                found.append("no common item")
             pairs = [row[:2] for row in case.interactions]
             rule = setting(settings, "duplicate_interactions")
             if rule == "error" and len(set(pairs)) < len(pairs):

@@ -35,6 +35,9 @@ from hypothesis import strategies as st
 
 import sqlmetrics as sm
 
+# thresholds are drawn also for truths without a relevance, where they change nothing
+pytestmark = pytest.mark.filterwarnings("ignore:.*there is no column relevance")
+
 SEARCH = settings(
     derandomize=True,
     database=None,
@@ -236,6 +239,7 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
     draw.shuffle(world.interactions)
     world.history = [(user, item) for user in users for item in pick(0, 3, repeated=True)]
     take_out(draw, world)
+    share_an_item(world)
     if world.settings["drop_seen"] == "false":
         world.history = None
     return world
@@ -253,8 +257,18 @@ def take_out(draw: random.Random, world: World) -> None:
             if place and draw.random() < 0.2:
                 rows[place] = (user, item, -math.inf, *rank)
     for lists in (rows, world.baseline or rows):
-        if not oracle.kept_rows(lists, history, oracle.STANDARD | world.settings):
+        if not history or not oracle.kept_rows(lists, history, oracle.STANDARD | world.settings):
             world.settings["drop_seen"] = "false"
+
+
+def share_an_item(world: World) -> None:
+    """Give tables without an item in common one: they are refused."""
+    kept = oracle.kept_rows(
+        world.recommendations, [], oracle.STANDARD | world.settings | {"drop_seen": "false"}
+    )
+    if not {row[1] for row in kept} & {row[1] for row in world.interactions}:
+        user, _, grade = world.interactions[0]
+        world.interactions.append((user, kept[0][1], grade))
 
 
 def make_further_world(
@@ -376,6 +390,7 @@ def make_further_world(
     for rows in (world.recommendations, world.interactions, *world.further().values()):
         draw.shuffle(rows)
     take_out(draw, world)
+    share_an_item(world)
     return world
 
 

@@ -150,7 +150,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
     ],
     "users_without_truth": [
         (
-            {"interactions": pairs((2, 14))},
+            {"interactions": pairs((2, 13))},
             1,
             "1 of 2 lists are of users who are not in the interactions",
             {"user_id": 1},
@@ -315,7 +315,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                     *((user, 11, 0.5) for user in TWENTY),
                     *((user, 100 + user, 0.1) for user in TWENTY),
                 ),
-                "interactions": pairs((1, 12)),
+                "interactions": pairs((1, 101)),
             },
             1,
             "1 items are in more than nine of ten lists",
@@ -426,9 +426,14 @@ def test_what_was_checked_is_still_refused() -> None:
                 evaluator.evaluate("ndcg@5")
 
 
-def test_no_user_in_common_and_an_empty_table_are_findings() -> None:
+def test_nothing_in_common_and_an_empty_table_are_findings() -> None:
     apart = found({"interactions": pairs((7, 11))})
     assert apart["common_users"].level == "error"
+    unlike = found({"interactions": pairs((1, 77), (2, 78))})
+    assert unlike["common_items"].level == "error"
+    assert unlike["common_items"].n == len(LISTS)
+    nothing = found({"interactions": TRUTH[:0]})
+    assert "common_items" not in nothing  # an empty table says enough
     empty = found({"history": HISTORY[:0]})
     assert empty["empty_table"].found == "the table is empty (--history FILE)"
     assert "recommendations_unknown_items" not in empty

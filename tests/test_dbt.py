@@ -350,6 +350,7 @@ def small_world() -> duckdb.DuckDBPyConnection:
         ("INSERT INTO held_out VALUES (1, 11)", {"interactions_duplicates"}),
         ("INSERT INTO held_out VALUES (NULL, 11)", {"interactions_null_ids"}),
         ("UPDATE held_out SET user_id = user_id + 7", {"common_users"}),
+        ("UPDATE held_out SET item_id = item_id + 7", {"common_items"}),
     ],
 )
 def test_rows_that_break_a_rule_fail_its_test(package: Path, broken: str, found: set[str]) -> None:

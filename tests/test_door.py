@@ -206,6 +206,11 @@ DATA_ERRORS: list[Case] = [
     ("ids that differ in a blank",
      lambda _: evaluate(R.astype(str).astype({"rank": int}), I.astype(str).map(lambda x: x + " ")),
      ["no user in common", "'1'", "'1 '"]),
+    ("no item in common", lambda _: evaluate(R, I.assign(item_id=[77, 78])),
+     ["recommendations", "item_id", "none of the recommended items (4 rows) is in the interactions",
+      '"77"', '"78"', "--trust-input"]),
+    ("items that differ in a blank",
+     lambda _: evaluate({"u": ["a", "b"]}, {"u": [" a", " b"]}), ['"a"', '" a"', "blanks"]),
     # ---- scores and relevance
     ("a score that is NULL", lambda _: evaluate(S.assign(score=[1, None, 2, 3])),
      ["recommendations", "score", "1 of 4", "NULL", "11", "What to do"]),
@@ -611,8 +616,23 @@ def test_nothing_relevant_is_no_error(relevance: list[float]) -> None:
     assert result["value"].isna().item()
 
 
-def test_no_item_in_common_is_no_error() -> None:
-    assert evaluate(R, I.assign(item_id=[77, 78]))["value"].item() == 0
+def test_lists_that_do_miss_every_item_score_0_without_checks() -> None:
+    missed = I.assign(item_id=[77, 78])
+    assert evaluate(R, missed, trust_input=True)["value"].item() == 0
+
+
+def test_no_item_in_common_is_refused_only_where_hits_are_counted() -> None:
+    missed = I.assign(item_id=[77, 78])
+    call = "coverage(counted=all, scale=count)"
+    assert evaluate(R, missed, metric=call)["value"].item() == R["item_id"].nunique()
+    mixed = pd.concat([missed, I.assign(user_id=[98, 99], item_id=[77, R["item_id"][0]])])
+    assert evaluate(R, mixed)["value"].item() == 0  # an item that another user has is in common
+
+
+def test_one_model_with_an_item_in_common_is_enough() -> None:
+    hit = R.assign(item_id=R["item_id"].replace(R["item_id"][0], 77))
+    found = evaluate({"als": R, "popular": hit}, I.assign(item_id=[77, 78]))
+    assert found["value"].gt(0).tolist() == [False, True]
 
 
 def test_one_user_and_one_item() -> None:

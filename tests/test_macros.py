@@ -453,6 +453,7 @@ LISTS = "SELECT * FROM (VALUES {}) AS lists (user_id, item_id, {})"
         (LISTS.format("(1, 7, 1), (1, 8, 3)", "rank"), "1 of 1 lists have gaps in their ranks"),
         (LISTS.format("(1, NULL, 1)", "rank"), "1 of 1 rows have a NULL user or item"),
         (LISTS.format("(5, 7, 1)", "rank"), "no user in common"),
+        (LISTS.format("(1, 70, 1), (2, 90, 1)", "rank"), r"none of the recommended items \(2 rows"),
         (LISTS.format("(1, 7, 0.5), (1, 8, 'nan'::DOUBLE)", "score"), "a score is NULL, NaN or"),
         (LISTS.format("(1, 7, 0.5), (1, 8, NULL)", "score"), "a score is NULL, NaN or"),
         (LISTS.format("(1, 7, 'high')", "score"), "score of the lists holds text; cast it"),

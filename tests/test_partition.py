@@ -679,6 +679,26 @@ def test_rules_about_whole_tables_hold_in_every_partition(
                 evaluator.write_partition(tmp_path / "parts", partition, "recall", 3)
 
 
+def test_an_item_in_common_is_looked_for_among_all_users(tmp_path: Path) -> None:
+    users = range(6)
+    lists = frame([(user, user, 1) for user in users], "user_id", "item_id", "rank")
+    parts = [f"{number}/9" for number in range(1, 10)]  # most have one user, or none
+    # the list of each user has what another user wants
+    others = frame([(user, (user + 1) % 6) for user in users], "user_id", "item_id")
+    with sm.Evaluator(lists, others) as evaluator:
+        for part in parts:
+            evaluator.write_partition(tmp_path / "parts", part, "recall", 3)
+    messages = []
+    with sm.Evaluator(lists, others.assign(item_id=others["item_id"] + 100)) as evaluator:
+        for part in parts:
+            try:
+                evaluator.write_partition(tmp_path / "none", part, "recall", 3)
+            except sm.DataError as error:
+                messages.append(str(error))
+    assert len(messages) >= 2  # of the partitions that have a user
+    assert all("none of the recommended items (6 rows)" in message for message in messages)
+
+
 def test_nothing_is_kept_of_a_partition(tmp_path: Path) -> None:
     with sm.Evaluator(**world()) as evaluator:
         evaluator.evaluate("recall", 3)

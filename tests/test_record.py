@@ -314,7 +314,7 @@ def test_users_without_interactions() -> None:
 def test_settings_of_every_metric() -> None:
     with sm.Evaluator(
         LISTS,
-        TRUTH,
+        TRUTH.append_column("relevance", pa.array([1] * len(TRUTH))),
         convention=iter(["rectools", "standard"]),
         settings={"map.divisor": "relevant", "relevant_from": float("-inf")},
     ) as evaluator:

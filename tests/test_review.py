@@ -82,12 +82,14 @@ def test_expressions_of_k_that_are_null_for_whole_lists(tmp_path: Path, value: s
 
 
 def test_ids_of_csv_files_stay_as_they_stand(tmp_path: Path) -> None:
-    (tmp_path / "lists.csv").write_text("user_id,item_id,rank\n1,1e2,1\n1,007,2\n1,2020-1-1,3\n")
-    (tmp_path / "truth.csv").write_text("user_id,item_id\n1,100\n1,7\n1,2020-01-01\n")
+    (tmp_path / "lists.csv").write_text(
+        "user_id,item_id,rank\n1,1e2,1\n1,007,2\n1,2020-1-1,3\n1,x,4\n"
+    )
+    (tmp_path / "truth.csv").write_text("user_id,item_id\n1,100\n1,7\n1,2020-01-01\n1,x\n")
     with sm.Evaluator(tmp_path / "lists.csv", tmp_path / "truth.csv") as evaluator:
-        assert evaluator.evaluate("recall")["value"][0] == 0
+        assert evaluator.evaluate("recall")["value"][0] == 1 / 4  # x alone
         items = evaluator.stage("ranked").sort_values("rank")["item_id"]
-        assert items.tolist() == ["1e2", "007", "2020-1-1"]
+        assert items.tolist() == ["1e2", "007", "2020-1-1", "x"]
 
 
 @pytest.mark.parametrize(
