@@ -797,8 +797,7 @@ def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
     """
     if not reads:
         return
-    lines = [f"sqlmetrics: files named by {path}:", *(f"  {what}: {reads[what]}" for what in reads)]
-    click.echo("\n".join(lines), err=True)
+    say("\n".join([f"files named by {path}:", *(f"  {what}: {reads[what]}" for what in reads)]))
     if trusted:
         return
     if sys.stdin.isatty() and sys.stderr.isatty():
