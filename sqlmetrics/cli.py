@@ -801,7 +801,7 @@ def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
     if trusted:
         return
     if sys.stdin.isatty() and sys.stderr.isatty():
-        click.echo("Read these files? [y/N] ", err=True, nl=False)
+        say("Read these files? [y/N]")
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
     raise UsageError(

@@ -105,9 +105,10 @@ def contradiction(
     rows = engine.query(query, f"{label}: {shown}")
     if not rows:
         return None
-    held, said = ("NULL" if one is None else one for one in (rows[0]["held"], rows[0]["said"]))
+    first = {name: "NULL" if value is None else value for name, value in rows[0].items()}
+    held, folder = first["held_value"], first["folder_value"]
     return (
-        f"{label}: {rows[0]['file']} has a column {column} with other values than the name of its "
-        f"folder, e.g. {held} in the folder {column}={said}. The column of the file is read; to "
-        "read the folder's value, export the files without that column"
+        f"{label}: {first['file_path']} has a column {column} with other values than the name of "
+        f"its folder, e.g. {held} in the folder {column}={folder}. The column of the file is read; "
+        "to read the folder's value, export the files without that column"
     )
