@@ -306,6 +306,21 @@ def without_check(stderr: str) -> str:
 
 # ---------------------------------------------------------------- other processes
 
+# the template of a metric that takes hours, for runs that are stopped
+ENDLESS = """\
+{#---
+title = "Takes hours"
+when_empty = 0
+---#}
+SELECT
+    {{ keys }},
+    k,
+    max((SELECT sum(hash(a.range * b.range)) FROM range(100000) AS a, range(100000000) AS b))
+        AS value
+FROM hits
+GROUP BY {{ keys }}, k
+"""
+
 PATIENCE = 600.0  # seconds until a process counts as stuck, on a machine of any load
 
 

@@ -22,7 +22,7 @@ import duckdb
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from helpers import PATIENCE, wait_for
+from helpers import ENDLESS, PATIENCE, wait_for
 
 import sqlmetrics as sm
 
@@ -390,21 +390,6 @@ def test_too_little_memory(data: Path, place: Path, limit: str) -> None:
 
 
 # --- interruption
-
-
-ENDLESS = """\
-{#---
-title = "Takes hours"
-when_empty = 0
----#}
-SELECT
-    {{ keys }},
-    k,
-    max((SELECT sum(hash(a.range * b.range)) FROM range(100000) AS a, range(100000000) AS b))
-        AS value
-FROM hits
-GROUP BY {{ keys }}, k
-"""
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,11 @@ import os
 import random
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from helpers import ENDLESS, wait_for
 from robustness import interrupts
 
 import sqlmetrics as sm
@@ -31,13 +30,6 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return interrupts.prepared(tmp_path_factory.mktemp("interrupts"))
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def ended(process: subprocess.Popen[bytes], how: signal.Signals) -> str:
@@ -116,20 +108,6 @@ def test_an_interrupt_at_random_moments(before: Path, tmp_path: Path, name: str)
 
 
 # --- processes that are killed
-
-ENDLESS = """\
-{#---
-title = "Takes hours"
-when_empty = 0
----#}
-SELECT
-    {{ keys }},
-    k,
-    max((SELECT sum(hash(a.range * b.range)) FROM range(100000) AS a, range(100000000) AS b))
-        AS value
-FROM hits
-GROUP BY {{ keys }}, k
-"""
 
 
 @contextlib.contextmanager

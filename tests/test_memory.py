@@ -19,7 +19,7 @@ import duckdb
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from helpers import PATIENCE, wait_for, without_check
+from helpers import ENDLESS, PATIENCE, wait_for, without_check
 
 import sqlmetrics as sm
 from sqlmetrics import memory
@@ -280,12 +280,15 @@ def test_temporary_files_take_at_most_half_of_the_free_space(
 def folder_with_metric(tmp_path: Path, name: str, query: str) -> Path:
     folder = tmp_path / "templates"
     folder.mkdir()
-    header = f'title = "{name}"\nwhen_empty = 0\nrange = [0, 1]\nformula = "?"\n'
-    (folder / f"{name}.sql.j2").write_text(f"{{#---\n{header}---#}}\n{query}")
+    (folder / f"{name}.sql.j2").write_text(query)
     return folder
 
 
 SORTS_MUCH = """\
+{#---
+title = "Sorts three million texts"
+when_empty = 0
+---#}
 SELECT
     {{ keys }},
     k,
@@ -337,17 +340,6 @@ def test_the_temporary_folder_is_removed(by_user: dict[str, str], tmp_path: Path
         (folder,) = spilled.iterdir()
         assert [path.name for path in folder.rglob("*") if path.is_file()] == ["lock"]
     assert list(tmp_path.glob("made")) == []
-
-
-ENDLESS = """\
-SELECT
-    {{ keys }},
-    k,
-    max((SELECT sum(hash(a.range * b.range)) FROM range(100000) AS a, range(100000000) AS b))
-        AS value
-FROM hits
-GROUP BY {{ keys }}, k
-"""
 
 
 @pytest.fixture
