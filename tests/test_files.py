@@ -281,7 +281,7 @@ COMMANDS = {
     "version": (["--version"], 0),
     "help of a command": (["evaluate", "--help"], 0),
     "list": (["list"], 0),
-    "evaluate": (["evaluate", *INPUT, "ndcg@10"], 0),
+    "evaluate": (["evaluate", *INPUT, "ndcg@10", "--no-check"], 0),
     "an unknown option": (["evaluate", "--nonsense"], 2),
     "an unknown command": (["nonsense"], 2),
     "an unknown metric": (["evaluate", *INPUT, "nonsense"], 2),

@@ -735,7 +735,7 @@ MAY_SET = {
     **dict.fromkeys(
         ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
          "temp_limit", "partitions", "gates", "record", "from_record", "trust_record", "kind",
-         "digits", "output", "force"],
+         "digits", "output", "force", "check"],
         False,
     ),
 }  # fmt: skip
