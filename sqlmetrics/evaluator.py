@@ -1282,22 +1282,23 @@ class Evaluator:
         return dbt.write(Path(folder), files, force)
 
     def _require_names(self, plan: Plan, dialect: str) -> None:
-        """Refuse to print, for another system, a statement that reads what only we can see.
+        """Refuse to print a statement that reads what is gone when it runs, or only we can see.
 
         Raises:
             UsageError: names the table.
         """
-        if dialect == self.engine.dialect:
-            return
+        elsewhere = dialect != self.engine.dialect
         for node in plan.nodes():
             owner = node.table if isinstance(node, Query) else ""
             given = self.tables.get(owner)
             for source in () if given is None else given.sources:
-                if not source.only_named:
+                from_stdin = any(self.engine.shown(file) != file for file in source.files)
+                if from_stdin or (elsewhere and not source.only_named):
                     raise UsageError(
-                        f"{dialect} does not read {source.label} ({owner}): say what the table is "
-                        f"called there, --{owner}-table NAME (in Python: {owner}=TableName('NAME', "
-                        "like=…))"
+                        f"{dialect if elsewhere else 'a statement'} does not read {source.label} "
+                        f"({owner}): {'give a file, or ' if not elsewhere else ''}say what the "
+                        f"table is called there, --{owner}-table NAME (in Python: "
+                        f"{owner}=TableName('NAME', like=…))"
                     )
 
     @public

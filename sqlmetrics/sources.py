@@ -34,6 +34,13 @@ _FORMATS = {
     ".json": "json",
 }
 _PACKED = (".gz", ".zst")
+_QUOTE = '"'  # what encloses values of CSV files
+# columns by which rows of files are numbered; the engine hides its own where a file has one
+_ROW_NUMBERS = {
+    "parquet": ("file_index", "file_row_number", "sqlmetrics_row"),
+    "csv": ("sqlmetrics_row",),
+}
+_FROM_TEXTS = ("DATE", "TIME", "UUID")  # what the engine takes texts of JSON for
 _KNOWN_FORMATS = ".parquet, .csv, .tsv or .jsonl, a TREC run (6 columns) or qrels (4 columns)"
 
 
@@ -48,7 +55,8 @@ class Relation:
     a statement, nothing that can be read here; without `types`, its columns are not known.
     `folders`: what is read of the names of folders, None where they name no column. `warnings`:
     what the reader of a result should know. `by_name`: CSV files have their columns in different
-    orders.
+    orders. `quotes`: the characters that enclose and escape their values, "" where the engine finds
+    them by itself.
     """
 
     sql: str
@@ -65,12 +73,29 @@ class Relation:
     folders: Folders | None = None
     warnings: Sequence[str] = ()
     by_name: bool = False
+    quotes: str = ""
+
+    @property
+    def of_folders(self) -> set[str]:
+        """The columns that only the names of folders tell."""
+        return {one.name for one in self.folders.columns} if self.folders else set()
+
+    def with_types(self, changed: Mapping[str, str]) -> Relation:
+        """Return it with other types of some columns; how it is read is for the caller to say."""
+        parts = [(part, {**types, **changed}) for part, types in self.parts]
+        return replace(self, types={**self.types, **changed}, parts=parts)
+
+    def json(self, changed: Mapping[str, str]) -> str:
+        """Spell how JSON files are read, with other types of some columns."""
+        types = {**self.types, **changed}
+        own = {name: held for name, held in types.items() if name not in self.of_folders}
+        return str(macro("source_json")(list(self.files), self.folders, own))
 
     def csv(self, *, in_order: bool = False, text_columns: Sequence[str] = ()) -> str:
         """Spell how CSV files are read, with some columns as they stand."""
         return str(
             macro("source_csv")(
-                list(self.files), self.folders, in_order, text_columns, self.by_name
+                list(self.files), self.folders, in_order, text_columns, self.by_name, self.quotes
             )
         )
 
@@ -516,10 +541,13 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
     name = shown[0] if len(paths) == 1 else f"{shown[0]} and {len(paths) - 1} more"
     source = macro(f"source_{kind}")
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
-    parts, found, warned = _columns_of_files(engine, label, kind, paths, shown)
-    row_number, ordered, options = None, None, {}
-    if kind == "csv" and _are_in_different_orders(label, parts):
-        options["by_name"] = True
+    options: dict[str, Any] = {}
+    if kind == "csv":
+        options["quotes"] = _quotes_of_files(engine, label, paths)
+    parts, found, warned = _columns_of_files(engine, label, kind, paths, shown, options)
+    row_number, ordered = None, None
+    if kind == "csv":
+        options["by_name"] = _are_in_different_orders(label, parts)
     if kind == "parquet" and "://" not in paths[0]:
         if found is None or not found.added:
             row_number = str(macro("row_in_parquet")())
@@ -528,6 +556,8 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
     elif kind == "csv":
         row_number = "sqlmetrics_row"
         ordered = str(source(given, found, in_order=True, **options))
+    if hides_rows(kind, parts[0][1]):
+        row_number, ordered = None, None
     return Relation(
         str(source(given, found, **options)),
         parts[0][1],
@@ -540,8 +570,46 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
         is_held=not any("://" in path for path in paths),
         folders=found,
         warnings=warned,
-        by_name=bool(options),
+        **options,
     )
+
+
+def _quotes_of_files(engine: Engine, label: str, paths: Sequence[str]) -> str:
+    """Find the characters that enclose and escape values in CSV files, where the engine does not.
+
+    It looks for them in the first file only, and would take those of the others for a part of
+    their values. And it takes apostrophes for quotes, which are a part of values. An empty text: it
+    finds them.
+    """
+    if not any(_may_break(path, b"\"'") for path in paths):
+        return ""
+    first, _ = _quotes(engine, label, paths[0])
+    if first == _QUOTE:
+        return ""
+    for path in paths:
+        character, escape = _quotes(engine, label, path)
+        if character == _QUOTE:
+            return character + (escape or character)
+    return _QUOTE * 2 if first else ""
+
+
+def _quotes(engine: Engine, label: str, path: str) -> tuple[str, str]:
+    """Return the characters that the engine finds to enclose and escape the values of a CSV file.
+
+    They are empty texts where it finds none.
+    """
+    query = environment().get_template("inputs/quotes.sql.j2").render(files=path)
+    (row,) = engine.query(query, f"{label}: {path}")
+    quote, escape = (
+        str(row[f"{what}_character"]).replace("(empty)", "") for what in ("quote", "escape")
+    )
+    return quote, escape
+
+
+def hides_rows(kind: str, columns: Iterable[str]) -> str:
+    """Name a column of files of a format that stands where the engine numbers their rows."""
+    known = _ROW_NUMBERS.get(kind, ())
+    return next((name for name in columns if name.lower() in known), "")
 
 
 def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str, str]]]) -> bool:
@@ -562,9 +630,16 @@ def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str,
 
 
 def _columns_of_files(
-    engine: Engine, label: str, kind: str, paths: list[str], shown: Sequence[str]
+    engine: Engine,
+    label: str,
+    kind: str,
+    paths: list[str],
+    shown: Sequence[str],
+    options: Mapping[str, Any],
 ) -> tuple[list[tuple[str, Mapping[str, str]]], Folders | None, list[str]]:
     """Find the columns that files have, and those that only the names of their folders tell.
+
+    `options`: how the files are read.
 
     Returns:
         For each path its columns and their types, what is read of folders, and warnings.
@@ -573,14 +648,14 @@ def _columns_of_files(
     named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
     unread = Folders() if any(named) else None
     own: list[tuple[str, Mapping[str, str]]] = [
-        (text, engine.describe(str(source(path, unread)), f"{label}: {text}"))
+        (text, engine.describe(str(source(path, unread, **options)), f"{label}: {text}"))
         for path, text in zip(paths, shown, strict=True)
     ]
     if unread is None or kind.startswith("trec"):
         return own, unread, []
 
     def types_with_folders() -> Mapping[str, str]:
-        relation = f"{source(paths, Folders((FolderColumn('', ''),)))}"
+        relation = f"{source(paths, Folders((FolderColumn('', ''),)), **options)}"
         return engine.describe(relation, f"{label}: {shown[0]}")
 
     found = folders.of_files(named, [types for _, types in own], types_with_folders)
@@ -591,7 +666,8 @@ def _columns_of_files(
             for path, (text, types) in zip(paths, own, strict=True)
             if column.lower() in map(str.lower, types)
         ]
-        relation = str(source([path for path, *_ in having], Folders(with_file=True)))
+        paths_having = [path for path, *_ in having]
+        relation = str(source(paths_having, Folders(with_file=True), **options))
         _, text, types = having[0]
         warned.append(folders.contradiction(engine, label, text, column, types, relation))
     more = {column.name: column.type for column in found.columns}
@@ -607,34 +683,89 @@ def _matched(engine: Engine, label: str, path: str) -> list[str]:
     return [row["file"] for row in engine.query(query, f"{label}: {path}")] or [path]
 
 
-def keep_zeros(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Read id columns of CSV files as they stand, unless all are whole numbers.
+def ids_as_they_stand(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read the ids of CSV and JSON files as they stand there."""
+    columns = [name for name in columns if name not in relation.of_folders]
+    if relation.format == "csv":
+        return _ids_of_csv(engine, relation, columns)
+    if relation.format == "json":
+        return _ids_of_json(engine, relation, columns)
+    return relation
 
-    So 1e2, 2020-1-1 and true stay what they are, and so does 007, which starts with a zero.
+
+def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read id columns of CSV files as they stand, unless all ids in all files are whole numbers.
+
+    So 1e2, 2020-1-1 and true stay what they are, and so do 007, +7 and 0x10.
     """
-    if relation.format != "csv":
-        return relation
-    of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
-    columns = [name for name in columns if name not in of_folders]
-    whole = [name for name in columns if relation.types[name].endswith(("INT", "INTEGER"))]
-    other = [name for name in columns if name not in whole and relation.types[name] != "VARCHAR"]
-    probe = environment().get_template("inputs/leading_zeros.sql.j2")
-    found = other
-    if whole:
-        as_text = relation.csv(text_columns=whole)
-        row = engine.query(probe.render(columns=whole, relation=as_text), relation.label)[0]
-        found = [*other, *(name for name in whole if row[name])]
+    held = _types_held(relation, columns)
+    whole = [n for n in columns if all(one.endswith(("INT", "INTEGER")) for one in held[n])]
+    others = [name for name in columns if name not in whole and held[name] != {"VARCHAR"}]
+    types = dict.fromkeys(whole, "HUGEINT")
+    as_texts = relation.csv(text_columns=whole)
+    found = [*others, *_spelled_otherwise(engine, relation, types, as_texts, trimmed=True)]
     if not found:
         return relation
     return replace(
-        relation,
+        relation.with_types(dict.fromkeys(found, "VARCHAR")),
         sql=relation.csv(text_columns=found),
-        types={**relation.types, **dict.fromkeys(found, "VARCHAR")},
         ordered=relation.csv(in_order=True, text_columns=found),
-        parts=[
-            (part, {**types, **dict.fromkeys(found, "VARCHAR")}) for part, types in relation.parts
-        ],
     )
+
+
+def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read ids of JSON files that are texts as they stand.
+
+    The engine takes them for dates, times or UUIDs, which they stay if these are spelled the same.
+    So 2020-1-1 is not taken for 2020-01-01.
+    """
+    held = _types_held(relation, columns)
+    texts = {
+        name: _text_type(relation.types[name])
+        for name in columns
+        if any(kind.startswith(_FROM_TEXTS) for kind in held[name])
+        and all(kind.startswith((*_FROM_TEXTS, "VARCHAR")) for kind in held[name])
+    }
+    if not texts:
+        return relation
+    types = {name: kind for name in texts for kind in held[name] if len(held[name]) == 1}
+    otherwise = _spelled_otherwise(engine, relation, types, relation.json(texts))
+    found = {name: text for name, text in texts.items() if name not in types or name in otherwise}
+    return replace(relation.with_types(found), sql=relation.json(found)) if found else relation
+
+
+def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
+    """Return the types of columns, each of which may have several in several files."""
+    files = [relation.types, *(types for _, types in relation.parts)]
+    return {name: {types.get(name, "") for types in files} for name in columns}
+
+
+def _text_type(type_name: str) -> str:
+    """Return the type of texts, or of lists of texts where a type is one of lists."""
+    return re.sub(r"\A[^[]*", "VARCHAR", type_name)
+
+
+def _spelled_otherwise(
+    engine: Engine,
+    relation: Relation,
+    types: Mapping[str, str],
+    as_texts: str,
+    trimmed: bool = False,
+) -> list[str]:
+    """Find the columns with an id that its type spells in another way than the file.
+
+    `types`: of the columns to look at; `as_texts` reads them as texts; `trimmed`: blanks around
+    ids do not count.
+    """
+    if not types:
+        return []
+    columns = [
+        {"name": name, "type": kind, "text": _text_type(kind)} for name, kind in types.items()
+    ]
+    probe = environment().get_template("inputs/other_spellings.sql.j2")
+    query = probe.render(columns=columns, relation=as_texts, trimmed=trimmed)
+    (row,) = engine.query(query, relation.label)
+    return [name for name in types if row[name]]
 
 
 def check_quotes(
@@ -648,8 +779,11 @@ def check_quotes(
     Raises:
         DataError: names the file, the column and an id that is none.
     """
-    of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
-    texts = [n for n in columns if relation.types[n] == "VARCHAR" and n not in of_folders]
+    texts = [
+        name
+        for name in columns
+        if relation.types[name] == "VARCHAR" and name not in relation.of_folders
+    ]
     if relation.format != "csv" or not texts or not any(map(_may_break, relation.files)):
         return []
     probe = environment().get_template("inputs/broken_ids.sql.j2")
@@ -678,29 +812,24 @@ def check_quotes(
     return warned
 
 
-def _may_break(path: str) -> bool:
+def _may_break(path: str, characters: bytes = b'"\0') -> bool:
     """Has a CSV file a quote or a NUL byte? To look for them takes far less than to read the ids.
 
-    Files that are packed or elsewhere may have some.
+    Files that are packed or elsewhere may have some. `characters`: others to look for.
     """
     if "://" in path or path.lower().endswith(_PACKED):
         return True
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
-            if b'"' in block or b"\0" in block:
+            if any(character in block for character in characters):
                 return True
     return False
 
 
 def _has_quotes(engine: Engine, relation: Relation) -> bool:
-    """Does the engine find in every CSV file a character that encloses values?"""
-    template = environment().get_template("inputs/quotes.sql.j2")
-    found = [
-        row["quote_character"]
-        for path in relation.files
-        for row in engine.query(template.render(files=path), relation.label)
-    ]
-    return "(empty)" not in found
+    """Does the engine find a character that encloses values in every CSV file that may have one?"""
+    may_have = filter(_may_break, relation.files)
+    return all(_quotes(engine, relation.label, path)[0] for path in may_have)
 
 
 def uneven_lists(

@@ -12,8 +12,9 @@ from sqlmetrics.sources import (
     RANKED,
     Relation,
     check_quotes,
+    hides_rows,
+    ids_as_they_stand,
     is_models,
-    keep_zeros,
     read_source,
     uneven_lists,
 )
@@ -187,6 +188,12 @@ class Table:
         if "row" not in (order, ties if order == "score" else None):
             return False
         for source in self.sources:
+            if hiding := hides_rows(source.format, source.types):
+                raise DataError(
+                    f"{self.name}: the order of rows gives the ranking, and {source.label} has a "
+                    f"column {hiding}, which hides the number that every row has in its file; "
+                    "rename it"
+                )
             if source.row_number is None:
                 raise DataError(
                     f"{self.name}: {source.label} has no order of rows that could be the ranking "
@@ -416,8 +423,8 @@ class TableReader:
             for name, column in actual.items()
             if column in of_folders
         ]
-        ids = [actual[name] for name in (*users, "item_id") if name in actual]
-        relation = keep_zeros(self.engine, relation, ids)
+        ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
+        relation = ids_as_they_stand(self.engine, relation, ids)
         self.warnings += check_quotes(self.engine, table, relation, ids)
         found = [self._column(table, name, column, relation) for name, column in actual.items()]
         for number, one in enumerate(found):

@@ -451,6 +451,48 @@ def test_csv_with_text_and_quotes(tmp_path: Path) -> None:
     check(found, lambda n: f'a "{n}", b')
 
 
+@pytest.mark.parametrize("item", ["007", "+7", "0x7", "7.0"])
+def test_csv_ids_that_are_numbers_stay_what_they_are(tmp_path: Path, item: str) -> None:
+    (tmp_path / "a.csv").write_text(f"user_id,item_id,rank\n1, 7,1\n1,{item},2\n")
+    with sm.Evaluator(tmp_path / "a.csv", {1: [item]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+
+
+def test_csv_ids_of_the_users_of_aspects_stay_what_they_are(tmp_path: Path) -> None:
+    """The table may lack users; where it has them, they are read as in the other tables."""
+    (tmp_path / "lists.csv").write_text("user_id,item_id,rank\n007,a,1\n")
+    (tmp_path / "truth.csv").write_text("user_id,item_id\n007,a\n")
+    (tmp_path / "aspects.csv").write_text("user_id,item_id,aspect\n007,a,x\n")
+    paths = {name: tmp_path / f"{name}.csv" for name in ("lists", "truth", "aspects")}
+    with sm.Evaluator(paths["lists"], paths["truth"], aspects=paths["aspects"]) as evaluator:
+        assert evaluator.per_user("alpha_ndcg")["alpha_ndcg"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_apostrophes_are_a_part_of_ids(tmp_path: Path, several: bool) -> None:
+    """The engine takes them for quotes where every id that starts with one ends with one."""
+    (tmp_path / "a.csv").write_text(HEADER + "u1,'a',1\nu1,a,2\nu1,'',3\n")
+    if several:
+        (tmp_path / "b.csv").write_text(HEADER + "u2,b,1\n")
+    with sm.Evaluator(tmp_path, {"u1": ["a"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+
+
+@pytest.mark.parametrize("name", ["file_row_number", "File_Index", "sqlmetrics_row"])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_columns_that_hide_the_number_of_a_row(tmp_path: Path, name: str, kind: str) -> None:
+    """The order of rows was taken from them, where it gives the ranking."""
+    lists = pa.table({"user_id": [1, 1], "item_id": [5, 6], name: [2, 1]})
+    path = tmp_path / f"a.{kind}"
+    (write_parquet if kind == "parquet" else write_csv)(path, lists)
+    with sm.Evaluator(path, {1: [6]}, settings={"order": "row"}) as evaluator:
+        if kind == "csv" and name != "sqlmetrics_row":
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+        else:
+            with pytest.raises(sm.DataError, match=f"column {name}, which hides .* rename it"):
+                evaluator.per_user("mrr")
+
+
 def test_csv_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
     """Quoted or not, 007 and 7 are read by the same rule on both sides, and never matched."""
     lists = tmp_path / "a.csv"
@@ -465,6 +507,25 @@ def test_several_csv_files(tmp_path: Path) -> None:
     write_csv(tmp_path / "a1.csv", table.slice(0, 4))
     write_csv(tmp_path / "a2.csv", table.slice(4))
     check(values(str(tmp_path / "a*.csv")))
+
+
+@pytest.mark.parametrize("quoted", ['"""i1"""', '"i""1"', '"i1"', '"i,1"'])
+def test_quotes_of_a_later_csv_file(tmp_path: Path, quoted: str) -> None:
+    """The engine looks for quotes in the first file, and read those of the others as values."""
+    (tmp_path / "a.csv").write_text(HEADER + "u1,i0,1\nu1,i2,2\n")
+    (tmp_path / "b.csv").write_text(HEADER + f"u2,{quoted},1\nu2,i2,2\n")
+    truth = {"u2": [quoted[1:-1].replace('""', '"')]}
+    with sm.Evaluator(str(tmp_path / "*.csv"), truth) as evaluator:
+        assert evaluator.per_user("recall")["recall"].tolist() == [1.0]
+
+
+def test_ids_of_csv_files_that_are_numbers_in_one_of_them(tmp_path: Path) -> None:
+    """Ids are read as in one file: as they stand, unless all of them are whole numbers."""
+    (tmp_path / "a.csv").write_text(HEADER + "1,10,1\n1,011,2\n")
+    for others in ("2,x,1\n2,10,2\n", "2,2020-01-02,1\n2,10,2\n", "2,1.5,1\n2,10,2\n"):
+        (tmp_path / "b.csv").write_text(HEADER + others)
+        with sm.Evaluator(tmp_path, {1: ["10"], 2: ["10"]}) as evaluator:
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [1.0, 0.5]
 
 
 def test_csv_files_with_their_columns_in_other_orders(tmp_path: Path) -> None:
@@ -585,6 +646,37 @@ def test_a_name_that_is_too_long_is_told(tmp_path: Path, source: str) -> None:
 def test_json_lines(tmp_path: Path, name: str) -> None:
     lists = write_jsonl(tmp_path / name, lists_table("score"))
     check(values(lists, write_jsonl(tmp_path / f"truth-{name}", truth_table())))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2020-01-01", "2020-1-1"),
+        ("12:30", "12:30:00"),
+        ("2020-01-01 10:00", "2020-01-01 10:00:00"),
+        ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6BA7B810-9dad-11d1-80b4-00c04fd430c8"),
+    ],
+)
+def test_text_ids_of_json_stay_what_they_are(tmp_path: Path, one: str, other: str) -> None:
+    """The engine would read both as the same date, time or UUID."""
+    rows = [{"user_id": "u", "item_id": item, "rank": n} for n, item in enumerate((one, other), 1)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.json").write_text(json.dumps([{"user_id": "v", "item_id": "x", "rank": 1}]))
+    whole = tmp_path / "c.json"  # the list in one row
+    whole.write_text(json.dumps([{"user_id": "u", "item_id": [one, other]}]))
+    for lists in (path, [path, tmp_path / "b.json"], [tmp_path / "b.json", path], whole):
+        with sm.Evaluator(lists, {"u": [other]}) as evaluator:
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+
+
+def test_dates_of_json_that_are_spelled_as_such_are_dates(tmp_path: Path) -> None:
+    rows = [{"user_id": 1, "item_id": f"2020-01-0{n}", "rank": n} for n in (1, 2)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    truth = pa.table({"user_id": [1], "item_id": [date(2020, 1, 2)]})
+    with sm.Evaluator(path, truth) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
 
 
 def test_json_array(tmp_path: Path) -> None:

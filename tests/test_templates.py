@@ -606,12 +606,12 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     rendered.pop("")
     for template, text in demo_queries():
         rendered[f"demo/{template}.sql.j2"] = {text}
-    for probe in ("leading_zeros", "uneven_lists"):
-        template = environment().get_template(f"inputs/{probe}.sql.j2")
-        for columns in (["item_id", "rank"], ["user_id", "item_id", "score"]):
-            for where in ("", "source.item_id > 1 OR source.score > 1"):
-                text = template.render(relation="some_table", columns=columns, where=where)
-                rendered.setdefault(f"inputs/{probe}.sql.j2", set()).add(text)
+    template = environment().get_template("inputs/uneven_lists.sql.j2")
+    rendered["inputs/uneven_lists.sql.j2"] = {
+        template.render(relation="some_table", columns=columns, where=where)
+        for columns in (["item_id", "rank"], ["user_id", "item_id", "score"])
+        for where in ("", "source.item_id > 1 OR source.score > 1")
+    }
     sizes: dict[str, list[dict[str, Any]]] = {
         "row_groups": [{"files": ["a.parquet"], "key": "user_id", "item": "it's"}],
         "readable": [{"files": ["a.parquet"]}],
@@ -620,6 +620,14 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
         "quotes": [{"files": "a.csv"}],
+        "other_spellings": [
+            {
+                "relation": "some_table",
+                "columns": [{"name": n, "type": "HUGEINT", "text": "VARCHAR"} for n in names],
+                "trimmed": trimmed,
+            }
+            for names, trimmed in ((["user_id"], False), (["user_id", "it's"], True))
+        ],
         "files_matched": [{"pattern": "s3://bucket/*.parquet"}],
         "folder_values": [
             {"relation": "some_table", "column": FolderColumn("country", kind)}

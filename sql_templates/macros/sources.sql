@@ -112,14 +112,16 @@ CAST(file_index AS BIGINT) * 1099511627776 + file_row_number
 
 {#- The values of all rows decide on the types, not those of a sample. To number the rows in their
     order takes one thread. `text_columns` are read as they stand. `by_name`: the files have their
-    columns in different orders, of which the engine takes the types by place otherwise. -#}
-{%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false) -%}
+    columns in different orders, of which the engine takes the types by place otherwise. `quotes`: the
+    characters that enclose and escape values, which it takes from the first of several files. -#}
+{%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false, quotes="") -%}
 {%- set types -%}
 {%- for column in text_columns -%} {{ literal(column) }}: 'VARCHAR' {{- ", " if not loop.last }} {%- endfor -%}
 {%- endset -%}
 {%- set how -%}
 header = TRUE, sample_size = -1 {%- if text_columns %}, types = { {{- types -}} } {%- endif -%}
 {{ folder_options(folders) }} {%- if by_name %}, union_by_name = TRUE {%- endif -%}
+{%- if quotes %}, quote = {{ literal(quotes[0]) }}, escape = {{ literal(quotes[1]) }} {%- endif -%}
 {%- if in_order %}, parallel = FALSE {%- endif -%}
 {%- endset -%}
 {{ rows_of_files(
@@ -129,11 +131,17 @@ header = TRUE, sample_size = -1 {%- if text_columns %}, types = { {{- types -}} 
 ) }}
 {%- endmacro -%}
 
-{%- macro source_json(paths, folders=none) -%}
-{{ rows_of_files(
-    "read_json(" ~ path_literal(paths) ~ ", format = 'auto'" ~ folder_options(folders) ~ ")",
-    folders,
-) }}
+{#- `types`: those of all columns, where the engine would find others. -#}
+{%- macro source_json(paths, folders=none, types={}) -%}
+{%- set columns -%}
+{%- for column, type in types.items() -%}
+{{ literal(column) }}: {{ literal(type) }} {{- ", " if not loop.last }}
+{%- endfor -%}
+{%- endset -%}
+{%- set how -%}
+format = 'auto' {%- if types %}, columns = { {{- columns -}} } {%- endif -%} {{ folder_options(folders) }}
+{%- endset -%}
+{{ rows_of_files("read_json(" ~ path_literal(paths) ~ ", " ~ how ~ ")", folders) }}
 {%- endmacro -%}
 
 {#- One row per line of a text file: the words in it. -#}
