@@ -308,7 +308,7 @@ def reduce(directory: Path, **options: Any) -> None:
 def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     """Look for what makes numbers wrong or hard to trust, in everything that is given.
 
-    Errors are what evaluate refuses tables for; warnings are what distorts numbers without a trace;
+    Errors are what evaluate refuses tables for; warnings are data problems that distort results;
     notes are worth knowing. METRICS: what the tables are to be good for; without, every metric
     that they suffice for. Exit code 1 if there are errors.
     """

@@ -1012,13 +1012,13 @@ class Evaluator:
     def _why_unchecked(self, check: bool | None) -> str:
         """Say why data warnings are not looked for; an empty text: they are."""
         if self.trust_input:
-            return "The tables were to be trusted; nothing was looked for."
+            return "Data checks were skipped because trust_input is set."
         if check is False:
             return "Data checks were skipped; run the command check (in Python: Evaluator.check)."
         if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
             return (
-                f"The lists have {n_rows:,} rows: of more than {_MOST_CHECKED:,}, what distorts "
-                "numbers is looked for with --check (in Python: check=True), or by the command "
+                f"The lists have {n_rows:,} rows. Data checks run by default only up to "
+                f"{_MOST_CHECKED:,} rows; add --check (in Python: check=True), or run the command "
                 "check."
             )
         return ""

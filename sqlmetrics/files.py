@@ -357,12 +357,15 @@ def make_like(draft: Path, target: Path) -> None:
     draft.chmod(stat.S_IMODE(before.st_mode))
 
 
-def check_not_read(target: Path, files: Mapping[str, str]) -> None:
-    """Check that a file to be written is not one that rows are read from.
+def check_not_read(
+    target: Path, files: Mapping[str, str], what: str = "the rows of {} are"
+) -> None:
+    """Check that a file to be written is not one that is read.
 
     Args:
         target: the file to be written.
-        files: path -> the name of the table that is read from it.
+        files: path -> the name of the table (or of something else) that is read from it.
+        what: how the message speaks of what is read; braces stand for the name.
 
     Raises:
         UsageError: names the table.
@@ -371,7 +374,7 @@ def check_not_read(target: Path, files: Mapping[str, str]) -> None:
         with contextlib.suppress(OSError):  # one of the two does not exist
             if os.path.samefile(target, path):
                 raise UsageError(
-                    f"{target} is not overwritten: the rows of {table} are read from it ({path}); "
+                    f"{target} is not overwritten: {what.format(table)} read from it ({path}); "
                     "name another file to write to"
                 )
 

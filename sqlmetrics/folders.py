@@ -79,7 +79,7 @@ def of_files(
         The columns that no file has, if the folders of all files are called after the same ones.
     """
     in_files = {name.lower() for types in own for name in types}
-    everywhere = [one for one in named if one.keys() != named[0].keys()] == []
+    everywhere = all(one.keys() == named[0].keys() for one in named)
     wanted = [name for name in named[0] if everywhere and name.lower() not in in_files]
     hidden = {name: None for one in named for name in one if name.lower() in in_files}
     types = types_with_folders() if wanted else {}

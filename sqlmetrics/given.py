@@ -84,8 +84,17 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             yield evaluator
 
 
+# options that name files to be read, beside those of tables
+_OTHER_INPUTS = {
+    "from_record": "record",
+    "templates": "template",
+    "conventions": "convention",
+    "fallback": "convention",
+}
+
+
 def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
-    """Check that no table is read from a file that is to be written, before anything is read.
+    """Check that nothing is read from a file that is to be written, before anything is read.
 
     Raises:
         UsageError: one is.
@@ -93,8 +102,14 @@ def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> Non
     targets = [Path(options[name]) for name in ("output", "record") if options.get(name)]
     if any(target.is_file() for target in targets):
         files = {file: table for table, source in tables.items() for file in _files_of(source)}
+        others = {
+            file: f"the {what}"
+            for option, what in _OTHER_INPUTS.items()
+            for file in _files_of(options.get(option))
+        }
         for target in targets:
             check_not_read(target, files)
+            check_not_read(target, others, "{} is")
 
 
 def _files_of(source: Any) -> list[str]:

@@ -759,11 +759,9 @@ def _spelled_otherwise(
     """
     if not types:
         return []
-    columns = [
-        {"name": name, "type": kind, "text": _text_type(kind)} for name, kind in types.items()
-    ]
+    ids = [{"name": name, "type": kind, "text": _text_type(kind)} for name, kind in types.items()]
     probe = environment().get_template("inputs/other_spellings.sql.j2")
-    query = probe.render(columns=columns, relation=as_texts, trimmed=trimmed)
+    query = probe.render(ids=ids, relation=as_texts, trimmed=trimmed)
     (row,) = engine.query(query, relation.label)
     return [name for name in types if row[name]]
 
@@ -827,9 +825,12 @@ def _may_break(path: str, characters: bytes = b'"\0') -> bool:
 
 
 def _has_quotes(engine: Engine, relation: Relation) -> bool:
-    """Does the engine find a character that encloses values in every CSV file that may have one?"""
+    """Does the engine find double quotes around values in every CSV file that may have some?
+
+    Where one of them is not closed, it may find single quotes, though the file has none.
+    """
     may_have = filter(_may_break, relation.files)
-    return all(_quotes(engine, relation.label, path)[0] for path in may_have)
+    return all(_quotes(engine, relation.label, path)[0] == _QUOTE for path in may_have)
 
 
 def uneven_lists(

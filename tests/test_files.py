@@ -256,6 +256,17 @@ def test_a_part_is_not_overwritten_by_the_result(end: str) -> None:
     assert part.read_bytes() == before
 
 
+@pytest.mark.usefixtures("place")
+def test_a_record_that_is_read_is_not_overwritten() -> None:
+    run("evaluate", *INPUT, "ndcg@10", "--record", "record.json", "-o", "out.csv")
+    before = Path("record.json").read_bytes()
+    again = ["--from-record", "record.json", "--trust-record", "--force"]
+    for option in ("-o", "--record"):
+        error = run("evaluate", *again, option, "record.json", code=2).stderr
+        assert "record.json is not overwritten: the record is read from it" in error
+        assert Path("record.json").read_bytes() == before
+
+
 def test_a_record_and_a_result_need_files_of_their_own(place: Path) -> None:
     arguments = ["ndcg@10", "-o", "out.json", "--record", "./out.json"]
     assert "--record" in run("evaluate", *INPUT, *arguments, code=2).stderr

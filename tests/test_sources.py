@@ -607,6 +607,7 @@ def test_a_packed_file_that_is_torn_near_its_end(tmp_path: Path) -> None:
     [
         ('u1,"i1,1\nu1,i2,2\n', "column item_id: .*quote that is not closed.*i1"),
         ('u1,i1,1\nu1,i2,2\n"u2,i1,1\n', "column user_id: .*quote that is not closed.*u2"),
+        ('u1,"i1",1\nu1,"i2,2\n', "cannot be read|quote that is not closed.*'\"i2'"),
         ("u1,i1,1\nu1,i\0,2\n", "column item_id: .*NUL byte"),
         ("u1,i1,1\n\0u1,i2,1\n", "column user_id: .*NUL byte"),
     ],
@@ -616,6 +617,16 @@ def test_no_id_is_made_by_a_broken_line(tmp_path: Path, lines: str, told: str) -
     path.write_text(HEADER + lines)
     with pytest.raises(sm.DataError, match=told):
         sm.Evaluator(path, {"u1": ["i1"]})
+
+
+def test_an_unclosed_quote_far_down_a_long_file(tmp_path: Path) -> None:
+    """There, the engine finds single quotes, which the file lacks, and reads the others as text."""
+    rows = [f'{n},"i{n % 20}",1' if n % 10 == 3 else f"{n},i{n % 20},1" for n in range(60_000)]
+    rows[50_003] = rows[50_003].replace('",', ",")
+    path = tmp_path / "a.csv"
+    path.write_text(HEADER + "\n".join(rows) + "\n")
+    with pytest.raises(sm.DataError, match=r"unterminated quote|quote that is not closed"):
+        sm.Evaluator(path, pd.DataFrame({"user_id": [1], "item_id": ["i1"]}))
 
 
 def test_an_id_of_several_lines_is_warned_of(tmp_path: Path) -> None:

@@ -623,7 +623,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "other_spellings": [
             {
                 "relation": "some_table",
-                "columns": [{"name": n, "type": "HUGEINT", "text": "VARCHAR"} for n in names],
+                "ids": [{"name": n, "type": "HUGEINT", "text": "VARCHAR"} for n in names],
                 "trimmed": trimmed,
             }
             for names, trimmed in ((["user_id"], False), (["user_id", "it's"], True))
@@ -711,7 +711,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"key", "item", "list_column"}  # of counts of rows
-    known |= {"column", "pattern"}  # of folders and files
+    known |= {"column", "pattern", "source", "ids", "trimmed"}  # of folders and files
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
     _, values = STANDARD.resolve(None)
     of_items, _ = slicing(plans, by_item=["category"]).by_item([values])
