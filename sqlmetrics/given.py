@@ -106,6 +106,7 @@ def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> Non
             file: f"the {what}"
             for option, what in _OTHER_INPUTS.items()
             for file in _files_of(options.get(option))
+            if option != "templates" or file.endswith(".sql.j2")
         }
         for target in targets:
             check_not_read(target, files)

@@ -498,6 +498,13 @@ def matching_files(pattern: str) -> list[str]:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
 
 
+def _engine_reads_exact_names() -> bool:
+    """Can DuckDB be told to read a name with * ? [ as it stands? Before 2.0, it may not."""
+    import duckdb
+
+    return int(duckdb.__version__.partition(".")[0]) >= 2
+
+
 def _check_names(label: str, paths: Sequence[str]) -> None:
     """Refuse files that are given twice, which would count their rows twice, or cannot be named.
 
@@ -510,6 +517,11 @@ def _check_names(label: str, paths: Sequence[str]) -> None:
             raise DataError(
                 f"{label}: the engine cannot read {path}, whose name has both a backslash and one "
                 "of * ? [; rename it"
+            )
+        if glob.has_magic(path) and "://" not in path and not _engine_reads_exact_names():
+            raise DataError(
+                f"{label}: this version of DuckDB reads the name {path} as a pattern and may find "
+                "another file; rename it, or install DuckDB 2.0 or newer"
             )
         real = path if "://" in path else os.path.realpath(path)
         if real in first:
