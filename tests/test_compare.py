@@ -422,6 +422,7 @@ def test_slices_are_resampled_each_for_itself(test: str, evaluator: sm.Evaluator
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:interactions. there is no column relevance")
 def test_conventions_in_one_table_are_each_alone() -> None:
     names = ["standard", "trec_eval", "replay"]
     metrics = ["ndcg@5", "map@5"]

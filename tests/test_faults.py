@@ -415,8 +415,8 @@ def test_a_run_that_is_stopped_at_any_stage(
         "input": ["evaluate", "-r", "-", *truth, "ndcg@10"],
         "writing": ["per-user", "-r", lists, *truth, "endless@10", "-o", place / "old.parquet",
                     "--force"],
-        "reader": ["per-user", "--no-check", "-r", lists, *truth, "ndcg", "map", "dcg", "-k", "1:30",
-                   "--format", "json"],
+        "reader": ["per-user", "-r", lists, *truth, "ndcg", "map", "dcg", "-k", "1:30",
+                   "--format", "json", "--no-check"],
     }  # fmt: skip
     with subprocess.Popen(
         command(*arguments[stage]),
@@ -641,7 +641,7 @@ def test_two_runs_at_once_in_one_database(
 AT_ONCE = """
 import sys, duckdb, sqlmetrics as sm
 with duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read") as connection:
-    with sm.Evaluator("lists", "truth", connection=connection) as evaluator:
+    with sm.Evaluator("lists", "truth", connection=connection, check=False) as evaluator:
         print(evaluator.rows("ndcg@10").values[0][2], flush=True)
         sys.stdin.read(1)
 """

@@ -530,9 +530,9 @@ SHAPES = {
     ),
     "a metric with parameters": Shape(
         FEW,
-        ["precision@4", "ndcg(gain=exponential)@5"],
+        ["precision@4", "ndcg(discount=log2_max2)@5"],
         None,
-        "ndcg(gain=exponential)@5",
+        "ndcg(discount=log2_max2)@5",
     ),
     "whole lists": Shape(FEW, k=None),
     "one user": Shape(each(lambda frame: frame.query("user_id == 5"))),
