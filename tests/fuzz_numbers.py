@@ -24,7 +24,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -71,6 +71,7 @@ ITEM_IDS: list[list[Any]] = [
 ]
 SCORES = [1.0, 1.0, 2.0, 2.0, 1.0 + 1e-9, 0.0, -1.5, 0.3]
 GRADES = [1.0, 1.0, 2.0, 3.0, 0.5, 0.0, -1.0, 4.0]
+MODELS = [[""], [""], [""], ["als", "pop"]]
 
 Row = tuple[Any, ...]
 Call = tuple[str, dict[str, Any]]
@@ -727,10 +728,20 @@ def of_users_expected(values: list[float], settings: dict[str, Any]) -> dict[str
 # ---------------------------------------------------------------- worlds
 
 
-def make_case(draw: random.Random, n_worlds: int, n_calls: int, unruly: bool = False) -> Case:
-    """Draw an evaluation of so many worlds; `unruly` tables may break rules."""
+def make_case(
+    draw: random.Random,
+    n_worlds: int,
+    n_calls: int,
+    unruly: bool = False,
+    chance: float = 0.4,
+    models: Sequence[list[str]] = MODELS,
+) -> Case:
+    """Draw an evaluation of so many worlds; `unruly` tables may break rules.
+
+    `chance`: of a setting to be given. `models`: the names that one is chosen of.
+    """
     case = Case()
-    case.settings = draw_params(draw, dict(CATALOG.stage_params), 0.4)
+    case.settings = draw_params(draw, dict(CATALOG.stage_params), chance)
     by = draw.choice(["score", "score", "both", "rank", "row"])
     if by == "row":
         case.settings["order"] = "row"
@@ -742,7 +753,7 @@ def make_case(draw: random.Random, n_worlds: int, n_calls: int, unruly: bool = F
     case.cutoffs = [*finite, *([None] if not finite or draw.random() < 0.2 else [])]
     graded = draw.random() < 0.8
     one_score = draw.random() < 0.5
-    names = draw.choice([[""], [""], [""], ["als", "pop"]])
+    names = draw.choice(models)
     case.form = draw.choice(["dict", "column"])
     items = draw.choice(ITEM_IDS)
     texts = draw.random() < 0.5
