@@ -1,4 +1,4 @@
-"""What many cutoffs cost: time and memory for 1:100, 1:200, 1:500 and 1:1000.
+"""Cost of many cutoffs: time and memory for 1:100, 1:200, 1:500 and 1:1000.
 
     python benchmarks/cutoffs.py [--users 24] [--per-user 10] [--most 1000] [--limit 240]
 

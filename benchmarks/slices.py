@@ -1,4 +1,4 @@
-"""What every slice, and every pair of slices, costs beside the same metrics without slices.
+"""Cost of every slice, and of every pair of slices, beside the same metrics without slices.
 
     python benchmarks/slices.py [--users 1000 50000] [--per-user 100] [--repeats 1]
         [--data FOLDER] [--temp-limit 500MB]

@@ -758,7 +758,7 @@ class Evaluator:
     def _survey(
         self, calls: Sequence[Call], cutoffs: Iterable[int | None], levels: Iterable[str]
     ) -> list[checks.Finding]:
-        """Run the checks of some levels; what has been found before is not looked for again."""
+        """Run the checks of some levels; queries that have run before are not run again."""
         from sqlmetrics.survey import survey
 
         planner = self._checking_planner
@@ -783,7 +783,7 @@ class Evaluator:
 
     def _data_warnings(self, call: PublicCall) -> list[str]:
         """Say what `check` finds, in one sentence for each finding."""
-        if not call.cutoffs or call.check is False:  # nothing was computed, or is to be looked for
+        if not call.cutoffs or call.check is False:  # no result, or checks are off
             return []
         if not (call.check or self._lists_were_read()) or self._why_unchecked(call.check):
             return []
