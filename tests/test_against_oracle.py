@@ -9,6 +9,7 @@ import itertools
 import math
 import random
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,6 +111,10 @@ NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc", "err", "pfound"}
 NEEDS_SCORE = {"doubly_robust"}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
 NEEDS_UNIQUE = {"kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust"}
+
+
+def needs_no_relevance(metric: str, params: Mapping[str, Any]) -> bool:
+    return metric not in NEEDS_RELEVANCE and params.get("gain", "binary") == "binary"
 
 
 def calls_of(metric: str) -> list[Call]:
@@ -311,7 +316,7 @@ def make_further_world(
     world.calls = [
         (metric, params)
         for metric, params in calls
-        if (graded or metric not in NEEDS_RELEVANCE)
+        if (graded or needs_no_relevance(metric, params))
         and (by in ("score", "both") or metric not in NEEDS_SCORE)
         and (
             world.settings["duplicate_recommendations"] != "count_once"

@@ -126,7 +126,7 @@ WORLDS = {
     "few columns": as_few_columns_as_possible,
 }
 # what needs a column that a table has too few of
-NEED_MORE = {"doubly_robust", "auc", "kendall_tau", "spearman_rho"}
+NEED_MORE = {"doubly_robust", "auc", "kendall_tau", "spearman_rho", "err", "pfound"}
 
 
 def name_in(table: str) -> str:
