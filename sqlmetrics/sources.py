@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import glob
-import gzip
 import os
 import re
 import sys
@@ -14,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics import compiler, folders, lakes
+from sqlmetrics import compiler, csv_layout, folders, lakes
+from sqlmetrics.csv_layout import PACKED, Layout
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.folders import FolderColumn, Folders
 from sqlmetrics.render import environment, macro
@@ -33,7 +33,6 @@ _FORMATS = {
     ".ndjson": "json",
     ".json": "json",
 }
-_PACKED = (".gz", ".zst")
 _QUOTE = '"'  # what encloses values of CSV files
 # columns by which rows of files are numbered; the engine hides its own where a file has one
 _ROW_NUMBERS = {
@@ -56,7 +55,8 @@ class Relation:
     `folders`: what is read of the names of folders, None where they name no column. `warnings`:
     what the reader of a result should know. `by_name`: CSV files have their columns in different
     orders. `quotes`: the characters that enclose and escape their values, "" where the engine finds
-    them by itself.
+    them by itself. `layout`: the other characters that say where a value is, None where it finds
+    these, too.
     """
 
     sql: str
@@ -74,6 +74,7 @@ class Relation:
     warnings: Sequence[str] = ()
     by_name: bool = False
     quotes: str = ""
+    layout: Layout | None = None
 
     @property
     def of_folders(self) -> set[str]:
@@ -95,7 +96,13 @@ class Relation:
         """Spell how CSV files are read, with some columns as they stand."""
         return str(
             macro("source_csv")(
-                list(self.files), self.folders, in_order, text_columns, self.by_name, self.quotes
+                list(self.files),
+                self.folders,
+                in_order,
+                text_columns,
+                self.by_name,
+                self.quotes,
+                self.layout,
             )
         )
 
@@ -555,23 +562,35 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
     options: dict[str, Any] = {}
     if kind == "csv":
-        options["quotes"] = _quotes_of_files(engine, label, paths)
-    parts, found, warned = _columns_of_files(engine, label, kind, paths, shown, options)
+        options["layout"] = _layout_of_files(label, paths, shown)
+    try:
+        if kind == "csv":
+            options["quotes"] = _quotes_of_files(engine, label, paths, options["layout"])
+        parts, read_of_folders, warned = _columns_of_files(
+            engine, label, kind, paths, shown, options
+        )
+    except DataError as error:
+        if kind == "csv":
+            _check_lines(label, paths, shown, options["layout"], error)
+        raise
     row_number, ordered = None, None
     if kind == "csv":
         options["by_name"] = _are_in_different_orders(label, parts)
     if kind == "parquet" and "://" not in paths[0]:
-        if found is None or not found.added:
+        if read_of_folders is None or not read_of_folders.added:
             row_number = str(macro("row_in_parquet")())
         else:
-            row_number, ordered = "sqlmetrics_row", str(source(given, found, in_order=True))
+            row_number, ordered = (
+                "sqlmetrics_row",
+                str(source(given, read_of_folders, in_order=True)),
+            )
     elif kind == "csv":
         row_number = "sqlmetrics_row"
-        ordered = str(source(given, found, in_order=True, **options))
+        ordered = str(source(given, read_of_folders, in_order=True, **options))
     if hides_rows(kind, parts[0][1]):
         row_number, ordered = None, None
     return Relation(
-        str(source(given, found, **options)),
+        str(source(given, read_of_folders, **options)),
         parts[0][1],
         name,
         row_number,
@@ -580,13 +599,50 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
         paths,
         kind,
         is_held=not any("://" in path for path in paths),
-        folders=found,
+        folders=read_of_folders,
         warnings=warned,
         **options,
     )
 
 
-def _quotes_of_files(engine: Engine, label: str, paths: Sequence[str]) -> str:
+def _layout_of_files(label: str, paths: Sequence[str], shown: Sequence[str]) -> Layout | None:
+    """Tell the layout that CSV files have in common; None: the engine has to find it.
+
+    Raises:
+        DataError: two files have different layouts.
+    """
+    if any("://" in path for path in paths):
+        return None
+    first, *others = (csv_layout.layout(path) for path in paths)
+    for name, other in zip(shown[1:], others, strict=True):
+        if other != first:
+            raise DataError(
+                f"{label}: {shown[0]} and {name} separate their values by different characters, or "
+                "have another number of lines above the header. Write both alike"
+            )
+    return first
+
+
+def _check_lines(
+    label: str,
+    paths: Sequence[str],
+    shown: Sequence[str],
+    layout: Layout | None,
+    error: Exception,
+) -> None:
+    """Look for a line that has not the values that the header names.
+
+    Raises:
+        DataError: names the file and the line.
+    """
+    for path, name in zip(paths, shown, strict=True):
+        if layout and (fault := csv_layout.broken_line(path, layout)):
+            raise DataError(f"{label}: {name} {fault}") from error
+
+
+def _quotes_of_files(
+    engine: Engine, label: str, paths: Sequence[str], layout: Layout | None
+) -> str:
     """Find the characters that enclose and escape values in CSV files, where the engine does not.
 
     It looks for them in the first file only, and would take those of the others for a part of
@@ -595,22 +651,22 @@ def _quotes_of_files(engine: Engine, label: str, paths: Sequence[str]) -> str:
     """
     if not any(_may_break(path, b"\"'") for path in paths):
         return ""
-    first, _ = _quotes(engine, label, paths[0])
+    first, _ = _quotes(engine, label, paths[0], layout)
     if first == _QUOTE:
         return ""
     for path in paths:
-        character, escape = _quotes(engine, label, path)
+        character, escape = _quotes(engine, label, path, layout)
         if character == _QUOTE:
             return character + (escape or character)
     return _QUOTE * 2 if first else ""
 
 
-def _quotes(engine: Engine, label: str, path: str) -> tuple[str, str]:
+def _quotes(engine: Engine, label: str, path: str, layout: Layout | None) -> tuple[str, str]:
     """Return the characters that the engine finds to enclose and escape the values of a CSV file.
 
     They are empty texts where it finds none.
     """
-    query = environment().get_template("inputs/quotes.sql.j2").render(files=path)
+    query = environment().get_template("inputs/quotes.sql.j2").render(files=path, layout=layout)
     (row,) = engine.query(query, f"{label}: {path}")
     quote, escape = (
         str(row[f"{what}_character"]).replace("(empty)", "") for what in ("quote", "escape")
@@ -728,8 +784,8 @@ def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> R
 def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
     """Read ids of JSON files that are texts as they stand.
 
-    The engine takes them for dates, times or UUIDs, which they stay if these are spelled the same.
-    So 2020-1-1 is not taken for 2020-01-01.
+    The engine takes them for dates or times, which they stay if these are spelled the same: so
+    2020-1-1 is not taken for 2020-01-01. It also takes them for UUIDs, which are texts, as in CSV.
     """
     held = _types_held(relation, columns)
     texts = {
@@ -740,7 +796,12 @@ def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> 
     }
     if not texts:
         return relation
-    types = {name: kind for name in texts for kind in held[name] if len(held[name]) == 1}
+    types = {
+        name: kind
+        for name in texts
+        for kind in held[name]
+        if len(held[name]) == 1 and not kind.startswith("UUID")
+    }
     otherwise = _spelled_otherwise(engine, relation, types, relation.json(texts))
     found = {name: text for name, text in texts.items() if name not in types or name in otherwise}
     return replace(relation.with_types(found), sql=relation.json(found)) if found else relation
@@ -827,7 +888,7 @@ def _may_break(path: str, characters: bytes = b'"\0') -> bool:
 
     Files that are packed or elsewhere may have some. `characters`: others to look for.
     """
-    if "://" in path or path.lower().endswith(_PACKED):
+    if "://" in path or path.lower().endswith(PACKED):
         return True
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -837,12 +898,16 @@ def _may_break(path: str, characters: bytes = b'"\0') -> bool:
 
 
 def _has_quotes(engine: Engine, relation: Relation) -> bool:
-    """Does the engine find double quotes around values in every CSV file that may have some?
+    """Do double quotes enclose values in every CSV file that may have some?
 
-    Where one of them is not closed, it may find single quotes, though the file has none.
+    Where they all do, the engine may still find single quotes, or none.
     """
-    may_have = filter(_may_break, relation.files)
-    return all(_quotes(engine, relation.label, path)[0] == _QUOTE for path in may_have)
+    of = relation.layout
+    return all(
+        _quotes(engine, relation.label, path, of)[0] == _QUOTE
+        or (of is not None and not csv_layout.broken_line(path, of))
+        for path in filter(_may_break, relation.files)
+    )
 
 
 def uneven_lists(
@@ -864,7 +929,7 @@ def _format(label: str, path: str, shown: str) -> str:
     by_name = _format_by_name(path)
     if "://" in path:
         return by_name or "parquet"
-    is_packed = path.lower().endswith(_PACKED)
+    is_packed = path.lower().endswith(PACKED)
     try:
         start = _start_of(path)
     except (EOFError, zlib.error) as error:
@@ -900,25 +965,17 @@ def _start_of(path: str) -> bytes:
 
     A file packed by zstd is read to its end: the engine does not miss the end of a torn one.
     """
-    size = 65536
-    if path.lower().endswith(".gz"):
-        with gzip.open(path) as unpacked:
-            return unpacked.read(size)
-    with open(path, "rb") as file:
-        if not path.lower().endswith(".zst"):
-            return file.read(size)
-        import pyarrow as pa
-
-        with pa.CompressedInputStream(file, "zstd") as stream:
-            start: bytes = stream.read(size)
-            while stream.read(1 << 22):
+    with csv_layout.opened(path) as file:
+        start = file.read(65536)
+        if path.lower().endswith(".zst"):
+            while file.read(1 << 22):
                 pass
-            return start
+        return start
 
 
 def _format_by_name(path: str) -> str | None:
     name = path.lower()
-    for packed in _PACKED:
+    for packed in PACKED:
         name = name.removesuffix(packed)
     return next((kind for end, kind in _FORMATS.items() if name.endswith(end)), None)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import decimal
 import gzip
+import io
 import itertools
 import json
 import os
@@ -1520,3 +1522,76 @@ def test_a_file_can_be_written_again_after_close(tmp_path: Path) -> None:
     check(values(path))
     os.replace(write_parquet(tmp_path / "b.parquet", upside_down()), path)
     assert values(path)[1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        # the engine would leave out what does not fit: as comments, and as lines above the header
+        (HEADER + "u1,i1,1\n#2,i1\nu1,i2,2\n", "2 instead of 3 in line 3, '#2,i1'"),
+        (
+            "user_id,item_id\nu2,i1\nuser_id,item_id,score\n" + "u1,i2,2\nu1,i1,1\n" * 4,
+            "3 instead of 2 in line 3, 'user_id,item_id,score'",
+        ),
+        (HEADER + "u1,i1,1\nu1,i2\n", "2 instead of 3 in line 3, 'u1,i2'"),
+        ("user_id\titem_id\tscore\nu1\ti1;i2\n", "2 instead of 3 in line 2"),
+    ],
+)
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_a_row_of_another_length_is_refused(
+    tmp_path: Path, text: str, told: str, packed: str
+) -> None:
+    path = tmp_path / f"a.csv{packed}"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(path, {"u1": ["i1"]})
+
+
+@pytest.mark.parametrize("above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n"])
+@pytest.mark.parametrize("separator", [",", "\t", ";", "|"])
+def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separator: str) -> None:
+    """Most ids have another separator, which the engine would take for the one."""
+    rows = [
+        ("user_id", "item_id", "score"),
+        ("u1", "a;b", "2"),
+        ("u1", "a|b", "1"),
+        ("#2", "a,b", "1"),
+    ]
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
+    path = tmp_path / "a.csv"
+    path.write_text(above + text.getvalue())
+    with sm.Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
+        found = evaluator.per_user(["recall@1", "recall@2"])
+    assert found["user_id"].tolist() == ["#2", "#2", "u1", "u1"]
+    assert found["recall"].tolist() == [1, 1, 0, 1]
+
+
+def test_files_with_different_separators_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(HEADER + "u1,i1,1\n")
+    (tmp_path / "b.csv").write_text((HEADER + "u2,i1,1\n").replace(",", ";"))
+    with pytest.raises(sm.DataError, match="separate their values by different characters"):
+        sm.Evaluator(str(tmp_path / "*.csv"), {"u1": ["i1"]})
+
+
+def test_quotes_that_are_all_closed_are_no_fault(tmp_path: Path) -> None:
+    """Of these ids, DuckDB finds that apostrophes enclose them."""
+    ids = ["'", "''", '"', 'a"b', "%", "(none)", " a", "#", "\\", "it's"]
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow(["user_id", "item_id", "score"])
+    writer.writerows([user, item, n] for user in ids for n, item in enumerate(ids))
+    path = tmp_path / "a.tsv"
+    path.write_text(text.getvalue())
+    with sm.Evaluator(path, dict.fromkeys(ids, ids[-1:])) as evaluator:
+        found = evaluator.per_user("recall@1")
+    assert sorted(found["user_id"]) == sorted(ids)
+    assert found["recall"].tolist() == [1] * len(ids)
+
+
+def test_uuids_of_json_are_texts(tmp_path: Path) -> None:
+    ids = [str(uuid.UUID(int=n)) for n in range(3)]
+    lists = pd.DataFrame({"user_id": ids, "item_id": "a", "score": 1.0})
+    lists.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    with sm.Evaluator(tmp_path / "a.jsonl", dict.fromkeys(ids, ["a"])) as evaluator:
+        assert evaluator.evaluate("recall@1")["value"].item() == 1

@@ -110,16 +110,24 @@ nullif(
 CAST(file_index AS BIGINT) * 1099511627776 + file_row_number
 {%- endmacro -%}
 
+{#- Without these options, the engine leaves out rows that do not fit its own guess. -#}
+{%- macro layout_options(layout) -%}
+{%- if layout -%}
+, delim = {{ literal(layout.separator) }}, skip = {{ layout.n_above }}, comment = ''
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The values of all rows decide on the types, not those of a sample. To number the rows in their
     order takes one thread. `text_columns` are read as they stand. `by_name`: the files have their
     columns in different orders, of which the engine takes the types by place otherwise. `quotes`: the
-    characters that enclose and escape values, which it takes from the first of several files. -#}
-{%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false, quotes="") -%}
+    characters that enclose and escape values, which it takes from the first of several files.
+    `layout`: what separates values, and how many lines stand above the header. -#}
+{%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false, quotes="", layout=none) -%}
 {%- set types -%}
 {%- for column in text_columns -%} {{ literal(column) }}: 'VARCHAR' {{- ", " if not loop.last }} {%- endfor -%}
 {%- endset -%}
 {%- set how -%}
-header = TRUE, sample_size = -1 {%- if text_columns %}, types = { {{- types -}} } {%- endif -%}
+header = TRUE, sample_size = -1 {{- layout_options(layout) }} {%- if text_columns %}, types = { {{- types -}} } {%- endif -%}
 {{ folder_options(folders) }} {%- if by_name %}, union_by_name = TRUE {%- endif -%}
 {%- if quotes %}, quote = {{ literal(quotes[0]) }}, escape = {{ literal(quotes[1]) }} {%- endif -%}
 {%- if in_order %}, parallel = FALSE {%- endif -%}

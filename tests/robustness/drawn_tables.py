@@ -435,9 +435,7 @@ _AMBIGUOUS = re.compile(r"[-+0-9.:eE/TZ ]*|true|false|t|f|y|n|yes|no|-?nan|-?inf
 
 
 _WHOLE = re.compile(r"-?[0-9]+")
-_TIME_OR_UUID = re.compile(
-    r"[0-9]{4}-[0-9]+-[0-9]+.*|[0-9]+:[0-9:]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}"
-)
+_TIME = re.compile(r"[0-9]{4}-[0-9]+-[0-9]+.*|[0-9]+:[0-9:]+")
 
 
 def _says_text(values: Iterable[Any]) -> bool:
@@ -455,9 +453,7 @@ def _csv_holds(table: pa.Table, ids: Sequence[str]) -> bool:
             values = column.to_pylist()
             # ids stay what they are, unless all are whole numbers
             is_text = _says_text(values) or (name in ids and not all(map(_WHOLE.fullmatch, values)))
-            # of a few rows, it takes what most of them have for what separates values
-            n_misleading = sum(bool(re.search(r"[;|\t]", value or "")) for value in values)
-            if "" in values or not is_text or 4 * n_misleading > len(values):
+            if "" in values or not is_text:
                 return False
     return bool(table.num_rows)
 
@@ -467,8 +463,8 @@ def _json_holds(table: pa.Table, ids: Sequence[str]) -> bool:
         column = table[name]
         if pa.types.is_string(column.type):
             values = column.to_pylist()
-            is_guessed = all(map(_TIME_OR_UUID.fullmatch, values)) if name in ids else False
-            if is_guessed or (name not in ids and not _says_text(values)):
+            is_time = name in ids and all(map(_TIME.fullmatch, values))
+            if is_time or (name not in ids and not _says_text(values)):
                 return False
         if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
             return False

@@ -974,7 +974,8 @@ def draw_broken(
     if question.command in ("check", "sql", "explain"):
         question = replace(question, command="evaluate", options={}, per_user=False)
     name = draw.choice(list(BREAKERS))
-    line = Line(arguments(world, form, question, files), dict(files), folder / "first")
+    parts = [one for one in arguments(world, form, question, files) if one != "--trust-input"]
+    line = Line(parts, dict(files), folder / "first")
     if draw.random() < 0.3:
         line.parts += ["-o", str(folder / "out" / "result.csv")]
         place = line.parts.index("--format")
