@@ -1,8 +1,8 @@
 """How a CSV file is laid out: what separates its values, and where its header is.
 
-The engine guesses both from the rows, and leaves out rows that do not fit its guess: as comments, or
-as lines above the header. So the header says what separates values, and a row with more or fewer of
-them is refused.
+The engine guesses both from the rows, and leaves out rows that do not fit its guess: as comments,
+or as lines above the header. So the header says what separates values, and a row with more or fewer
+of them is refused.
 """
 
 from __future__ import annotations

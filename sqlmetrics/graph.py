@@ -88,26 +88,22 @@ class Query(Node):
         return [table.name for table in self.tables]
 
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
-        """Print the tree; the tables get their names for as long as that takes."""
+        """Print a copy of the tree in which the tables have their names."""
         if not pretty and dialect == DIALECT:  # for an engine, again and again: aliases may stay
             return self._with_names(names)
-        before = [(table.this, table.args.get("alias")) for table in self.tables]
-        for table, (_, alias) in zip(self.tables, before, strict=True):
-            name = names[table.name]
+        tree = self.tree.copy()
+        keys = {table.name for table in self.tables}
+        for table in [table for table in tree.find_all(exp.Table) if table.name in keys]:
+            name, alias = names[table.name], table.args.get("alias")
             table.set("this", exp.to_identifier(name))
             if alias is not None and alias.name == name:
                 table.set("alias", None)
-        try:
-            return compiler.printed(self.tree, dialect, pretty, self.is_input)
-        finally:
-            for table, (key, alias) in zip(self.tables, before, strict=True):
-                table.set("this", key)
-                table.set("alias", alias)
+        return compiler.printed(tree, dialect, pretty, self.is_input)
 
-    @functools.cached_property
+    @property
     def _text(self) -> str:
         """The query with the identities of its parents in place of their names."""
-        return compiler.printed(self.tree, DIALECT, False, self.is_input)
+        return _text_of(_Itself(self.tree), self.is_input)
 
     def _with_names(self, names: Mapping[str, str]) -> str:
         parents = {table.name for table in self.tables}
@@ -118,6 +114,24 @@ class Query(Node):
             lambda found: exp.to_identifier(names[found[0]]).sql(DIALECT),
             self._text,
         )
+
+
+class _Itself:
+    """A tree that equals no other, so that it can be looked up without a walk through it."""
+
+    def __init__(self, tree: exp.Expr) -> None:
+        self.tree = tree
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.tree is self.tree
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+
+@functools.lru_cache(maxsize=1024)
+def _text_of(of: _Itself, is_input: bool) -> str:
+    return compiler.printed(of.tree, DIALECT, False, is_input)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,6 +296,8 @@ def parse(text: str, where: str) -> exp.Expr:
         raise TemplateError(f"{where}: the rendered SQL cannot be parsed: {error}") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise TemplateError(f"{where}: a template is one SELECT")
+    for node in trees[0].walk():  # positions in the text, which every copy would copy
+        node._meta = None
     return trees[0]
 
 

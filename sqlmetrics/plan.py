@@ -716,35 +716,20 @@ class Planner:
         stage: Stage | None = None,
     ) -> Query:
         """Parse a query and replace the names of stages by the nodes they stand for."""
-        tree: exp.Expr | None = None
         if text not in self._reads:
-            tree = _parsed(text, where)
-            self._reads[text] = tables_read(tree)
+            self._reads[text] = tables_read(_parsed(text, where))
         names = self._reads[text]
         # where several tables are missing, that of the lists is named
         nodes = {name: find(name) for name in sorted(names, key=lambda one: one not in RANKED)}
-        parents = {name: nodes[name] for name in names}
-        keys = {table: node.key for table, node in parents.items() if node is not None}
+        parents = {name: node for name in names if (node := nodes[name]) is not None}
+        keys = {table: node.key for table, node in parents.items()}
         key = _identity(name, text, *(f"{table}={key}" for table, key in keys.items()))
         known_as = (key, self.lists_are_ranked)
         if known_as not in self._nodes:
-            tree = tree or _parsed(text, where)
-            local = {cte.alias for cte in tree.find_all(exp.CTE)}
-            for table in tree.find_all(exp.Table):
-                if table.name in keys and table.name not in local:
-                    if not table.alias:
-                        table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-                    table.set("this", exp.to_identifier(keys[table.name]))
-            for select in tree.find_all(exp.Select):
-                columns = [column.lower() for column in select.named_selects]
-                twice = [column for column in columns if columns.count(column) > 1]
-                if twice:
-                    raise UsageError(
-                        f"the column {twice[0]} of {name} is there twice; a key column cannot have "
-                        "the name of a column that the queries compute: map it to user_id instead"
-                    )
-            found = [node for node in parents.values() if node is not None]
-            self._nodes[known_as] = _node(key, name, tree, found, stage)
+            tree, tables = _bound(name, text, where, tuple(keys.items()))
+            by_key = {node.key: node for node in parents.values()}
+            read = {table.name: by_key[table.name] for table in tables}
+            self._nodes[known_as] = Query(key, name, read, stage, tree=tree, tables=tables)
         return self._nodes[known_as]
 
 
@@ -753,15 +738,44 @@ def as_given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "drop_seen": "false"}
 
 
+@functools.lru_cache(maxsize=512)
 def _parsed(text: str, where: str) -> exp.Expr:
-    """Parse a rendered query, and make its arithmetic that of the package."""
-    return _parsed_once(text, where).copy()
+    """Parse a rendered query, and make its arithmetic that of the package.
+
+    Once per process: the same templates are rendered for every evaluator. Nobody changes the tree.
+    """
+    return passes.apply(parse(text, where))
 
 
 @functools.lru_cache(maxsize=512)
-def _parsed_once(text: str, where: str) -> exp.Expr:
-    """Parse a query once per process: the same templates are rendered for every evaluator."""
-    return passes.apply(parse(text, where))
+def _bound(
+    name: str, text: str, where: str, keys: tuple[tuple[str, str], ...]
+) -> tuple[exp.Expr, Sequence[exp.Table]]:
+    """Parse a query, and name its tables by the identities of the nodes that they stand for.
+
+    `keys`: the names in the query, and these identities. Nobody changes the tree that is returned,
+    nor its tables.
+
+    Raises:
+        UsageError: two columns have one name.
+    """
+    tree, identities = _parsed(text, where).copy(), dict(keys)
+    local = {cte.alias for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        if table.name in identities and table.name not in local:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+            table.set("this", exp.to_identifier(identities[table.name]))
+    for select in tree.find_all(exp.Select):
+        columns = [column.lower() for column in select.named_selects]
+        twice = [column for column in columns if columns.count(column) > 1]
+        if twice:
+            raise UsageError(
+                f"the column {twice[0]} of {name} is there twice; a key column cannot have "
+                "the name of a column that the queries compute: map it to user_id instead"
+            )
+    own = set(identities.values())
+    return tree, [table for table in tree.find_all(exp.Table) if table.name in own]
 
 
 def input_node(name: str, text: str, table: str) -> Query:

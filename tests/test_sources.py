@@ -1593,5 +1593,5 @@ def test_uuids_of_json_are_texts(tmp_path: Path) -> None:
     ids = [str(uuid.UUID(int=n)) for n in range(3)]
     lists = pd.DataFrame({"user_id": ids, "item_id": "a", "score": 1.0})
     lists.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
-    with sm.Evaluator(tmp_path / "a.jsonl", dict.fromkeys(ids, ["a"])) as evaluator:
+    with sm.Evaluator(tmp_path / "a.jsonl", {key: ["a"] for key in ids}) as evaluator:
         assert evaluator.evaluate("recall@1")["value"].item() == 1
