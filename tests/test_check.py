@@ -426,6 +426,19 @@ def test_what_was_checked_is_still_refused() -> None:
                 evaluator.evaluate("ndcg@5")
 
 
+def test_a_model_whose_items_are_all_unknown_is_named() -> None:
+    """Beside another model, which has items of the truth."""
+    other = LISTS.assign(item_id=LISTS["item_id"] + 1000)
+    lists = {"als": LISTS, "renamed": other}
+    with sm.Evaluator(lists, TRUTH) as evaluator:
+        (finding,) = [one for one in evaluator.findings() if one.check == "common_items"]
+        with pytest.raises(sm.DataError, match="recommendations of renamed"):
+            evaluator.evaluate("recall@5")
+    assert (finding.level, finding.n) == ("error", len(other))
+    shown = [row["in_table"] for row in finding.examples]
+    assert shown == ["recommendations of renamed", "interactions"]
+
+
 def test_nothing_in_common_and_an_empty_table_are_findings() -> None:
     apart = found({"interactions": pairs((7, 11))})
     assert apart["common_users"].level == "error"
@@ -640,7 +653,7 @@ def test_times_with_and_without_a_zone_and_texts_are_not_compared() -> None:
 
 def test_a_sampled_model_beside_another() -> None:
     sampled = lists(*((user, user + place, -place) for user in TWENTY for place in range(3)))
-    other = lists(*((user, 40 + user, 1) for user in TWENTY))
+    other = lists(*((user, 2 + user, 1) for user in TWENTY))
     truth = pairs(*((user, user + 1) for user in TWENTY))
     with sm.Evaluator({"a": sampled, "b": other}, truth) as evaluator:
         found = {finding.check: finding for finding in evaluator.findings("ndcg", 1)}

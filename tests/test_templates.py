@@ -19,6 +19,7 @@ from sqlmetrics import demo, fingerprints
 from sqlmetrics.calls import Request, calls_of, requests_of
 from sqlmetrics.catalog import Catalog, Metric, Param, Slice, Stage, Template
 from sqlmetrics.convention import Convention
+from sqlmetrics.csv_layout import Layout
 from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.evaluator import Evaluator
@@ -619,7 +620,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
-        "quotes": [{"files": "a.csv"}],
+        "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
         "other_spellings": [
             {
                 "relation": "some_table",
