@@ -23,9 +23,9 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from sqlmetrics.intervals import Interval
-from sqlmetrics.render import environment, key_context
-from sqlmetrics.statistics import finished
+from sqlmetrics.sql.templates import environment, key_context
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.stats.paired_tests import finished
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, int]], Array]

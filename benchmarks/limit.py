@@ -31,8 +31,8 @@ from data import GRID, Case, one_at_a_time
 from timing import measure
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
 from sqlmetrics.demo import write_demo
+from sqlmetrics.metrics.catalog import Catalog
 
 CUTOFFS = [1, 5, 10, 20, 100]
 ACCURACY = [

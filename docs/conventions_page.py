@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.choices import all_settings, choices, difference_text, listing
-from sqlmetrics.settings import Settings
-from sqlmetrics.spec import value_text
+from sqlmetrics.describe.conventions import all_settings, choices, difference_text, listing
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import value_text
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples/five_users"
 K = 3

@@ -19,10 +19,10 @@ from click.testing import CliRunner
 from conventions_page import conventions_page, table
 from dialects_page import dialects_page
 
-from sqlmetrics.catalog import LEVELS, Catalog
-from sqlmetrics.cli import main as cli
-from sqlmetrics.describe import describe_metric, metric_query
-from sqlmetrics.report import figures, study
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.describe.metric import describe_metric, metric_query
+from sqlmetrics.metrics.catalog import LEVELS, Catalog
+from sqlmetrics.report import analysis, figures
 
 ROOT = Path(__file__).resolve().parent.parent
 FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
@@ -98,16 +98,16 @@ def checks_table(catalog: Catalog) -> str:
 
 def limits_table() -> str:
     rows = [
-        ["models in charts, the best ones", study.SHOWN],
-        ["models in pairs, the best ones", study.PAIRED],
-        ["metrics in the differences of pairs, the primary one first", study.PAIRED_METRICS],
-        ["cutoffs in a chart, evenly spread", study.SHOWN_CUTOFFS],
-        ["slices in a chart, those with the most users", study.SHOWN_SLICES],
-        ["values of a column of users that is sliced by unasked", study.FEW_VALUES],
+        ["models in charts, the best ones", analysis.SHOWN],
+        ["models in pairs, the best ones", analysis.PAIRED],
+        ["metrics in the differences of pairs, the primary one first", analysis.PAIRED_METRICS],
+        ["cutoffs in a chart, evenly spread", analysis.SHOWN_CUTOFFS],
+        ["slices in a chart, those with the most users", analysis.SHOWN_SLICES],
+        ["values of a column of users that is sliced by unasked", analysis.FEW_VALUES],
         ["rows in the table of a figure", figures._ROWS],
-        ["users among the examples, of each kind", study.N_EXAMPLES],
-        ["relevant items of such a user", study.SHOWN_TRUTH],
-        ["items of each of their lists, up to the cutoff", study._MOST_LISTED],
+        ["users among the examples, of each kind", analysis.N_EXAMPLES],
+        ["relevant items of such a user", analysis.SHOWN_TRUTH],
+        ["items of each of their lists, up to the cutoff", analysis._MOST_LISTED],
     ]
     return table(["what", "at most"], [[what, str(most)] for what, most in rows])
 

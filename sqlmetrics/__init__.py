@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from sqlmetrics.version import __version__
+
 # not that of typing: whatever is imported here delays the handling of Ctrl-C
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sqlmetrics.engines.relation import TableName
     from sqlmetrics.errors import (
         DataError,
         DataWarning,
@@ -16,10 +19,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from sqlmetrics.evaluator import Evaluator
-    from sqlmetrics.parts import reduce
-    from sqlmetrics.sources import TableName
+    from sqlmetrics.partitions.jobs import reduce
 
-__version__ = "0.1.0"
 
 __all__ = [
     "DataError",
@@ -36,7 +37,11 @@ __all__ = [
     "reduce",
 ]
 
-_MODULES = {"Evaluator": "evaluator", "TableName": "sources", "reduce": "parts"}
+_MODULES = {
+    "Evaluator": "evaluator",
+    "TableName": "engines.relation",
+    "reduce": "partitions.jobs",
+}
 
 if not TYPE_CHECKING:
 

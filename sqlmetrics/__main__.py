@@ -13,7 +13,7 @@ def main() -> None:
     """Run the command line in a process of its own."""
     interrupts.install()
     _replace_closed_streams()
-    from sqlmetrics.cli import main as command_line
+    from sqlmetrics.cli.commands import main as command_line
 
     try:
         command_line(prog_name="sqlmetrics")

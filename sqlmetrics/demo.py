@@ -12,7 +12,8 @@ import duckdb
 
 from sqlmetrics.errors import DataError, EngineError, UsageError
 from sqlmetrics.files import OwnFolder, check_replaceable, exchange
-from sqlmetrics.render import demo_macros, environment, literal
+from sqlmetrics.sql.quoting import literal
+from sqlmetrics.sql.templates import demo_macros, environment
 
 #: Longest list. The engine unrolls the lists of 2048 users at a time: 160 MB for this length.
 MAX_PER_USER = 10_000

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sqlmetrics.terminal import one_line
@@ -95,3 +98,13 @@ def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
     return "\n".join("    " + line.rstrip() for line in lines)
+
+
+def callers_level() -> int:
+    """Count the frames up to the code that called the package, for its line in a warning."""
+    # a context manager of ours is entered by way of contextlib
+    ours = (str(Path(__file__).parent), contextlib.__file__)
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level

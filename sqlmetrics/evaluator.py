@@ -13,14 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from sqlmetrics import checks
-from sqlmetrics.calls import Call, Request, calls_of, cutoff_context, requests_of
-from sqlmetrics.catalog import EVERYTHING, LEVELS, Catalog
-from sqlmetrics.convention import STANDARD, Convention, load_all
-from sqlmetrics.dialects import checked
-from sqlmetrics.engines import handover
-from sqlmetrics.engines.choose import open_engine
+from sqlmetrics.checks import validate
+from sqlmetrics.describe.explain import requests_for, walks, with_steps
+from sqlmetrics.engines import spark_to_duckdb
 from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
+from sqlmetrics.engines.open import open_engine
 from sqlmetrics.engines.spark import SparkEngine
 from sqlmetrics.errors import (
     DataError,
@@ -30,37 +27,40 @@ from sqlmetrics.errors import (
     SqlmetricsWarning,
     TemplateError,
     UsageError,
+    callers_level,
     left_out,
     suggestion,
 )
-from sqlmetrics.explain import requests_for, walks, with_steps
-from sqlmetrics.graph import Node, Plan, Query
-from sqlmetrics.in_turn import in_turn, tables_needed_whole
-from sqlmetrics.intervals import Interval
-from sqlmetrics.locality import aggregates_of
-from sqlmetrics.memory import Division, checked_count, divide
-from sqlmetrics.partition import Partition, Split
-from sqlmetrics.plan import Planner
+from sqlmetrics.metrics.catalog import EVERYTHING, LEVELS, Catalog, template_root
+from sqlmetrics.metrics.conventions import STANDARD, Convention, load_all
+from sqlmetrics.metrics.requests import Call, Request, calls_of, cutoff_context, requests_of
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import MetricCall, expand_cutoffs, parse_spec
+from sqlmetrics.partitions.locality import aggregates_of
+from sqlmetrics.partitions.sequential import in_turn, tables_needed_whole
+from sqlmetrics.partitions.sizing import Division, checked_count, divide
+from sqlmetrics.partitions.split import Partition, Split
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Slicing, attributes_of, warn_of_empty_slices
 from sqlmetrics.public_calls import PublicCall, lock_of, public
-from sqlmetrics.record import Recorder, recorded
-from sqlmetrics.render import template_root
-from sqlmetrics.results import Results
+from sqlmetrics.record.record import Recorder, recorded
 from sqlmetrics.rows import Rows
-from sqlmetrics.settings import Settings
-from sqlmetrics.slices import Attribute, Slicing, attributes_of
-from sqlmetrics.sources import is_models
-from sqlmetrics.spec import MetricCall, expand_cutoffs, parse_spec
-from sqlmetrics.tables import Table, TableReader
-from sqlmetrics.where import check_tables
+from sqlmetrics.sql.dialects import checked
+from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.tables.filters import check_tables
+from sqlmetrics.tables.reader import Table, TableReader
+from sqlmetrics.tables.sources import is_models
 
 if TYPE_CHECKING:
     import altair as alt
     import duckdb
     import pandas as pd
 
-    from sqlmetrics.gate import Gate
     from sqlmetrics.report import Report
-    from sqlmetrics.report.study import Question, Study
+    from sqlmetrics.report.analysis import Question, Study
+    from sqlmetrics.stats.gates import Gate
 
 _log = logging.getLogger(__name__)
 
@@ -271,7 +271,7 @@ class Evaluator:
         self._checking_planner = planner(not trust_input, self.engine.dialect)
         # by the rows that checks look at, those that have passed
         self._checked: dict[RowsOf, set[str]] = {}
-        self._found: dict[str, list[checks.Finding]] = {}  # by the query that finds them
+        self._found: dict[str, list[validate.Finding]] = {}  # by the query that finds them
         self._n_rows: int | None = None  # of the lists
         self._warned: set[str] = set()  # of which data warnings
         self._call: PublicCall | None = None
@@ -302,8 +302,8 @@ class Evaluator:
         for note in reader.notes:
             _log.info(note)
         for warning in reader.warnings:
-            warnings.warn(warning, SqlmetricsWarning, stacklevel=_callers_level())
-        checks.check_types(tables, self.user_keys)
+            warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
+        validate.check_types(tables, self.user_keys)
         if isinstance(self.engine, DuckDBEngine):
             read = [(table.name, source) for table in tables.values() for source in table.sources]
             self.engine.lock(
@@ -377,7 +377,9 @@ class Evaluator:
         for table in self.tables.values():
             for source in table.sources:
                 if not (source.is_held or source.files):
-                    self.engine.check_columns(table.name, source)
+                    self.engine.check_columns(
+                        table.name, source.relation, source.label, source.types
+                    )
 
     def _forget_what_may_change(self) -> None:
         """Forget all that was computed, where tables may be others at the next call."""
@@ -561,12 +563,12 @@ class Evaluator:
             UsageError, DataError: as `evaluate`; or `baseline` is not one of several models, or
                 scipy is not installed.
         """
-        from sqlmetrics import statistics
+        from sqlmetrics.stats import paired_tests
 
-        statistics.checked(test=test, correction=correction)
-        statistics.check_scipy(test=test, interval=ci)
+        paired_tests.checked(test=test, correction=correction)
+        paired_tests.check_scipy(test=test, interval=ci)
         if isinstance(self.engine, SparkEngine):
-            handover.require_folder(self.engine)
+            spark_to_duckdb.require_folder(self.engine)
         asked = _Asked(by, by_item, combinations, Interval(ci, confidence, resamples, seed),
                        skip_missing)  # fmt: skip
         with self._own_templates_named():
@@ -574,7 +576,9 @@ class Evaluator:
             chosen = self._baseline(baseline, results.requests)
             with self._checked_plan(results, results.comparison(chosen, test)) as plan:
                 if isinstance(self.engine, SparkEngine):
-                    frame = handover.frame(self.engine, plan, results.of_users, _callers_level())
+                    frame = spark_to_duckdb.frame(
+                        self.engine, plan, results.of_users, callers_level()
+                    )
                 else:
                     frame = self.engine.frame(plan)
             rows = _with_slices_looked_at(frame, results.slicing)
@@ -582,7 +586,7 @@ class Evaluator:
         place = leading.index("k") + 1
         rows = rows[[*leading[:place], "model", *leading[place:]]]
         rows["model"] = rows["model"].astype(str)  # as the baseline is
-        return statistics.finished(
+        return paired_tests.finished(
             rows, test=test, interval=ci, confidence=confidence, correction=correction
         )
 
@@ -604,7 +608,7 @@ class Evaluator:
         Raises:
             UsageError: an expression cannot be read, or is about nothing that is compared.
         """
-        from sqlmetrics.gate import check_known, parse_gate
+        from sqlmetrics.stats.gates import check_known, parse_gate
 
         has_rank = self._checking_planner.has_rank
 
@@ -662,13 +666,13 @@ class Evaluator:
         """
         import pandas as pd
 
-        from sqlmetrics import statistics
-        from sqlmetrics.leaderboard import best_models, leaderboard
+        from sqlmetrics.stats import paired_tests
+        from sqlmetrics.stats.leaderboard import best_models, leaderboard
 
-        statistics.checked(test=test, correction=correction)
-        statistics.check_scipy(test=test)
+        paired_tests.checked(test=test, correction=correction)
+        paired_tests.check_scipy(test=test)
         if isinstance(self.engine, SparkEngine):
-            handover.require_folder(self.engine)
+            spark_to_duckdb.require_folder(self.engine)
         slicing: dict[str, Any] = {
             "by": by if by is None or isinstance(by, str) else list(by),
             "by_item": by_item if by_item is None or isinstance(by_item, str) else list(by_item),
@@ -728,7 +732,7 @@ class Evaluator:
         Raises:
             UsageError: as `evaluate`, or no table was given, or the input is to be trusted.
         """
-        from sqlmetrics.survey import COLUMNS, rows_of
+        from sqlmetrics.checks.survey import COLUMNS, rows_of
 
         rows = rows_of(self.findings(metrics, k))
         import pandas as pd
@@ -742,7 +746,7 @@ class Evaluator:
         metrics: str | Iterable[str | MetricCall] | None = None,
         k: int | Iterable[int] | None = None,
         levels: Iterable[str] = LEVELS,
-    ) -> list[checks.Finding]:
+    ) -> list[validate.Finding]:
         """Find what `check` returns, of some levels: "error", "warning" and "note"."""
         if not self.tables:
             raise UsageError("there is no table to check; give one with -r FILE, -i FILE or others")
@@ -757,9 +761,9 @@ class Evaluator:
 
     def _survey(
         self, calls: Sequence[Call], cutoffs: Iterable[int | None], levels: Iterable[str]
-    ) -> list[checks.Finding]:
+    ) -> list[validate.Finding]:
         """Run the checks of some levels; queries that have run before are not run again."""
-        from sqlmetrics.survey import survey
+        from sqlmetrics.checks.survey import survey
 
         planner = self._checking_planner
         resolved = [one.resolve(None, planner.has_rank)[1] for one in self.conventions]
@@ -778,7 +782,7 @@ class Evaluator:
             messages = [_stopped(error)]
         for message in messages:
             if message not in self._warned:
-                warnings.warn(message, DataWarning, stacklevel=_callers_level())
+                warnings.warn(message, DataWarning, stacklevel=callers_level())
                 self._warned.add(message)
 
     def _data_warnings(self, call: PublicCall) -> list[str]:
@@ -792,7 +796,7 @@ class Evaluator:
             for finding in self._warnings(call)
         ]
 
-    def _warnings(self, call: PublicCall) -> list[checks.Finding]:
+    def _warnings(self, call: PublicCall) -> list[validate.Finding]:
         """Find what `check` warns of under the cutoffs of a call, and what it could not read."""
         cutoffs = [DEFAULT_K] if set(call.cutoffs) == {None} else call.cutoffs
         return self._survey([], cutoffs, ["warning"])
@@ -853,9 +857,9 @@ class Evaluator:
             DataError: as `evaluate`.
         """
         from sqlmetrics.report import Report
+        from sqlmetrics.report.analysis import Question
         from sqlmetrics.report.build import content
         from sqlmetrics.report.page import require_packages
-        from sqlmetrics.report.study import Question
 
         require_packages()
         question = Question(
@@ -916,8 +920,8 @@ class Evaluator:
             UsageError: there is no such figure, or nothing to draw in it; otherwise as `report`.
             DataError: as `evaluate`.
         """
+        from sqlmetrics.report.analysis import Question
         from sqlmetrics.report.figures import checked_kind, plotted
-        from sqlmetrics.report.study import Question
 
         kind = checked_kind(figure)
         question = Question(
@@ -929,7 +933,7 @@ class Evaluator:
     @contextlib.contextmanager
     def _study(self, question: Question) -> Iterator[Study]:
         """Compute the values of a run once, for as long as questions about them are asked."""
-        from sqlmetrics.report.study import CUTOFFS, Study, chosen_request, metrics_of_reports
+        from sqlmetrics.report.analysis import CUTOFFS, Study, chosen_request, metrics_of_reports
 
         engine, planner, first = self.engine, self._checking_planner, self.conventions[0]
         if not isinstance(engine, DuckDBEngine):
@@ -985,17 +989,17 @@ class Evaluator:
             try:
                 with held:
                     if is_whole:
-                        checks_left.pop()(checks.all_rows)
+                        checks_left.pop()(validate.all_rows)
                     hold(study.held)
                     study.add_usual_slices()
                     for attribute in study.attributes:
                         slicing = Slicing(planner, [attribute], False, study.primary.values)
-                        self._check_slices(slicing, checks.all_rows)
+                        self._check_slices(slicing, validate.all_rows)
                     yield study
             finally:
                 self._noted = None
 
-    def _warnings_for(self, call: PublicCall) -> tuple[list[checks.Finding], str]:
+    def _warnings_for(self, call: PublicCall) -> tuple[list[validate.Finding], str]:
         """Find what `check` warns of for a report; or say why it was not looked for."""
         unchecked = self._why_unchecked(call.check)
         call.check = not unchecked  # what the page says is warned of
@@ -1048,7 +1052,7 @@ class Evaluator:
         planner = self._checking_planner
         _, values = self.conventions[0].resolve(None, planner.has_rank)
         values = {**values, "duplicate_recommendations": "keep"}  # not to be looked for again
-        totals = planner.check(self.catalog.checks[checks.TOTALS["recommendations"]], values)
+        totals = planner.check(self.catalog.checks[validate.TOTALS["recommendations"]], values)
         self._n_rows = int(self.engine.records(totals)[0]["n_rows"])
         return self._n_rows
 
@@ -1147,7 +1151,7 @@ class Evaluator:
             DataError: the part is there already, or the folder has parts of another request;
                 otherwise as `evaluate`, about the rows of these users.
         """
-        from sqlmetrics.parts import check_folder, write_part
+        from sqlmetrics.partitions.jobs import check_folder, write_part
 
         part = self._part(partition)
         check_folder(Path(folder), part, force)
@@ -1272,14 +1276,14 @@ class Evaluator:
             UsageError: as `sql`; or a table is not given by name, or `name` cannot name a package.
             DataError: there are files already, or the folder cannot be written to.
         """
-        from sqlmetrics import dbt
+        from sqlmetrics.export import dbt_package
 
         dialect = self.engine.dialect if dialect is None else checked(dialect)
         planner = self._planner_for(dialect)
         results = self._results(planner, metrics, k, _Asked.of(False, **options))
-        files = dbt.package(results, dialect, name, command)
+        files = dbt_package.package(results, dialect, name, command)
         self._warn(planner)
-        return dbt.write(Path(folder), files, force)
+        return dbt_package.write(Path(folder), files, force)
 
     def _require_names(self, plan: Plan, dialect: str) -> None:
         """Refuse to print a statement that reads what is gone when it runs, or only we can see.
@@ -1533,7 +1537,7 @@ class Evaluator:
         messages = [one for one in planner.warnings if one not in (self._said or ())]
         planner.warnings.clear()
         for message in messages:
-            warnings.warn(message, SqlmetricsWarning, stacklevel=_callers_level())
+            warnings.warn(message, SqlmetricsWarning, stacklevel=callers_level())
         if self._said is not None:
             self._said.update(messages)
 
@@ -1566,7 +1570,7 @@ class Evaluator:
         """
         division, engine = self._division(plan), self.engine
         if division.is_whole:
-            check(checks.all_rows)
+            check(validate.all_rows)
             yield plan
             return
         if (note := str(division)) not in (self._noted or ()):
@@ -1575,7 +1579,7 @@ class Evaluator:
             self._noted.add(note)
         assert isinstance(engine, DuckDBEngine)
         split = self._split(keeps=not division.bounds and not division.to_sort)
-        before, passed = set(engine.kept()), self._done(checks.all_rows)
+        before, passed = set(engine.kept()), self._done(validate.all_rows)
         done: list[set[str]] = []
         self._said = set()
 
@@ -1610,7 +1614,7 @@ class Evaluator:
             return division
         return replace(division, whole=tables_needed_whole(self._split(), plan.root))
 
-    def _check_results(self, results: Results, rows_of: RowsOf = checks.all_rows) -> None:
+    def _check_results(self, results: Results, rows_of: RowsOf = validate.all_rows) -> None:
         """Check the tables that a result reads; `rows_of` makes checks look at some rows only."""
         calls = calls_of(results.requests)
         self._check_calls(results.planner, calls, "under the convention", rows_of)
@@ -1627,7 +1631,7 @@ class Evaluator:
                 self._check(nodes, slicing.values, rows_of)
             if attribute.of == "users" and not attribute.built_in:
                 done = self._done(rows_of)
-                checks.check_even(self.engine, slicing, attribute, done, rows_of)
+                validate.check_even(self.engine, slicing, attribute, done, rows_of)
 
     def _done(self, rows_of: RowsOf) -> set[str]:
         """Return the checks of these rows that have passed."""
@@ -1638,7 +1642,7 @@ class Evaluator:
         planner: Planner,
         calls: Sequence[Call],
         where: str,
-        rows_of: RowsOf = checks.all_rows,
+        rows_of: RowsOf = validate.all_rows,
     ) -> None:
         """Check the tables that calls read, under the settings of each.
 
@@ -1657,7 +1661,7 @@ class Evaluator:
         self,
         nodes: Mapping[str, Node],
         values: Mapping[str, Any],
-        rows_of: RowsOf = checks.all_rows,
+        rows_of: RowsOf = validate.all_rows,
     ) -> None:
         """Check the tables once for each set of settings that bears on the checks."""
         for node in nodes.values():
@@ -1668,7 +1672,7 @@ class Evaluator:
                     "sqlmetrics sql prints; to compute, give a file or a table that can be read"
                 )
         if not self.trust_input:
-            checks.check_rows(
+            validate.check_rows(
                 self.engine, self._checking_planner, values, nodes, self._done(rows_of), rows_of
             )
 
@@ -1689,7 +1693,7 @@ def _stopped(error: Exception) -> str:
     return f"data checks stopped before their end: {what}"
 
 
-def _unread(finding: checks.Finding) -> str:
+def _unread(finding: validate.Finding) -> str:
     """Say that a table is damaged which only data checks read."""
     return f"data checks cannot read a table: {finding.found}"
 
@@ -1705,26 +1709,3 @@ def _short_name(table: Table) -> str:
 def _with_slices_looked_at(frame: _Frame, slicing: Slicing | None) -> _Frame:
     warn_of_empty_slices(frame, () if slicing is None else slicing.attributes)
     return frame
-
-
-def warn_of_empty_slices(frame: pd.DataFrame | Rows, sliced_by: Iterable[Attribute]) -> None:
-    """Warn where nobody has a value of a column: ids may be of another kind."""
-    for attribute in sliced_by:
-        if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
-            who = "user" if attribute.of == "users" else "relevant item"
-            warnings.warn(
-                f"by: no {who} has a value of {attribute.name} in the table {attribute.table}; "
-                "check that it holds the same kind of id",
-                SqlmetricsWarning,
-                stacklevel=_callers_level(),
-            )
-
-
-def _callers_level() -> int:
-    """Count the frames up to the code that called the package, for its line in a warning."""
-    # a context manager of ours is entered by way of contextlib
-    ours = (str(Path(__file__).parent), contextlib.__file__)
-    level, frame = 0, inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(ours):
-        level, frame = level + 1, frame.f_back
-    return level

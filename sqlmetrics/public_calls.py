@@ -7,13 +7,10 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from sqlmetrics.calls import Request
-
-if TYPE_CHECKING:
-    from sqlmetrics.evaluator import Evaluator
+from sqlmetrics.metrics.requests import Request
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 Lock = AbstractContextManager[Any]
@@ -53,11 +50,17 @@ class PublicCall:
         self.cutoffs.update((request.k, None) for request in requests)
 
 
+class HasPublicCalls(Protocol):
+    """Whose methods can be public calls."""
+
+    def _public_call(self) -> AbstractContextManager[PublicCall]: ...
+
+
 def public(method: _Method) -> _Method:
     """Make a method of the evaluator a public call, unless another one makes it."""
 
     @functools.wraps(method)
-    def called(evaluator: Evaluator, *args: Any, **kwargs: Any) -> Any:
+    def called(evaluator: HasPublicCalls, *args: Any, **kwargs: Any) -> Any:
         with evaluator._public_call():
             return method(evaluator, *args, **kwargs)
 

@@ -36,9 +36,9 @@ import oracle
 import pyarrow as pa
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog, Param
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning
-from sqlmetrics.spec import parse_spec, value_text
+from sqlmetrics.metrics.catalog import Catalog, Param
+from sqlmetrics.metrics.spec import parse_spec, value_text
 
 TOLERANCE = 1e-9
 Z = statistics.NormalDist().inv_cdf(0.975)

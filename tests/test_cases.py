@@ -37,7 +37,7 @@ from helpers import (
 )
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
+from sqlmetrics.metrics.catalog import Catalog
 
 CASES = Path(__file__).parent / "cases"
 KEYS = {

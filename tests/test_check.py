@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main as cli
-from sqlmetrics.survey import COLUMNS
+from sqlmetrics.checks.survey import COLUMNS
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.metrics.catalog import Catalog
 
 CATALOG = Catalog.load()
 SURVEYED = [check for check in CATALOG.checks.values() if check.needs]

@@ -21,9 +21,9 @@ from click.testing import CliRunner, Result
 from helpers import PATIENCE, wait_for, without_check
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main
-from sqlmetrics.output import render_frame
+from sqlmetrics.cli.commands import main
+from sqlmetrics.cli.layout import render_frame
+from sqlmetrics.metrics.catalog import Catalog
 
 COMMANDS = list(main.commands)
 LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
@@ -713,7 +713,8 @@ def test_a_real_process() -> None:
 def test_help_answers_at_once() -> None:
     """None of the heavy packages is imported for it."""
     code = (
-        "import sys\nfrom sqlmetrics.cli import main\nmain(['--help'], standalone_mode=False)\n"
+        "import sys\nfrom sqlmetrics.cli.commands import main\n"
+        "main(['--help'], standalone_mode=False)\n"
         "heavy = {'pandas', 'pyarrow', 'sqlglot', 'duckdb', 'polars'} & set(sys.modules)\n"
         "sys.exit(' '.join(sorted(heavy)) or 0)"
     )

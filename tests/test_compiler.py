@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from sqlmetrics import UsageError, compiler, passes
-from sqlmetrics.compiler import PASSES, printed
-from sqlmetrics.dialects import DIALECTS
+from sqlmetrics import UsageError
 from sqlmetrics.errors import TemplateError
-from sqlmetrics.graph import parse
+from sqlmetrics.sql import arithmetic, transpile
+from sqlmetrics.sql.dialects import DIALECTS
+from sqlmetrics.sql.query_graph import parse
+from sqlmetrics.sql.transpile import PASSES, printed
 
 # pass, dialect, query in DuckDB's SQL, what it must become
 PRINTED = [
@@ -114,10 +115,10 @@ def tree_of(query: str) -> sqlglot.exp.Expr:
     start, brace, rest = query.partition("{table:")
     if brace:
         given, _, end = rest.rpartition("} AS r")
-        query = f"{start}{compiler.table(given)} AS r{end}"
+        query = f"{start}{transpile.table(given)} AS r{end}"
     tree: sqlglot.exp.Expr = sqlglot.exp.Paren(this=sqlglot.parse_one(query, read="duckdb"))
     for node in list(tree.find_all(sqlglot.exp.Log)):
-        passes.native_log2(node)  # as the planner does
+        arithmetic.native_log2(node)  # as the planner does
     return tree.this
 
 
@@ -137,9 +138,9 @@ def test_pass_refuses(name: str, dialect: str, query: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("one", PASSES, ids=lambda one: one.name)
-def test_no_pass_is_idle(one: compiler.Pass, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_pass_is_idle(one: transpile.Pass, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the pass, at least one of its queries is printed in another way, or not refused."""
-    monkeypatch.setattr(compiler, "PASSES", [other for other in PASSES if other is not one])
+    monkeypatch.setattr(transpile, "PASSES", [other for other in PASSES if other is not one])
     printed_else = [
         text_of(query, dialect) != expected
         for name, dialect, query, expected in PRINTED
@@ -170,8 +171,8 @@ def test_what_is_not_portable_is_refused_by_name() -> None:
 
 
 def test_settings_end_the_statement_of_clickhouse_only() -> None:
-    assert "join_use_nulls = 1" in compiler.settings("clickhouse")
-    assert not any(compiler.settings(one) for one in DIALECTS if one != "clickhouse")
+    assert "join_use_nulls = 1" in transpile.settings("clickhouse")
+    assert not any(transpile.settings(one) for one in DIALECTS if one != "clickhouse")
 
 
 def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -179,7 +180,7 @@ def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(TemplateError, match="a template is one SELECT"):
         parse("SHOW x", "here")
     tree = parse("SELECT any_value(x ORDER BY y) AS z FROM t", "here")
-    assert "any_value(x ORDER BY y)" in compiler.printed(tree, "duckdb", pretty=False)
+    assert "any_value(x ORDER BY y)" in transpile.printed(tree, "duckdb", pretty=False)
     with pytest.raises(UsageError, match="duckdb: IGNORE NULLS is not supported"):
-        compiler.printed(parse("SELECT max(x IGNORE NULLS) AS z FROM t", "here"), "duckdb")
+        transpile.printed(parse("SELECT max(x IGNORE NULLS) AS z FROM t", "here"), "duckdb")
     assert not caplog.records

@@ -15,12 +15,12 @@ from helpers import interaction_frame, number, recommendation_frame
 from test_systems import INTERACTIONS, RECOMMENDATIONS
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.choices import choices, describe_convention
-from sqlmetrics.cli import main
-from sqlmetrics.convention import Convention, conventions
-from sqlmetrics.settings import Settings
-from sqlmetrics.spec import parse_spec
+from sqlmetrics.cli.commands import main
+from sqlmetrics.describe.conventions import choices, describe_convention
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention, conventions
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import parse_spec
 
 CATALOG = Catalog.load()
 NAMES = list(conventions())

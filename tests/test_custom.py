@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 
 RECOMMENDATIONS = {"u1": ["a", "b", "c", "d"], "u2": ["b", "a"], "u3": ["c"]}
 INTERACTIONS = {"u1": ["b", "d"], "u2": ["z"], "u4": ["a"]}

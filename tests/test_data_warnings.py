@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
 from sqlmetrics import evaluator as module
-from sqlmetrics.cli import main as cli
+from sqlmetrics.cli.commands import main as cli
 
 LISTS = pd.DataFrame(
     {"user_id": [1, 1, 2, 2], "item_id": [11, 12, 12, 13], "score": [0.9, 0.8, 0.7, 0.6]}

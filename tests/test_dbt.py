@@ -26,10 +26,10 @@ from dbt_packages import (
 from pandas.testing import assert_frame_equal
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog, Stage
-from sqlmetrics.cli import main as cli
-from sqlmetrics.dialects import DIALECTS
+from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.metrics.catalog import Catalog, Stage
+from sqlmetrics.sql.dialects import DIALECTS
 
 DATA = Path(__file__).resolve().parent.parent / "examples" / "data"
 MODELS = ("als", "popular")

@@ -16,9 +16,9 @@ from sqlfluff.core import FluffConfig, Linter
 
 import sqlmetrics as sm
 from sqlmetrics import TableName
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main as cli
-from sqlmetrics.dialects import DIALECTS
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.sql.dialects import DIALECTS
 
 GOLDEN = Path(__file__).with_name("golden")
 PARSED = Path(__file__).with_name("parsed.json")

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main as cli
-from sqlmetrics.convention import conventions
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import conventions
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
+from sqlmetrics.metrics.catalog import Catalog
 
 DATA = Path(__file__).parent.parent / "examples" / "data"
 CUTOFFS = [5, 8, 10, 15, 20]

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError
 from sqlmetrics.files import whole_file
 

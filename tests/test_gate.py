@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.gate import Gate, check_known, failures, parse_gate
-from sqlmetrics.spec import MetricCall
+from sqlmetrics.metrics.spec import MetricCall
+from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
 
 
 def row(**changed: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.render import environment
+from sqlmetrics.sql.templates import environment
 
 READS_WHOLE_LISTS = "surprisal"
 TIES = ["item_asc", "item_desc", "item_desc_text", "row"]

@@ -24,10 +24,11 @@ from hypothesis import strategies as st
 from jinja2.sandbox import SandboxedEnvironment
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, TemplateError
-from sqlmetrics.render import environment, identifier, literal
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.sql.quoting import identifier, literal
+from sqlmetrics.sql.templates import environment
 
 FEW = settings(
     derandomize=True,
@@ -928,7 +929,7 @@ def test_templates_run_in_a_sandbox() -> None:
         "{{ cycler.__init__.__globals__.os }}",
         "{% set x = literal.__code__ %}{{ x.co_code }}",
     ):
-        from sqlmetrics.render import render
+        from sqlmetrics.sql.templates import render
 
         with pytest.raises(TemplateError, match="unsafe"):
             render(body, {}, "a template")

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main
-from sqlmetrics.lakes import check_paths
+from sqlmetrics.cli.commands import main
+from sqlmetrics.engines.lakes import check_paths
 
 LISTS = pa.table({"user_id": [1, 1], "item_id": [11, 12], "rank": [1, 2]})
 TRUTH = pa.table({"user_id": [1, 1], "item_id": [11, 13]})
@@ -152,7 +152,7 @@ def test_current_rows_of_a_lake_table_are_read() -> None:
 
 
 def test_each_folder_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sqlmetrics.lakes as lakes
+    from sqlmetrics.engines import lakes
 
     looked: list[Path] = []
     monkeypatch.setattr(lakes, "_lake_of", looked.append)

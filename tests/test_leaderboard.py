@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sqlmetrics.cli.layout import render_frame, render_leaderboard
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.leaderboard import best_models, leaderboard
-from sqlmetrics.output import render_frame, render_leaderboard
+from sqlmetrics.stats.leaderboard import best_models, leaderboard
 
 NAN = float("nan")
 BETTER = {"ndcg": True, "popularity": False, "coverage": True, "length": None}

@@ -15,10 +15,10 @@ import pytest
 from helpers import interaction_frame, recommendation_frame
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.convention import Convention
-from sqlmetrics.settings import Settings
-from sqlmetrics.spec import parse_spec
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import parse_spec
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -20,11 +20,11 @@ from click.testing import CliRunner
 from helpers import PATIENCE, no_propensities_expected
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import UsageError
-from sqlmetrics.macros import script
-from sqlmetrics.render import environment, template_root
+from sqlmetrics.export.duckdb_macros import script
+from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.sql.templates import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOG = Catalog.load()

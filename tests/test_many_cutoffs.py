@@ -12,9 +12,9 @@ import pytest
 from sqlglot import exp, parse_one
 
 import sqlmetrics as sm
-from sqlmetrics import plan as planning
-from sqlmetrics.graph import Plan
-from sqlmetrics.results import Results
+from sqlmetrics.plan import planner as planning
+from sqlmetrics.plan.results import Results
+from sqlmetrics.sql.query_graph import Plan
 
 N_USERS, N_ITEMS, LENGTH = 30, 60, 25
 METRICS = ["ndcg(gain=exponential)", "map"]

@@ -22,11 +22,11 @@ from click.testing import CliRunner
 from helpers import ENDLESS, PATIENCE, wait_for, without_check
 
 import sqlmetrics as sm
-from sqlmetrics import memory
-from sqlmetrics.cli import main as cli
+from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.memory import RowGroup, ranges
-from sqlmetrics.partition import Bounds
+from sqlmetrics.partitions import sizing
+from sqlmetrics.partitions.sizing import RowGroup, ranges
+from sqlmetrics.partitions.split import Bounds
 
 DATA = Path(__file__).resolve().parent.parent / "examples" / "data"
 MODELS = ("als", "popular")
@@ -61,7 +61,7 @@ def by_user(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no table be too small to be split, and the limit be two megabytes."""
-    monkeypatch.setattr(memory, "_SMALL", 0)
+    monkeypatch.setattr(sizing, "_SMALL", 0)
     monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 2_000_000)
 
 
@@ -236,7 +236,7 @@ def test_what_needs_all_users_at_once_is_named(by_user: dict[str, str], tmp_path
 
 
 def test_what_fits_is_left_whole(by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_SMALL", 0)
+    monkeypatch.setattr(sizing, "_SMALL", 0)
     with opened(by_user) as evaluator:
         assert evaluator.sql("ndcg@3").startswith("WITH")
 

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 from pages import shell_blocks, shell_output
 
-from sqlmetrics.cli import main as cli
-from sqlmetrics.dialects import DIALECTS
+from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.report.figures import KINDS
+from sqlmetrics.sql.dialects import DIALECTS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

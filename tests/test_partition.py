@@ -20,11 +20,18 @@ import sqlglot
 from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main as cli
+from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.graph import Plan
-from sqlmetrics.locality import OF_USERS, Finding, Readable, Rows, aggregates_of, examine
-from sqlmetrics.partition import Partition
+from sqlmetrics.partitions.locality import (
+    OF_USERS,
+    Finding,
+    Readable,
+    Rows,
+    aggregates_of,
+    examine,
+)
+from sqlmetrics.partitions.split import Partition
+from sqlmetrics.sql.query_graph import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "examples" / "data"

@@ -26,9 +26,9 @@ from test_templates import (
 
 import sqlmetrics as sm
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.graph import Query
-from sqlmetrics.portable import RULES, problems
-from sqlmetrics.render import macro
+from sqlmetrics.sql.portable import RULES, problems
+from sqlmetrics.sql.query_graph import Query
+from sqlmetrics.sql.templates import macro
 
 OTHER = "spark"  # of all dialects, the one that gets the portable form of every template
 

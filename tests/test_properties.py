@@ -17,9 +17,9 @@ import pytest
 from helpers import canonical
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog, Param
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.spec import value_text
+from sqlmetrics.metrics.catalog import Catalog, Param
+from sqlmetrics.metrics.spec import value_text
 
 CATALOG = Catalog.load()
 CUTOFFS = [1, 5, 20]

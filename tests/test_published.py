@@ -31,8 +31,8 @@ from test_systems import (
 )
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.convention import Convention, conventions
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention, conventions
 
 
 class Published(NamedTuple):

@@ -23,12 +23,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
-from sqlmetrics import fingerprints, rerun
-from sqlmetrics import record as records
-from sqlmetrics.cli import main
+from sqlmetrics.cli import replay
+from sqlmetrics.cli.commands import main
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.plan import input_node
+from sqlmetrics.plan.planner import input_node
+from sqlmetrics.record import fingerprints
+from sqlmetrics.record import record as records
 from sqlmetrics.rows import Rows
 
 LISTS = pa.table(
@@ -673,22 +674,22 @@ def test_damaged_records_are_refused(folder: Path) -> None:
     typed = {"recommendations": (), "settings": (), "columns": (), "where": (), "by": (),
              "by_item": (), "metrics": (), "cutoffs": None, "engine": "duckdb", "baseline": None,
              "conventions": (), "key": "user_id", "templates": (), "fallback": None,
-             **dict.fromkeys(rerun.OPTIONS)}  # fmt: skip
+             **dict.fromkeys(replay.OPTIONS)}  # fmt: skip
     refused = taken = longest = 0
     for place in [place for place in places(record) if place]:
         for junk in (None, 5, -1.5, "x", [], {}, [None], {"a": {}}, [[]], {"a": 1}):
             damaged = with_junk(record, place, junk)
             path.write_text(json.dumps(damaged))
             try:
-                read = rerun.read(path, "evaluate")
-                rerun.again(read, typed, lambda _: False)
+                read = replay.read(path, "evaluate")
+                replay.again(read, typed, lambda _: False)
             except (UsageError, DataError) as error:
                 refused += 1
                 longest = max(longest, len(str(error)))
                 continue
             taken += 1
             for pair in ((read, record), (record, read)):
-                assert rerun.message("b.json", rerun.differences(*pair))
+                assert replay.message("b.json", replay.differences(*pair))
     assert refused > 500
     assert taken > 100
     assert longest < 600
@@ -727,7 +728,7 @@ def test_error_of_differences_is_about_data(folder: Path) -> None:
 # may a record set an option? Only one that can change a number
 MAY_SET = {
     **dict.fromkeys(
-        ["metrics", *rerun.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
+        ["metrics", *replay.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
          "key", "where", "templates", "by", "by_item", "skip_missing", "combinations", "ci",
          "confidence", "resamples", "seed", "run_ci", "partition", "test", "correction", "alpha"],
         True,
@@ -745,13 +746,13 @@ FORBIDDEN = [name for name in MAY_SET if not MAY_SET[name]]
 def test_it_is_decided_of_every_option_whether_a_record_may_set_it() -> None:
     options = {str(param.name) for name in COMMANDS for param in main.commands[name].params}
     assert options == MAY_SET.keys()
-    assert {name for name in MAY_SET if MAY_SET[name]} == rerun.SET_BY_RECORDS
+    assert {name for name in MAY_SET if MAY_SET[name]} == replay.SET_BY_RECORDS
 
 
 def test_every_argument_has_a_form_in_records() -> None:
     of_evaluator = inspect.signature(sm.Evaluator).parameters.keys() - records._NOT_GIVEN
-    assert rerun._GIVEN.keys() == of_evaluator | {"baseline"}
-    for name, forms in rerun._ASKED.items():
+    assert replay._GIVEN.keys() == of_evaluator | {"baseline"}
+    for name, forms in replay._ASKED.items():
         assert forms.keys() == inspect.signature(getattr(sm.Evaluator, name)).parameters.keys() - {
             "self"
         }

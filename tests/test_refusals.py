@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sqlmetrics.cli import main as cli
+from sqlmetrics.cli.commands import main as cli
 
 PAGE = Path(__file__).parent.parent / "docs" / "refusals.md"
 

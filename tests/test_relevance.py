@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main
-from sqlmetrics.tables import Source, Table
+from sqlmetrics.cli.commands import main
+from sqlmetrics.tables.reader import Source, Table
 
 LISTS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rank": [1, 2]})
 STARS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rating": [1, 5]})

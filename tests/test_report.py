@@ -23,14 +23,14 @@ from click.testing import CliRunner
 from test_report_page import BUNDLE, Read
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.report import build
 from sqlmetrics.report import page as laid_out
+from sqlmetrics.report.analysis import N_BINS, Question, Study
 from sqlmetrics.report.build import _examples, _leaderboard
 from sqlmetrics.report.content import Content
 from sqlmetrics.report.figures import plotted
-from sqlmetrics.report.study import N_BINS, Question, Study
 
 DATA = Path(__file__).parents[1] / "examples" / "data"
 USERS, ITEMS = list(range(30)), list(range(100, 124))
@@ -1034,7 +1034,7 @@ def test_a_large_report_is_small() -> None:
 def test_other_commands_do_not_load_what_draws() -> None:
     code = """
 import sys, sqlmetrics
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 try:
     main(prog_name="sqlmetrics")
 except SystemExit as end:

@@ -29,7 +29,7 @@ from sklearn.metrics import roc_auc_score
 
 import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
-from sqlmetrics.render import environment, key_context, macro
+from sqlmetrics.sql.templates import environment, key_context, macro
 
 GROUPS = 16**4
 PRIME = 2**31 - 1

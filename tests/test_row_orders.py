@@ -27,8 +27,8 @@ from test_templates import (
 )
 
 import sqlmetrics as sm
-from sqlmetrics.folders import FolderColumn
-from sqlmetrics.render import environment
+from sqlmetrics.engines.relation import FolderColumn
+from sqlmetrics.sql.templates import environment
 
 # ---------------------------------------------------------------- what an ORDER BY leaves open
 

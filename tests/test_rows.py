@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.output import render_frame, render_rows
+from sqlmetrics.cli.layout import render_frame, render_rows
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 
 FORMATS = ["csv", "json", "jsonl", "table", "markdown", "latex"]

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
 from sqlmetrics.demo import write_demo
+from sqlmetrics.metrics.catalog import Catalog
 
 SETTINGS = {"relevant_from": 2}
 MODELS = ("als", "item_knn")

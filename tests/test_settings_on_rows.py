@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from helpers import no_propensities_expected
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main
-from sqlmetrics.describe import describe_metric
-from sqlmetrics.macros import script
-from sqlmetrics.where import read_condition
+from sqlmetrics.cli.commands import main
+from sqlmetrics.describe.metric import describe_metric
+from sqlmetrics.export.duckdb_macros import script
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.tables.filters import read_condition
 
 INF = math.inf
 LISTS = {"u1": "abcd", "u2": "cab", "u3": "dcb"}

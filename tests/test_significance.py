@@ -21,7 +21,7 @@ from numpy.random import Generator
 from numpy.testing import assert_allclose
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.statistics import TESTS, adjusted, check_scipy, checked, finished
+from sqlmetrics.stats.paired_tests import TESTS, adjusted, check_scipy, checked, finished
 
 NAN = math.nan
 # it took the distribution of untied differences also for tied ones

@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
 from sqlmetrics.errors import (
     DataError,
     MissingTableError,
@@ -32,6 +31,7 @@ from sqlmetrics.errors import (
     TemplateError,
     UsageError,
 )
+from sqlmetrics.metrics.catalog import Catalog
 
 Tables = dict[str, pd.DataFrame]
 

@@ -26,7 +26,7 @@ import pytest
 from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 
 Values = dict[Any, float]
 Rows = list[tuple[Any, Any, int]]

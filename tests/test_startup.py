@@ -21,7 +21,7 @@ HEAVY = FRAMES | ENGINES | {"jinja2", "rich", "scipy", "sqlglot"}
 _SAY = f"print(*sorted({HEAVY | {'click'}} & set(sys.modules)), file=sys.stderr)"
 _RUN = f"""
 import sys
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 try:
     main(prog_name="sqlmetrics")
 except SystemExit as end:

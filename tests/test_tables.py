@@ -29,8 +29,8 @@ from click.testing import CliRunner, Result
 from helpers import without_check
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
+from sqlmetrics.metrics.catalog import Catalog
 
 Evaluator = functools.partial(sm.Evaluator, threads=1)  # the tables are tiny
 NAN, INF = math.nan, math.inf

@@ -15,26 +15,35 @@ import pytest
 import sqlglot
 from sqlfluff.core import FluffConfig, Linter
 
-from sqlmetrics import demo, fingerprints
-from sqlmetrics.calls import Request, calls_of, requests_of
-from sqlmetrics.catalog import Catalog, Metric, Param, Slice, Stage, Template
-from sqlmetrics.convention import Convention
-from sqlmetrics.csv_layout import Layout
-from sqlmetrics.dialects import NATIVE
+from sqlmetrics import demo
+from sqlmetrics.engines.relation import FolderColumn, Layout
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.evaluator import Evaluator
-from sqlmetrics.folders import FolderColumn
-from sqlmetrics.graph import Node, Plan, Rendered
-from sqlmetrics.intervals import Interval
-from sqlmetrics.partition import Bounds, Partition, Split, for_parquet, reader
-from sqlmetrics.plan import Planner
-from sqlmetrics.render import environment, key_context, literal, render, template_root
-from sqlmetrics.report.study import Question
-from sqlmetrics.results import Results
-from sqlmetrics.settings import Settings
-from sqlmetrics.slices import Slicing, attributes_of, by_user
-from sqlmetrics.spec import parse_spec
-from sqlmetrics.tables import ATTRIBUTES, Source, SourceColumn, Table
+from sqlmetrics.metrics.catalog import (
+    Catalog,
+    Metric,
+    Param,
+    Slice,
+    Stage,
+    Template,
+    template_root,
+)
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.requests import Request, calls_of, requests_of
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import parse_spec
+from sqlmetrics.partitions.split import Bounds, Partition, Split, for_parquet, reader
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Slicing, attributes_of, by_user
+from sqlmetrics.record import fingerprints
+from sqlmetrics.report.analysis import Question
+from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.query_graph import Node, Plan, Rendered
+from sqlmetrics.sql.quoting import literal
+from sqlmetrics.sql.templates import environment, key_context, render
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.tables.reader import ATTRIBUTES, Source, SourceColumn, Table
 
 ROOT = template_root()
 FILES = sorted(ROOT.rglob("*.sql.j2"))

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from helpers import PATIENCE
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main
+from sqlmetrics.cli.commands import main
 from sqlmetrics.terminal import one_line, visible, visible_json
 
 RED, TITLE = "\x1b[31m", "\x1b]0;owned\x07"

@@ -30,9 +30,9 @@ from helpers import (
 )
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.settings import Convention
-from sqlmetrics.spec import parse_spec
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.settings import Convention
+from sqlmetrics.metrics.spec import parse_spec
 
 CUTOFFS = [1, 5, 10, 20, 100]
 Values = dict[tuple[str, int | None], dict[str, float]]  # (spec, k) -> {user: value}

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.convention import Convention
-from sqlmetrics.settings import Settings
-from sqlmetrics.spec import parse_spec
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import parse_spec
 
 from .registry import System
 from .tables import Tables

@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sqlmetrics.graph import Plan
+    from sqlmetrics.engines.relation import Relation
     from sqlmetrics.rows import Rows
-    from sqlmetrics.sources import Relation
+    from sqlmetrics.sql.query_graph import Plan
 
 
 class Engine(Protocol):

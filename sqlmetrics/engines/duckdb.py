@@ -19,7 +19,6 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
 
-from sqlmetrics.dialects import NATIVE
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -37,22 +36,17 @@ from sqlmetrics.files import (
     move,
     whole_file,
 )
-from sqlmetrics.graph import Node, Plan, barriers
-from sqlmetrics.render import (
-    environment,
-    identifier,
-    literal,
-    path_of_pattern,
-    path_pattern,
-)
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
+from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.query_graph import Node, Plan, barriers
+from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
+from sqlmetrics.sql.templates import environment
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sqlmetrics.sources import Relation
-    from sqlmetrics.tables import Source
+    from sqlmetrics.engines.relation import Relation
 
 # shows progress: called several times a second with what is being computed, the share of it that
 # is done (0 to 1), and the seconds it has taken so far
@@ -210,31 +204,33 @@ class DuckDBEngine:
                     "whole (in Python, with a new Evaluator)"
                 )
 
-    def check_columns(self, table: str, source: Source) -> None:
+    def check_columns(
+        self, table: str, relation: str, label: str, before: Mapping[str, str]
+    ) -> None:
         """Check that a table of the connection still has the columns that queries were made for.
 
-        Its rows may be others than before.
+        Its rows may be others than before. `before`: the columns, and the types that they had.
 
         Raises:
             DataError: it is gone, or has others.
         """
         try:
-            types = self.describe(source.relation, source.label)
+            types = self.describe(relation, label)
         except DataError as error:
             cause = error.__cause__
             if not isinstance(cause, duckdb.CatalogException | duckdb.BinderException):
                 raise
             reason = _reason(cause).partition(" Did you mean")[0].rstrip("!.")
             raise DataError(
-                f"{table}: {source.label} was there when the Evaluator was made, and cannot be "
+                f"{table}: {label} was there when the Evaluator was made, and cannot be "
                 f"read now: {reason}. Create it again, or make a new Evaluator"
             ) from error
-        for column, before in source.types.items():
+        for column, kind in before.items():
             now = types.get(column)
-            if now != before:
+            if now != kind:
                 found = "is gone" if now is None else f"now holds {now}"
                 raise DataError(
-                    f"{table}: column {column} of {source.label} {found}. It held {before} when "
+                    f"{table}: column {column} of {label} {found}. It held {kind} when "
                     "the Evaluator was made: make a new Evaluator to read the table as it is now"
                 )
 

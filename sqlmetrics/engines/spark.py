@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics import compiler, lakes
+from sqlmetrics.engines import lakes
+from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -26,9 +27,9 @@ from sqlmetrics.errors import (
     UnreadableError,
     UsageError,
 )
-from sqlmetrics.graph import Node, Plan, parse
 from sqlmetrics.rows import Rows
-from sqlmetrics.sources import Relation
+from sqlmetrics.sql import transpile
+from sqlmetrics.sql.query_graph import Node, Plan, parse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -296,7 +297,7 @@ class SparkEngine:
             DataError: the source cannot be read.
         """
         self._check_open()
-        text = compiler.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
+        text = transpile.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
         try:
             return list(self._sql(text).toArrow().to_pylist())
         except Exception as error:
@@ -606,7 +607,7 @@ def _path_of(table: Any) -> list[str]:
 
 
 def _spelled_relation(relation: str) -> str:
-    return compiler.printed(parse(f"SELECT 1 AS one FROM {relation}", relation), "spark", False
+    return transpile.printed(parse(f"SELECT 1 AS one FROM {relation}", relation), "spark", False
                             ).partition(" FROM ")[2]  # fmt: skip
 
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import duckdb
 
-from sqlmetrics import __version__, passes
-from sqlmetrics.calls import Call, Request, calls_of
-from sqlmetrics.catalog import Metric
-from sqlmetrics.checks import Finding
-from sqlmetrics.convention import Convention
-from sqlmetrics.describe import metric_facts
-from sqlmetrics.graph import DIALECT, parse
-from sqlmetrics.leaderboard import marked_columns
-from sqlmetrics.plan import Planner
+from sqlmetrics.checks.validate import Finding
+from sqlmetrics.describe.metric import metric_facts
+from sqlmetrics.metrics.catalog import Metric
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.requests import Call, Request, calls_of
+from sqlmetrics.metrics.spec import value_text
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.report.analysis import PAIRED, Study, label, records
 from sqlmetrics.report.content import (
     Content,
     Definition,
@@ -29,8 +28,10 @@ from sqlmetrics.report.content import (
     Warned,
 )
 from sqlmetrics.report.figures import KINDS
-from sqlmetrics.report.study import PAIRED, Study, label, records
-from sqlmetrics.spec import value_text
+from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.query_graph import DIALECT, parse
+from sqlmetrics.stats.leaderboard import marked_columns
+from sqlmetrics.version import __version__
 
 _MOST = 600_000  # characters of figures: the page is smaller than 2 MB, half of it Vega
 _LEAST_ROOM = 1 / 16
@@ -340,5 +341,5 @@ def _facts_of(call: Call) -> list[tuple[str, str]]:
 def _query(planner: Planner, call: Call) -> str:
     """Render a metric's own query, over the stages that it reads, for all its cutoffs."""
     metric: Metric = call.metric
-    tree = passes.apply(parse(planner.metric_text(metric, call.values), str(metric.path)))
+    tree = arithmetic.apply(parse(planner.metric_text(metric, call.values), str(metric.path)))
     return tree.sql(DIALECT, pretty=True, normalize_functions="lower")

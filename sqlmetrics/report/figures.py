@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.report import charts
-from sqlmetrics.report.content import Cell, Figure, Table
-from sqlmetrics.report.study import (
+from sqlmetrics.report.analysis import (
     BEYOND,
     PAIRED,
     SHOWN,
@@ -20,6 +19,7 @@ from sqlmetrics.report.study import (
     label,
     records,
 )
+from sqlmetrics.report.content import Cell, Figure, Table
 
 if TYPE_CHECKING:
     import altair as alt

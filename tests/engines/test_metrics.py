@@ -20,7 +20,7 @@ import pytest
 from engines.runners import ENGINES, Engine
 from engines.worlds import MODELS, WORLDS, World
 from sqlmetrics import Evaluator, TableName, UsageError
-from sqlmetrics.catalog import Catalog
+from sqlmetrics.metrics.catalog import Catalog
 
 RECORD = Path(__file__).with_name("executed.json")
 METRICS = list(Catalog.load(()).metrics)

@@ -17,8 +17,8 @@ from helpers import PATIENCE, number
 from test_published import FIVE_USERS
 
 from engines.runners import Engine, Postgres
-from sqlmetrics.cli import main as cli
-from sqlmetrics.convention import conventions
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.metrics.conventions import conventions
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "five_users"
 # the page docs/warehouse.md shows these; by hand: u1 hits a and c, u2 hits c, u6 hits d and e

@@ -23,7 +23,7 @@ import sqlmetrics as sm
 from engines.runners import Engine
 from engines.spark_process import SparkProcess
 from engines.worlds import TABLES, World, awkward, plain
-from sqlmetrics.cli import main as cli
+from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines import spark as spark_engine
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 
 import sqlmetrics as sm
-from sqlmetrics.catalog import Catalog
-from sqlmetrics.convention import Convention
-from sqlmetrics.settings import Settings
-from sqlmetrics.spec import parse_spec
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import parse_spec
 
 TOLERANCE = 1e-9
 _CONVENTIONS = Path(sm.__file__).resolve().parent / "conventions"

@@ -66,12 +66,12 @@ from robustness.drawn_tables import (
 )
 
 import sqlmetrics as sm
-from sqlmetrics.cli import main as command_line
-from sqlmetrics.convention import Convention, conventions
+from sqlmetrics.cli.commands import main as command_line
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning
-from sqlmetrics.gate import failures
-from sqlmetrics.spec import parse_cutoffs, value_text
-from sqlmetrics.tables import ATTRIBUTES
+from sqlmetrics.metrics.conventions import Convention, conventions
+from sqlmetrics.metrics.spec import parse_cutoffs, value_text
+from sqlmetrics.stats.gates import failures
+from sqlmetrics.tables.reader import ATTRIBUTES
 
 TOLERANCE = 1e-9
 PER_WORLD = 5  # command lines

@@ -20,7 +20,7 @@ from robustness.fuzz_commands import (
     world_of,
 )
 
-from sqlmetrics.catalog import Catalog
+from sqlmetrics.metrics.catalog import Catalog
 
 EVALUATE = Question("evaluate", ["ndcg"])
 FOUND = Answer(0, ["metric", "k", "value"], [["ndcg", "5", "0.25"], ["map", "", ""]])
@@ -108,7 +108,7 @@ def fails_with(error: Exception) -> Callable[..., Any]:
 
 
 def test_the_fuzz_notices_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlmetrics.given.lists_of", fails_with(KeyError("lists")))
+    monkeypatch.setattr("sqlmetrics.cli.arguments.lists_of", fails_with(KeyError("lists")))
     with pytest.raises(Problem, match=r"a traceback: [\s\S]*KeyError: 'lists'"):
         fuzz_commands.invoke(["evaluate", "-r", "lists.csv"])
     with pytest.raises(Problem, match=r"the second run: [\s\S]*KeyError"):

@@ -1,0 +1,169 @@
+"""Looks at everything that was given: what the door refuses, and what numbers would not show.
+
+Nothing stops at the first finding. What is broken is found by the checks at the door; the others
+are checks of `sql_templates/checks/` that are no condition of any number, and those of the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
+from sqlmetrics.engines.base import Engine
+from sqlmetrics.errors import DataError, TemplateError
+from sqlmetrics.metrics.catalog import LEVELS, Check
+from sqlmetrics.metrics.requests import Call, cutoff_context
+from sqlmetrics.metrics.spec import Value
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.rows import COUNT, TEXT, Rows
+from sqlmetrics.sql.query_graph import Node
+from sqlmetrics.tables.reader import is_number
+
+COLUMNS = ("level", "check", "table", "column", "n", "found", "remedy", "examples")
+_KINDS = [COUNT if name == "n" else TEXT for name in COLUMNS]
+
+
+def survey(
+    engine: Engine,
+    planner: Planner,
+    calls: Sequence[Call],
+    conventions: Sequence[Mapping[str, Value]],
+    cutoffs: Sequence[int | None],
+    levels: Iterable[str] = LEVELS,
+    known: dict[str, list[Finding]] | None = None,
+) -> list[Finding]:
+    """Run every check that there is for the tables that were given.
+
+    Args:
+        engine, planner: where they run, and what plans them.
+        calls: the metrics that the tables are to be good for.
+        conventions: the settings of each; a finding under several of them is there once.
+        cutoffs: which places of a list count.
+        levels: of which checks; only "error" looks at what the door refuses.
+        known: what queries have found before, which are not run again; what others find is added.
+
+    Returns:
+        What was found, the worst first; a table that cannot be read is an error among them.
+    """
+    found: list[Finding] = []
+    levels = set(levels)
+    if "error" in levels:  # the calls are those of all conventions
+        found += _readable(_at_the_door(engine, planner, calls, conventions[0]))
+    broken = {finding.table for finding in found}
+    known = {} if known is None else known  # most queries are the same under every convention
+    for values in conventions:
+        for check in planner.catalog.checks.values():
+            if check.at_the_door or not check.needs or check.level not in levels:
+                continue
+            needs = [need.format_map(values) for need in check.needs]
+            # a table without rows, or with ids that mean nothing, has nothing more to say
+            if broken & {need.partition(".")[0] for need in needs}:
+                continue
+            if _are_there(planner, needs):
+                of_check = {**values, **cutoff_context(cutoffs)}
+                findings = _finding(engine, planner, check, needs, of_check, known)
+                found += _readable(findings)
+    found = list({(finding.check, finding.text): finding for finding in found}.values())
+    return sorted(found, key=lambda one: LEVELS.index(one.level))
+
+
+def rows_of(findings: Iterable[Finding]) -> Rows:
+    """Put findings into rows: `level, check, table, column, n, found, remedy, examples`.
+
+    `examples` is a list of rows, each as a dict; `n` is missing where nothing was counted.
+    """
+    values = [
+        (*(getattr(one, name) for name in COLUMNS[:-1]), [dict(row) for row in one.examples])
+        for one in findings
+    ]
+    return Rows(COLUMNS, _KINDS, values)
+
+
+def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield findings; where a table cannot be read, that is one."""
+    try:
+        yield from findings
+    except DataError as error:
+        yield Finding("error", "tables", "", str(error))
+
+
+def _at_the_door(
+    engine: Engine, planner: Planner, calls: Sequence[Call], values: Mapping[str, Value]
+) -> Iterator[Finding]:
+    """Yield what would be refused: of every table, then of what the metrics read."""
+    done: set[str] = set()
+    settings = {**values, **cutoff_context([None])}
+    tables = {table: planner.node(table, settings) for table in planner.tables}
+    looked_at: list[tuple[Mapping[str, Node], Mapping[str, Value]]] = [(tables, values)]
+    looked_at += [(planner.nodes(call), call.values) for call in calls]
+    for nodes, of_call in looked_at:
+        for finding in broken_rules(engine, planner, of_call, nodes, done):
+            done.add(finding.identity)
+            yield finding
+
+
+def _are_there(planner: Planner, needs: Sequence[str]) -> bool:
+    """Tell whether tables and columns, as `table.column`, were given."""
+    for table, _, column in (need.partition(".") for need in needs):
+        if table not in planner.tables:
+            return False
+        if column and column not in planner.tables[table].columns:
+            return False
+    return True
+
+
+def _finding(
+    engine: Engine,
+    planner: Planner,
+    check: Check,
+    needs: Sequence[str],
+    values: Mapping[str, Any],
+    known: dict[str, list[Finding]],
+) -> Iterator[Finding]:
+    """Run a check, where the times that it compares can be compared, unless its query has run."""
+    if said := _times_that_differ(planner, needs):
+        yield Finding(
+            "note",
+            check.name,
+            check.table.format_map(values),
+            f"{said}; these cannot be compared, so {check.title} were not looked for",
+            remedy="export all times in one type",
+            column=check.column,
+        )
+        return
+    plan = planner.check(check, values)
+    if plan.root.key not in known:
+        rows = engine.records(plan)
+        if rows and "n_found" not in rows[0]:
+            raise TemplateError(
+                f"{check.path}: the query of a check has a column n_found, the number of all that "
+                "it finds"
+            )
+        known[plan.root.key] = (
+            [finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)]
+            if rows
+            else []
+        )
+    yield from known[plan.root.key]
+
+
+def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:
+    """Say which columns of times are of types that cannot be compared; empty if they can."""
+    kinds = {}
+    for table, _, column in (need.partition(".") for need in needs):
+        if column == "timestamp":
+            kinds[f"{table}.{column}"] = planner.tables[table].columns[column]
+    families = {_family(kind) for kind in kinds.values()}
+    if len(families) < 2 and "text" not in families:  # texts are not ordered as times are
+        return ""
+    return ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())
+
+
+def _family(kind: str) -> str:
+    """Group the types of times that can be compared."""
+    if is_number(kind):
+        return "number"
+    if kind.startswith(("DATE", "TIMESTAMP")):
+        return "time with a zone" if "ZONE" in kind or kind == "TIMESTAMPTZ" else "time"
+    return "text"

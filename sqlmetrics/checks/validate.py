@@ -1,0 +1,351 @@
+"""Checks at the door: what would make numbers wrong is refused, with the rows that are wrong.
+
+The counts come from the profile stages, which read each table once; the offending rows are looked
+up only when there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+from sqlmetrics.engines.base import Engine
+from sqlmetrics.errors import DataError, RowsError, TemplateError, UnreadableError, example_rows
+from sqlmetrics.metrics.catalog import Check
+from sqlmetrics.metrics.spec import Value, value_text
+from sqlmetrics.plan.planner import Planner, as_given
+from sqlmetrics.plan.slices import Attribute, Slicing
+from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.tables.reader import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
+
+# the check that counts what the others look for, of each table
+TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
+EMPTY = "empty_table"  # what finds a table without rows
+
+
+def all_rows(plan: Plan) -> Plan:
+    """Look at all rows."""
+    return plan
+
+
+def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None:
+    """Refuse tables whose ids are of types that can never be equal, such as 1 and '1'.
+
+    Raises:
+        DataError: names both tables, the column and the types.
+    """
+    names = list(tables)
+    for position, left in enumerate(names):
+        for right in names[position + 1 :]:
+            for column in (*user_keys, "item_id"):
+                ours, theirs = (tables[name].columns.get(column) for name in (left, right))
+                if ours is None or theirs is None:
+                    continue
+                ours, theirs = (_of_row(type_name) for type_name in (ours, theirs))
+                if UNKNOWN in (ours, theirs):
+                    continue
+                if type_family(ours) != type_family(theirs):
+                    raise DataError(
+                        f"{left} and {right}: the ids in column "
+                        f"{tables[left].describe_column(column)} are of different types, {ours} "
+                        f"and {theirs}, and would match nothing. Ids are never converted here: "
+                        f"write one of the two tables again with the type of the other, for "
+                        f"example with CAST({column} AS {ours}) in the query that exports {right}"
+                    )
+
+
+def _of_row(type_name: str) -> str:
+    """Return the type of one value of a list column, which holds many."""
+    return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A check that found something: where, what, rows that show it, and what to do about it.
+
+    `n`: how many rows, lists or users; None where it is not about some of them. `identity`: of the
+    query that found it.
+    """
+
+    level: str
+    check: str
+    table: str
+    found: str
+    n: int | None = None
+    remedy: str = ""
+    examples: Sequence[Mapping[str, Any]] = ()
+    column: str = ""
+    where: str = ""
+    identity: str = ""
+
+    @property
+    def text(self) -> str:
+        """Say it in one message, as an error does."""
+        text = f"{self.where or self.table}: {self.found}"
+        if self.examples:
+            text += f", for example\n{example_rows(self.examples)}"
+        return f"{text}\nWhat to do: {self.remedy}." if self.remedy else text
+
+    @property
+    def sentence(self) -> str:
+        """Say in one line what was found and what to do, as a warning does."""
+        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
+        return f"{self.where or self.table}: {self.found}.{remedy}"
+
+    def error(self) -> DataError:
+        """Make the error of it."""
+        return (RowsError if self.examples else DataError)(self.text)
+
+
+def check_rows(
+    engine: Engine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    nodes: Mapping[str, Node],
+    done: set[str],
+    rows_of: Callable[[Plan], Plan] = all_rows,
+) -> None:
+    """Check the tables that the nodes of a metric read; `done` are checks that have passed before.
+
+    `rows_of` makes a check look at some rows only; what they lack is looked for among all.
+
+    Raises:
+        DataError: the first rule that is broken, with examples and what to do.
+    """
+    for finding in broken_rules(engine, planner, values, nodes, done, rows_of):
+        raise finding.error()
+
+
+def broken_rules(
+    engine: Engine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    nodes: Mapping[str, Node],
+    done: set[str],
+    rows_of: Callable[[Plan], Plan] = all_rows,
+) -> Iterator[Finding]:
+    """Look for rules that the tables break which the nodes of a metric read, one after another.
+
+    Raises:
+        DataError: a table cannot be read.
+    """
+    read = [node.name for node in nodes.values() if node.is_input]
+    given = as_given(values)
+    for table in read:
+        if table in TOTALS:
+            yield from _totals(engine, planner, given, table, done, rows_of)
+        else:
+            yield from _not_empty(engine, planner, given, ATTRIBUTES.get(table, (table,))[0], done)
+    if set(TOTALS) <= set(read):
+        common = planner.check(planner.catalog.checks["common_users"], values)
+        if common.root.key not in done and not any(
+            engine.records(plan)[0]["n_common"] for plan in (rows_of(common), common)
+        ):
+            yield Finding(
+                "error",
+                "common_users",
+                "recommendations",
+                "recommendations and interactions have no user in common: "
+                f"{_some_users(engine, planner, given)}. Check that both hold the same kind of id",
+                identity=common.root.key,
+            )
+        done.add(common.root.key)
+    for check in planner.catalog.checks.values():
+        absent = check.table in OPTIONS and check.table not in planner.tables
+        if absent or not nodes.keys() & set(check.on):
+            continue
+        plan = planner.check(check, values)
+        rows = [] if plan.root.key in done else engine.records(rows_of(plan))
+        if rows and check.of_all:
+            rows = engine.records(plan)
+        if rows:
+            yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
+        done.add(plan.root.key)
+    for table in read:
+        if planner.removed_by(table, values):
+            yield from _some_left(engine, planner, values, table, done, rows_of)
+
+
+def check_even(
+    engine: Engine,
+    slicing: Slicing,
+    attribute: Attribute,
+    done: set[str],
+    rows_of: Callable[[Plan], Plan] = all_rows,
+) -> None:
+    """Check that a user has one value of a column that users are sliced by.
+
+    Raises:
+        DataError: names the column and users with several values.
+    """
+    plan = slicing.uneven(attribute)
+    rows = [] if plan.root.key in done else engine.records(rows_of(plan))
+    if rows:
+        found = rows[0]["n_found"]
+        examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
+        template = attribute.template
+        where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
+        raise RowsError(
+            f"{where}: {found:,} users have several values, for "
+            f"example\n{example_rows(examples)}\nWhat to do: slice by a column that is the same in "
+            "all rows of a user, or export one row per user as the table users."
+        )
+    done.add(plan.root.key)
+
+
+def _totals(
+    engine: Engine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    table: str,
+    done: set[str],
+    rows_of: Callable[[Plan], Plan],
+) -> Iterator[Finding]:
+    given = planner.tables[table]
+    plan = planner.check(planner.catalog.checks[TOTALS[table]], values)
+    if plan.root.key in done:
+        return
+    try:
+        counts = engine.records(rows_of(plan))[0]
+    except UnreadableError as error:
+        files = ", ".join(dict.fromkeys(source.label for source in given.sources))
+        raise DataError(f"{table}: {files} cannot be read: {error}") from error
+    if counts["n_rows"] == 0:
+        yield from _not_empty(engine, planner, values, table, done)
+    models = {source.model for source in given.sources if source.model is not None}
+    if len(models) > 1:
+        there = planner.stage("models", values)
+        for plan_of_models in (rows_of(there), there):
+            if models:
+                models -= {row["model"] for row in engine.records(plan_of_models)}
+        settings = planner.removed_by(table, values)
+        for model in sorted(models):
+            of = f" of {model}"
+            yield (
+                _all_removed(table, of, settings) if settings
+                else _empty(table, of, "leave the model out")
+            )  # fmt: skip
+    for check in planner.catalog.checks.values():
+        if check.table == table and check.count and counts[check.count]:
+            found = {
+                "n": counts[check.count],
+                "rows": counts["n_rows"],
+                "lists": counts.get("n_lists", 0),
+            }
+            examples = engine.records(rows_of(planner.check(check, values)))
+            if examples:  # what was counted may only look so: see the macro sorted_hashes
+                yield finding_of(planner, check, values, found, examples, plan.root.key)
+    done.add(plan.root.key)
+
+
+def _not_empty(
+    engine: Engine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    table: str,
+    done: set[str],
+) -> Iterator[Finding]:
+    plan = planner.some_row(table, values)
+    if plan.root.key not in done and not engine.records(plan):
+        settings = planner.removed_by(table, values)
+        yield _all_removed(table, "", settings) if settings else _empty(table, "", OPTIONS[table])
+    done.add(plan.root.key)
+
+
+def _some_left(
+    engine: Engine,
+    planner: Planner,
+    values: Mapping[str, Value],
+    table: str,
+    done: set[str],
+    rows_of: Callable[[Plan], Plan],
+) -> Iterator[Finding]:
+    """Look for settings that take all rows out of the lists, or all rows of a model."""
+    settings = planner.removed_by(table, values)
+    left = planner.some_row(table, values)
+    if left.root.key in done:
+        return
+    if not any(engine.records(plan) for plan in (rows_of(left), left)):
+        yield _all_removed(table, "", settings)
+    elif table == "recommendations" and planner.several_models:
+        there = planner.stage("models", values)
+        given = planner.stage("models", {**as_given(values), "masked_scores": "error"})
+        models = {row["model"] for row in engine.records(given)}
+        for plan in (rows_of(there), there):
+            if models:
+                models -= {row["model"] for row in engine.records(plan)}
+        for model in sorted(models):
+            yield _all_removed(table, f" of {model}", settings)
+    done.add(left.root.key)
+
+
+def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
+    found = f"no row is left, {' and '.join(settings)} removed all of them"
+    remedy = f"leave {'the model' if of else 'the lists'} out, or the setting"
+    return Finding(
+        "error", "empty_table", table, found, None, remedy, where=f"{table}{of}",
+        identity=f"{table}{of}: {' '.join(settings)}",
+    )  # fmt: skip
+
+
+def _empty(table: str, of: str, remedy: str) -> Finding:
+    found = f"the table is empty; {remedy}" if of else f"the table is empty ({remedy})"
+    return Finding("error", EMPTY, table, found, where=f"{table}{of}", identity=table + of)
+
+
+def finding_of(
+    planner: Planner,
+    check: Check,
+    values: Mapping[str, Value],
+    counts: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    identity: str,
+) -> Finding:
+    """Say which rule is broken where, with rows that break it and what to do.
+
+    `counts`: what the text of the check names beside settings. What it names of the columns of the
+    rows, such as a total, is in its text and not among the examples.
+    """
+    table, column = (text.format_map(values) for text in (check.table, check.column))
+    where = table
+    if column:
+        where += f", column {planner.tables[table].describe_column(column)}"
+    known = {**rows[0], **counts}
+    texts = {
+        **{name: value_text(value) for name, value in values.items()},
+        **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
+    }
+    try:
+        found, remedy = check.found.format_map(texts), check.remedy.format_map(texts)
+    except (KeyError, ValueError, IndexError, AttributeError) as error:
+        raise TemplateError(
+            f"{check.path}: found and remedy may name n, columns of the query and settings in "
+            f"braces, and nothing else: {error}"
+        ) from error
+    hidden = {"n_found"} | {name for _, name, _, _ in Formatter().parse(check.found) if name}
+    examples = [{n: v for n, v in row.items() if n not in hidden} for row in rows]
+    return Finding(
+        check.level,
+        check.name,
+        table,
+        found,
+        counts["n"],
+        remedy,
+        examples if any(examples) else (),
+        column,
+        where,
+        identity,
+    )
+
+
+def _some_users(engine: Engine, planner: Planner, values: Mapping[str, Value]) -> str:
+    """Show the first users of both tables."""
+    texts = []
+    for table in ("recommendation", "interaction"):
+        plan = planner.some_users(f"{table}_profile", values, n_users=3)
+        users = [[row[key] for key in planner.user_keys] for row in engine.records(plan)]
+        shown = ", ".join(" ".join(map(repr, user)) for user in users)
+        texts.append(f"{table}s has {shown}, …")
+    return "; ".join(texts)

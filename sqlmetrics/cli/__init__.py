@@ -1,0 +1,1 @@
+"""The command line: options, arguments, layout. It calls the public methods."""

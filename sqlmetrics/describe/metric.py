@@ -1,0 +1,164 @@
+"""Says in words and SQL how a metric is computed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from sqlmetrics.metrics.catalog import Catalog, Metric, Template
+from sqlmetrics.metrics.conventions import STANDARD, Convention
+from sqlmetrics.metrics.requests import cutoff_context
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import MetricCall, Value, value_text
+from sqlmetrics.plan.planner import Planner, tables_read
+from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.query_graph import DIALECT, parse
+from sqlmetrics.sql.templates import render
+from sqlmetrics.tables.reader import ATTRIBUTES, OPTIONS
+
+
+def describe_metric(catalog: Catalog, name: str) -> str:
+    """Describe a metric: formula, settings, source, and its query under the standard convention.
+
+    Raises:
+        UsageError: there is no such metric.
+    """
+    metric, _ = catalog.metric(name)
+    lines = [f"{metric.name}: {metric.title}", ""]
+    facts = [
+        ("formula", metric.formula),
+        ("tables", ", ".join(tables_needed(catalog, metric))),
+        *metric_facts(metric),
+        ("aliases", ", ".join(_alias(a, dict(params)) for a, params in metric.aliases.items())),
+        ("source", metric.cite),
+        ("template", str(metric.path)),
+    ]
+    lines += [f"{label + ':':<15}{text}" for label, text in facts if text]
+    if metric.params:
+        lines += ["", "settings of its own (the default in brackets):"]
+        for param in metric.params.values():
+            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
+            lines.append(f"      {param.doc}")
+    lines += ["", "settings that it shares with all metrics:"]
+    lines += [
+        f"  {param.name} = {param.range_text()} [{_shared_default(metric, param.name, catalog)}]"
+        for param in catalog.stage_params.values()
+    ]
+    lines += ["", "its query, over the stages that it reads:", "", metric_query(catalog, metric)]
+    return "\n".join(lines) + "\n"
+
+
+def metric_facts(metric: Metric) -> list[tuple[str, str]]:
+    """Say whom a metric is averaged over, when it has no value, and which values are good."""
+    facts = [
+        ("averaged over", _audience(metric)),
+        ("value if none", _empty(metric) if metric.grain == "user" else ""),
+        ("undefined", metric.undefined),
+        ("range", metric.unbounded if metric.range is None else _range(metric.range)),
+        ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
+    ]
+    return [(label, text) for label, text in facts if text]
+
+
+def describe_slice(catalog: Catalog, name: str) -> str:
+    """Describe what users or items can be sliced by, and its query."""
+    one = catalog.slices[name]
+    of = {"users": "users", "items": "relevant items", "interactions": "relevant items"}[one.of]
+    facts = [("slices of", of), ("without value", one.missing), ("template", str(one.path))]
+    lines = [f"slice {one.name}: {one.title}", ""]
+    lines += [f"{label + ':':<15}{text}" for label, text in facts]
+    if one.params:
+        lines += ["", "parameters (the default in brackets):"]
+        for param in one.params.values():
+            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
+            lines.append(f"      {param.doc}")
+    planner = Planner(catalog, {})
+    values = {param.name: param.default for param in one.params.values()}
+    text = render(one.body, planner.context(values), str(one.path))
+    query = arithmetic.apply(parse(text, str(one.path)))
+    sql = query.sql(DIALECT, pretty=True, normalize_functions="lower")
+    return "\n".join([*lines, "", "its query, over the stages that it reads:", "", sql]) + "\n"
+
+
+def metric_query(catalog: Catalog, metric: Metric) -> str:
+    """Render a metric's own query, without its stages, under the standard convention."""
+    planner, values = Planner(catalog, {}), standard_values(catalog, metric)
+    tree = arithmetic.apply(parse(planner.metric_text(metric, values), str(metric.path)))
+    return tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+
+
+def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
+    """Find the value of every setting of a metric under the standard convention."""
+    settings = Settings(catalog, Convention.load(STANDARD), {})
+    return settings.resolve(MetricCall(metric.name))[1]
+
+
+def templates_read(
+    planner: Planner, metric: Metric, values: Mapping[str, Value]
+) -> dict[str, Template | None]:
+    """Find the stages (with their templates) and input tables that a metric reads."""
+    context = {**values, **cutoff_context([None])}
+    found: dict[str, Template | None] = {}
+
+    def visit(text: str, where: str) -> None:
+        for name in _tables_in(text, where):
+            if name in found:
+                continue
+            stage = found[name] = planner.catalog.stages.get(name)
+            if stage is not None:
+                visit(planner.stage_text(stage, context), str(stage.path))
+
+    visit(planner.metric_text(metric, context), str(metric.path))
+    if metric.grain == "user":
+        visit("SELECT 1 FROM audience", "audience")
+    return found
+
+
+@functools.lru_cache(maxsize=2048)
+def _tables_in(text: str, where: str) -> list[str]:
+    """List the tables of a query; whoever compares conventions asks for the same ones again."""
+    return tables_read(parse(text, where))
+
+
+def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
+    """Name the input tables that a metric reads under the standard convention.
+
+    Columns that are optional in a table and needed here stand in brackets: `items (price)`.
+    """
+    planner = Planner(catalog, {})
+    found = templates_read(planner, metric, standard_values(catalog, metric))
+    needs = [*planner.needs, *(ATTRIBUTES[name] for name in found if name in ATTRIBUTES)]
+    texts = []
+    for table in OPTIONS:
+        columns = [column for owner, column in needs if owner == table]
+        if columns:
+            texts.append(f"{table} ({', '.join(columns)})")
+        elif table in found:
+            texts.append(table)
+    return texts
+
+
+def _audience(metric: Metric) -> str:
+    if metric.grain == "run":
+        return "nothing: one value for all users together"
+    return {
+        "relevant": "users with a relevant item",
+        "recommended": "users with recommendations",
+    }.get(metric.audience, metric.audience)
+
+
+def _empty(metric: Metric) -> str:
+    return "left out of the mean" if metric.when_empty is None else value_text(metric.when_empty)
+
+
+def _range(bounds: tuple[float, float]) -> str:
+    return f"{value_text(bounds[0])} to {value_text(bounds[1])}"
+
+
+def _alias(name: str, params: dict[str, object]) -> str:
+    inside = ", ".join(f"{key} = {value}" for key, value in params.items())
+    return f"{name} ({inside})" if inside else name
+
+
+def _shared_default(metric: Metric, name: str, catalog: Catalog) -> str:
+    return metric.audience if name == "audience" else catalog.stage_params[name].default_text()

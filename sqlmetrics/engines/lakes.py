@@ -1,0 +1,109 @@
+"""Refuses files of Delta, Iceberg and Hudi tables: which rows count is in their logs, not in files.
+
+Such a table keeps the Parquet files that its deletes, updates and compactions have replaced. Plain
+reading counts the rows of all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlmetrics.errors import DataError
+from sqlmetrics.sql.quoting import literal
+
+# kind of table -> how to get its current rows, for a folder spelled in SQL or Python
+_EXPORTS = {
+    "Delta": (
+        "in DuckDB, COPY (FROM delta_scan({folder})) TO 'export.parquet'; in Python, "
+        "deltalake.DeltaTable({folder}).to_pyarrow_table() can be passed as it is"
+    ),
+    "Iceberg": (
+        "in DuckDB, COPY (FROM iceberg_scan({folder})) TO 'export.parquet'; in Python, "
+        "table.scan().to_arrow() of a table of pyiceberg can be passed as it is"
+    ),
+    "Hudi": "in Spark, spark.read.format('hudi').load({folder}).write.parquet('export')",
+}
+
+
+def check_paths(label: str, paths: Iterable[str]) -> None:
+    """Check that files, or folders that were asked for, are no part of a lake table.
+
+    Each folder at or above the paths is looked at once. Paths elsewhere (`s3://…`) are not checked.
+
+    Args:
+        label: names the table in the message.
+        paths: paths of this machine, or `file://…`.
+
+    Raises:
+        DataError: names the file, the lake table and how to export its current rows.
+    """
+    seen: set[Path] = set()
+    for path in paths:
+        local = re.sub(r"\Afile:(//[^/]*)?(?=/)", "", path)
+        if "://" in local:
+            continue
+        # a link is a file of both folders
+        for start in (Path(os.path.abspath(local)), Path(os.path.realpath(local))):
+            for folder in (*([start] if start.is_dir() else []), *start.parents):
+                if folder in seen:  # and so are those above it
+                    break
+                seen.add(folder)
+                if found := _lake_of(folder):
+                    raise DataError(_message(label, path, folder, *found))
+
+
+def check_dataset(label: str, dataset: Any) -> None:
+    """Check that the files of a dataset of pyarrow are no part of a lake table.
+
+    Raises:
+        DataError: as `check_paths`.
+    """
+    check_paths(label, _files_of(dataset))
+
+
+def _files_of(dataset: Any) -> Iterator[str]:
+    """Find the Parquet files on this machine that a dataset reads.
+
+    A dataset by `DeltaTable.to_pyarrow_dataset()` lists current files only, in a file system of its
+    own, so nothing is found in it.
+    """
+    import pyarrow.dataset as ds
+    import pyarrow.fs as fs
+
+    for child in getattr(dataset, "children", ()):
+        yield from _files_of(child)
+    if not isinstance(dataset, ds.FileSystemDataset):
+        return
+    system, base = dataset.filesystem, ""
+    while isinstance(system, fs.SubTreeFileSystem):
+        system, base = system.base_fs, f"{system.base_path.rstrip('/')}/{base}"
+    if isinstance(system, fs.LocalFileSystem) and isinstance(dataset.format, ds.ParquetFileFormat):
+        yield from (base + file for file in dataset.files)
+
+
+def _lake_of(folder: Path) -> tuple[str, str] | None:
+    """Tell the kind of lake table whose root a folder is, and by which entry; None: no root."""
+    for kind, mark in (("Delta", "_delta_log"), ("Hudi", ".hoodie")):
+        if os.path.isdir(folder / mark):
+            return kind, f"{mark}/"
+    try:
+        described = next((folder / "metadata").glob("*.metadata.json"), None)
+    except OSError:  # a folder that may not be listed
+        described = None
+    return None if described is None else ("Iceberg", "metadata/*.metadata.json")
+
+
+def _message(label: str, path: str, folder: Path, kind: str, mark: str) -> str:
+    here = Path.cwd()
+    shown = os.path.relpath(folder, here) if folder.is_relative_to(here) else str(folder)
+    article = "an" if kind == "Iceberg" else "a"
+    export = _EXPORTS[kind].format(folder=literal(shown))
+    return (
+        f"{label}: {path} belongs to {article} {kind} table ({shown} has {mark}). The Parquet "
+        "files of such a table also hold deleted and rewritten rows, which would be counted. "
+        f"Export the current version and pass that: {export}"
+    )

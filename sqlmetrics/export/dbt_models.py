@@ -1,0 +1,396 @@
+"""Makes dbt models of the queries of a plan, and dbt tests of what must hold for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from sqlmetrics.checks.validate import TOTALS
+from sqlmetrics.export.column_docs import meaning
+from sqlmetrics.metrics.catalog import Check, Metric
+from sqlmetrics.metrics.requests import Call, calls_of
+from sqlmetrics.metrics.spec import value_text
+from sqlmetrics.plan.planner import Column
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Slicing
+from sqlmetrics.sql import transpile
+from sqlmetrics.sql.query_graph import (
+    Node,
+    Plan,
+    Query,
+    Rendered,
+    new_name,
+    parse,
+)
+from sqlmetrics.sql.quoting import identifier, literal
+
+_ROUNDING = 1e-9  # how far a value may lie outside of its range
+
+
+@dataclass(frozen=True)
+class ModelColumn:
+    """A column of a model."""
+
+    name: str
+    description: str
+    not_null: bool = False
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a package: one query of a plan."""
+
+    name: str
+    folder: str
+    sql: str
+    description: str
+    columns: Sequence[ModelColumn]
+    is_table: bool
+    unique: Sequence[str] = ()
+
+    @property
+    def path(self) -> str:
+        """Where the file lies in the package."""
+        return f"models/{self.folder}/{self.name}.sql"
+
+
+@dataclass(frozen=True)
+class DataTest:
+    """A query for the rows that break a rule."""
+
+    name: str
+    finds: str
+    sql: str
+
+    @property
+    def path(self) -> str:
+        """Where the file lies in the package."""
+        return f"tests/{self.name}.sql"
+
+
+@dataclass
+class Maker:
+    """Makes the models and tests of a package."""
+
+    results: Results
+    dialect: str
+    name: str
+    _references: dict[str, str] = field(default_factory=dict)  # identity of a node -> reference
+    _given: set[str] = field(default_factory=set)  # references that the user gave for tables
+
+    def models(self, plans: Sequence[Plan]) -> list[Model]:
+        """Make a model of every query of the plans, parents first."""
+        nodes = {node.key: node for plan in plans for node in plan.nodes()}
+        names: dict[str, str] = {}
+        for key, node in nodes.items():
+            wanted = re.sub(r"[^a-z0-9]+", "_", f"{self.name}_{node.name}".lower()).strip("_")
+            names[key] = new_name(wanted, names.values())
+        self._references = {key: f"{{{{ ref('{name}') }}}}" for key, name in names.items()}
+        for node in nodes.values():
+            if isinstance(node, Query) and node.is_input:
+                tables = transpile.compiled(node.tree, self.dialect).find_all(exp.Table)
+                self._given |= {one.name for one in tables if isinstance(one.this, exp.Var)}
+        several = {node.key for node in plans[0].barriers()}  # kept, or read by several tables
+        return [self._model(node, names[key], plans, several) for key, node in nodes.items()]
+
+    def _model(
+        self, node: Node, name: str, plans: Sequence[Plan], several: Collection[str]
+    ) -> Model:
+        wide = _wide_columns(node)
+        is_result = wide is not None or any(node is plan.root for plan in plans)
+        is_table_given = node.is_input or (isinstance(node, Query) and bool(node.table))
+        folder = (
+            "results" if is_result else "inputs" if is_table_given
+            else "stages" if node.stage is not None else "values"
+        )  # fmt: skip
+        is_table = node.key in several or wide is not None or node is plans[0].root
+        columns = _columns_of(node)
+        keys = self._keys(node, columns, wide)
+        ours = self._meanings(node, wide)
+        return Model(
+            name,
+            folder,
+            self._escaped(node.sql(self._references, True, self.dialect), with_settings=True),
+            self._description(node, plans[0]),
+            [
+                ModelColumn(column, ours.get(column) or self._meaning(column),
+                        not_null=is_table and column in keys)
+                for column in columns
+            ],
+            is_table,
+            unique=self._unique(node, columns, keys, plans[0]),
+        )  # fmt: skip
+
+    def _keys(
+        self, node: Node, columns: Sequence[str], wide: Sequence[Column] | None
+    ) -> Sequence[str]:
+        """Name the columns that say what a row is about, which are never NULL."""
+        if wide is not None:
+            return [column for column in columns if column not in {one.name for one in wide}]
+        if node.stage is not None:
+            known = {*self.results.planner.user_keys, "item_id", "model"}
+            return [column for column in columns if column in known]
+        return ["metric"] if "metric" in columns else []
+
+    def _unique(
+        self, node: Node, columns: Sequence[str], keys: Sequence[str], summary: Plan
+    ) -> list[str]:
+        """Name the columns that no two rows share."""
+        if node.stage is not None and node.stage.unique:
+            users = [*self.results.planner.user_keys, "item_slice"]
+            named = [
+                column
+                for entry in node.stage.unique
+                for column in (users if entry == "user" else [entry])
+            ]
+            return [column for column in columns if column in named]
+        if node is summary.root:
+            return list(columns[: columns.index("k") + 1])
+        return list(keys) if _wide_columns(node) is not None else []
+
+    def _meaning(self, column: str) -> str:
+        """Say what a column holds, of whatever model."""
+        if column in self.results.planner.user_keys:
+            several = len(self.results.planner.user_keys) > 1
+            return "part of what tells users apart" if several else "the user"
+        if any(column in kind["columns"] for kind in self.results.names_of):
+            return "what rows are sliced by; (all) stands for all of its values"
+        return meaning(column)
+
+    def _meanings(self, node: Node, wide: Sequence[Column] | None) -> dict[str, str]:
+        """Say what columns hold that are about the metrics of this package."""
+        metrics = {request.call.name: request.metric for request in self.results.requests}
+        if wide is not None:
+            return {
+                column.name: _about(column, metrics[column.metric])
+                for column in wide
+                if column.metric in metrics
+            }
+        if node.name == "summary":
+            abouts = [f"{name}: {_sources(metric)}" for name, metric in metrics.items()]
+            return {
+                "metric": "the metric, with the settings that were given for it.\n"
+                + "\n".join(abouts),
+                "value": "the mean of the users' values, or the value of the whole run",
+                "n_users": "number of users for whom the metric is defined",
+            }
+        return {}
+
+    def _description(self, node: Node, summary: Plan) -> str:
+        if node is summary.root:
+            known = {"slice": "slice of users", "item_slice": "slice of items"}
+            groups = [known.get(group, group) for group in self.results.groups]
+            groups += ["convention"] * self.results.with_convention
+            return f"the result: one row per {', '.join([*groups, 'metric'])} and cutoff"
+        if node.stage is not None:
+            return node.stage.title
+        return _row_comment(node)
+
+    # ---- tests ---------------------------------------------------------------------------------
+
+    def unique_tests(self, models: Iterable[Model]) -> Iterator[DataTest]:
+        """Make a test of every model whose rows differ in some columns."""
+        for model in models:
+            if model.unique:
+                columns = ", ".join(map(identifier, model.unique))
+                relation = identifier(f"{{{{ ref('{model.name}') }}}}")
+                yield DataTest(
+                    f"{model.name}_unique",
+                    f"rows of {model.name} with the same {', '.join(model.unique)}",
+                    self._printed(
+                        f"-- one row per {', '.join(model.unique)} that is there more than once\n"
+                        f"SELECT {columns}, count(*) AS n_rows FROM {relation} "
+                        f"GROUP BY {columns} HAVING count(*) > 1"
+                    ),
+                )
+
+    def range_tests(self) -> Iterator[DataTest]:
+        """Make a test of every range that values of metrics lie within."""
+        ranges: dict[tuple[float, float], list[str]] = {}
+        for request in self.results.requests:
+            bounds = request.metric.range
+            if bounds is not None and request.values["aggregate"] != "half_width":
+                names = ranges.setdefault(bounds, [])
+                names += [request.call.name] if request.call.name not in names else []
+        summary = f"{self.name}_summary"
+        for (low, high), names in ranges.items():
+            bounds_text = f"{value_text(low)} to {value_text(high)}"
+            ending = re.sub(r"[^a-z0-9]+", "_", bounds_text.replace("-", "minus "))
+            relation = identifier(f"{{{{ ref('{summary}') }}}}")
+            yield DataTest(
+                f"{summary}_from_{ending}",
+                f"values of {', '.join(names)} outside of {bounds_text}",
+                self._printed(
+                    f"-- one row per value outside of {bounds_text}\n"
+                    f"SELECT metric, k, value FROM {relation} "
+                    f"WHERE metric IN ({', '.join(map(literal, names))}) "
+                    f"AND NOT (value >= {literal(low - _ROUNDING)} "
+                    f"AND value <= {literal(high + _ROUNDING)})"
+                ),
+            )
+
+    def checks(self) -> Iterator[DataTest]:
+        """Make tests of the rules that are checked before sqlmetrics itself computes anything."""
+        done: dict[str, str] = {}
+        for check, plan in self._checks():
+            if plan.root.key in done:
+                continue
+            name = done[plan.root.key] = new_name(f"{self.name}_{check.name}", done.values())
+            yield self._check_test(name, check, plan)
+        slicing = self.results.slicing
+        for attribute in () if slicing is None else slicing.of_users:
+            assert slicing is not None
+            if attribute.of == "users" and not attribute.built_in:
+                wanted = re.sub(r"[^a-z0-9]+", "_", f"{attribute.name}_uneven".lower()).strip("_")
+                name = done[attribute.name] = new_name(f"{self.name}_{wanted}", done.values())
+                found = f"users with several values of {attribute.name}"
+                plan = slicing.uneven(attribute)
+                yield DataTest(name, found, self._statement(plan, [found]))
+
+    def _checks(self) -> Iterator[tuple[Check, Plan]]:
+        """Find the checks of what the metrics read, under the settings of each."""
+        planner = self.results.planner
+        for nodes, values in _asked(self.results):
+            inputs = {node.name for node in nodes.values() if node.is_input}
+            for check in planner.catalog.checks.values():
+                if check.name == "common_users":
+                    wanted = set(TOTALS) <= inputs
+                elif check.count:
+                    totals = planner.catalog.checks.get(TOTALS.get(check.table, ""))
+                    wanted = (
+                        totals is not None
+                        and check.table in inputs
+                        and _counts(planner.check(totals, values), check.count)
+                    )
+                else:
+                    wanted = bool(set(nodes) & set(check.on)) and (
+                        check.table.format_map(values) in planner.tables
+                    )
+                if wanted:
+                    plan = planner.check(check, values)
+                    if not _is_never(plan):
+                        yield check, plan
+
+    def _check_test(self, name: str, check: Check, plan: Plan) -> DataTest:
+        if check.name == "common_users":
+            found = "recommendations and interactions without a user in common"
+            inner = self._statement(plan, []).replace("\n", "\n  ")
+            sql = f"SELECT n_common\nFROM (\n  {inner}\n) AS counted\nWHERE n_common = 0"
+            return DataTest(name, found, f"/* {found} */\n{sql}")
+        found = f"{check.table}: {check.title}"
+        comments = [found, f"what to do: {check.remedy}"]
+        return DataTest(name, found, self._statement(_all_rows(plan), comments))
+
+    # ---- text ----------------------------------------------------------------------------------
+
+    def _printed(self, text: str) -> str:
+        sql = transpile.printed(parse(text, "a test of the package"), self.dialect)
+        return self._escaped(sql, with_settings=True)
+
+    def _statement(self, plan: Plan, comments: Sequence[str]) -> str:
+        """Print a query over the models of the package; what is not among them, inside of it."""
+        lines = [f"/* {comment} */" for comment in comments]
+        sql = plan.statement(self._references, dialect=self.dialect)
+        return "\n".join([*map(escaped, lines), self._escaped(sql)])
+
+    def _escaped(self, sql: str, with_settings: bool = False) -> str:
+        """Leave to dbt's Jinja nothing but the references to models and tables."""
+        if with_settings:
+            sql = "\n".join(filter(None, [sql, transpile.settings(self.dialect)]))
+        known = {*self._references.values(), *self._given}
+        pattern = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+        parts = re.split(f"({pattern})", sql)
+        return "".join(part if part in known else escaped(part) for part in parts)
+
+
+def escaped(text: str) -> str:
+    """Write a text so that Jinja gives it back as it is."""
+    return re.sub(r"\{[{%#]", lambda found: f"{{{{ '{found[0]}' }}}}", text)
+
+
+def _wide_columns(node: Node) -> Sequence[Column] | None:
+    """Return the columns of a wide table of values; None: it is none."""
+    if isinstance(node, Rendered) and node.template.name == "summaries/filled.sql.j2":
+        columns: Sequence[Column] = node.context["columns"]
+        return columns
+    return None
+
+
+def _columns_of(node: Node) -> list[str]:
+    tree = node.tree if isinstance(node, Query) else parse(_native(node), node.name)
+    assert isinstance(tree, exp.Query)
+    return [column for column in tree.named_selects if column not in ("", "*")]
+
+
+def _native(node: Node) -> str:
+    return node.sql({key: parent.name for key, parent in node.parents.items()}, pretty=True)
+
+
+def _row_comment(node: Node) -> str:
+    """Find the comment that says what a row of a query is: the last one at the left margin."""
+    found = re.findall(r"^(?:/\*(.*?)\*/|((?:--[^\n]*\n)+))", _native(node), re.MULTILINE)
+    if not found:
+        return ""
+    block, lines = found[-1]
+    text = block or " ".join(line.removeprefix("--").strip() for line in lines.splitlines())
+    return re.sub(r"\s*\*/\s*/\*\s*", " ", str(text)).strip()
+
+
+def _sources(metric: Metric) -> str:
+    cite = f" Source: {metric.cite}." if metric.cite else ""
+    title = metric.title.rstrip(".")
+    return f"{title}. {metric.formula}.{cite}" if metric.formula else f"{title}.{cite}"
+
+
+def _about(column: Column, metric: Metric) -> str:
+    what = column.metric if column.k is None else f"{column.metric} at {column.k}"
+    if column.part != "value":
+        return f"the standard error of {what}"
+    return f"{what}: {_sources(metric)}"
+
+
+def _asked(results: Results) -> Iterator[tuple[Mapping[str, Node], Mapping[str, Any]]]:
+    """Yield what metrics and slices read, and under which settings."""
+    calls: Sequence[Call] = calls_of(results.requests)
+    for call in calls:
+        yield results.planner.nodes(call), call.values
+    slicing: Slicing | None = results.slicing
+    for attribute in () if slicing is None else (*slicing.of_users, *slicing.of_items):
+        assert slicing is not None
+        if attribute.template is not None:
+            nodes = {node.name: node for node in Plan(slicing.values_of(attribute)).nodes()}
+            yield nodes, slicing.values
+
+
+def _counts(totals: Plan, name: str) -> bool:
+    """Do the totals of a table count this, or is it always 0 under the settings?"""
+    assert isinstance(totals.root, Query)
+    select = totals.root.tree
+    assert isinstance(select, exp.Query)
+    return any(
+        column.alias_or_name == name and not isinstance(column.unalias(), exp.Literal)
+        for column in select.selects
+    )
+
+
+def _is_never(plan: Plan) -> bool:
+    """Does a check look for nothing, under the settings?"""
+    assert isinstance(plan.root, Query)
+    return any(not value.this for value in plan.root.tree.find_all(exp.Boolean))
+
+
+def _all_rows(plan: Plan) -> Plan:
+    """Let a check return all rows that it finds, not a few of them and their number."""
+    root = plan.root
+    assert isinstance(root, Query)
+    tree = root.tree.copy()
+    tree.set("order", None)
+    tree.set("limit", None)
+    assert isinstance(tree, exp.Select)
+    tree.set("expressions", [one for one in tree.expressions if one.alias != "n_found"])
+    tables = [table for table in tree.find_all(exp.Table) if table.name in root.parents]
+    return Plan(replace(root, tree=tree, tables=tables))

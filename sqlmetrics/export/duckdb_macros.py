@@ -1,0 +1,663 @@
+"""DuckDB table macros: one per metric, for tables that are named when the macro is called.
+
+The body of a macro is the plan of the metric, as an evaluator plans it, with two differences. Its
+tables come from macros that read a table by its name and fill in the optional columns that it
+lacks, since only a call knows which those are. And its cutoffs are rows of a table made from the
+parameter `k`, not columns: a metric is planned by itself, its stages repeated for every cutoff.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+
+from sqlmetrics.errors import DataError, TemplateError, UsageError
+from sqlmetrics.metrics.catalog import Catalog, Check, Metric, Stage
+from sqlmetrics.metrics.conventions import STANDARD, Convention
+from sqlmetrics.metrics.requests import Request, calls_of
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec, value_text
+from sqlmetrics.plan.planner import Planner, Wide, input_node
+from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.query_graph import (
+    DIALECT,
+    Node,
+    Plan,
+    Query,
+    Rendered,
+    new_name,
+    parse,
+)
+from sqlmetrics.sql.quoting import literal
+from sqlmetrics.sql.templates import environment
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.tables.reader import ATTRIBUTES, OPTIONS, Table
+from sqlmetrics.version import __version__
+
+DEFAULT_K = 10
+_PREFIX = "sm_"
+_MODEL = "recommendations"  # the name of the only model, where lists have no column model
+_WIDTH = 100
+
+# every column that a table has for the queries; what it lacks is filled in when it is read
+_COLUMNS = {
+    "recommendations": ("model", "user_id", "item_id", "rank", "score"),
+    "interactions": ("user_id", "item_id", "relevance"),
+    "history": ("user_id", "item_id"),
+    "items": ("item_id", "price", "category", "features"),
+    "aspects": ("user_id", "item_id", "aspect"),
+    "baseline": ("user_id", "item_id", "rank", "score"),
+    "logs": ("user_id", "item_id", "reward", "propensity"),
+}
+# tables of which one pass counts all that may be wrong
+_CHECKED_WHOLE = {
+    "recommendations": "recommendation_totals",
+    "interactions": "interaction_totals",
+}
+_RESULT = ("model", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high")
+_USER_RESULT = ("model", "user_id", "metric", "k", "value")
+
+# what templates see as the largest cutoff: a number that only a call of the macro knows. Where they
+# cut lists at it, whole lists are not cut; where they take the greatest of several lengths, whole
+# lists add nothing to these.
+_CUT_AT = (
+    "(SELECT CASE WHEN count(*) = count(cutoffs.k) THEN max(cutoffs.k) ELSE 2147483647 END"
+    " FROM cutoffs)"
+)
+_AT_LEAST = "(SELECT max(cutoffs.k) FROM cutoffs)"
+_LARGEST_CUTOFF = {"positions": _AT_LEAST, "harmonics": _AT_LEAST}
+
+_HEADER = """\
+sqlmetrics {version}: metrics of recommender systems as table macros of DuckDB (1.4 or later).
+Convention: {convention}{title}.{settings}
+
+Written by `sqlmetrics macros`. In the DuckDB shell, `.read` this file; then
+{examples}
+Each macro takes the names of the tables that its metrics read.
+
+Names are those of tables, views and files ('recs.parquet'), also 'schema.name', and
+'"my.recs"' where the name itself has a dot or a quote. Their columns:
+    recommendations  user_id, item_id, and rank (1 is the top) or else score (high is best);
+                     [model]: without it, the model is called {model}
+    interactions     the held-out truth: user_id, item_id, [relevance]: without it, each row is 1
+    history          past interactions: user_id, item_id
+    items            item_id, and what a metric reads of price, category and features (a list)
+    aspects          item_id, aspect, [user_id]: without it or where it is NULL, for all users
+    baseline         other lists to compare with: user_id, item_id, and rank or else score
+    logs             logged decisions: user_id, item_id, reward, [propensity]: without it, the
+                     items of the logs are taken as equally likely
+Other columns are ignored.
+
+k is a cutoff or a list of cutoffs; NULL (the default of single metrics) is the whole list.
+A result has one row per model, metric and cutoff: model, metric, k, value, n_users (for whom the
+metric is defined), std, and the interval ci_low to ci_high: value ± {z:.2f} standard errors.
+
+Tables that break a rule which the numbers rest on end in an error that says which. One rule is
+not checked: that ids have the same type in all tables. DuckDB takes 1 and '1' for equal, and
+fails where a text is no number. Cast such a column first.
+
+Names that begin with sm_ belong to this script: do not give tables such names."""
+
+
+@dataclass
+class _ListReaders:
+    """Macros that read lists, one for every way to order those that have no ranks."""
+
+    convention: str = STANDARD
+    bodies: dict[str, str] = field(default_factory=dict)  # text of the query -> name of the macro
+
+    def name(self, values: Mapping[str, Any]) -> str:
+        """Name the macro that reads lists under these settings, which it may share with others."""
+        text = _text(
+            "read_lists",
+            model_name=_MODEL,
+            convention=self.convention,
+            ranks_count=values["ranks_count"],
+            order=values["order_without_ranks"],
+            ties=values["ties_without_ranks"],
+            score_type=values["score_type"],
+            in_bytes=lambda expression, is_text=False: expression,  # noqa: ARG005
+        )
+        first = "sm_read_lists"
+        number = len(self.bodies) + 1
+        return self.bodies.setdefault(text, first if number == 1 else f"{first}_{number}")
+
+
+@dataclass
+class _MacroPlanner(Planner):
+    """Plans queries over tables and cutoffs that are parameters of a macro."""
+
+    readers: _ListReaders = field(default_factory=lambda: _ListReaders())
+    _n_shell: int = 0
+
+    def stage_text(
+        self, stage: Stage, values: Mapping[str, Value], for_metric: Metric | None = None
+    ) -> str:
+        """Render the query of a stage for cutoffs that are not known yet."""
+        if stage.name == "cutoffs":
+            return _text("cutoffs")
+        largest = _LARGEST_CUTOFF.get(stage.name, _CUT_AT)
+        return super().stage_text(stage, {**values, "max_cutoff": largest}, for_metric)
+
+    def context(
+        self, values: Mapping[str, Any], for_metric: Metric | None = None
+    ) -> dict[str, Any]:
+        """Build what templates know; rows that no cutoff is known for are kept apart by rank."""
+        known = super().context(values, for_metric)
+        return {**known, "smallest_cutoff": lambda rank, cutoffs: rank}  # noqa: ARG005
+
+    def _input(self, name: str, table_name: str, values: Mapping[str, Any]) -> Query:
+        """Plan the reading of a table that the macro is given the name of."""
+        if name in ATTRIBUTES:
+            return input_node(name, _text(name), table_name)
+        of_rows = {column for owner, column in ATTRIBUTES.values() if owner == name}
+        columns = {column: column for column in _COLUMNS[name] if column not in of_rows}
+        if values["order"] == "score" and name == "recommendations":
+            columns |= {"score": "ordered_by"}
+            del columns["rank"]
+        needs = ("interactions", "relevance") in self.needs or _is_above_one(values)
+        source = {
+            "interactions": f"sm_read_interactions(interactions, {literal(needs).upper()})",
+            "history": "query_table(history)",
+            "items": "sm_read_items(items)",
+            "aspects": "sm_read_aspects(aspects, interactions)",
+            "logs": "sm_read_logs(logs)",
+        }.get(name) or f"{self.readers.name(values)}({name})"
+        text = _text("table", table=name, source=source, renamed=columns)
+        return input_node(name, text, table_name)
+
+    def shell(
+        self, template: str, reads: Mapping[str, Node], name: str = "", **context: Any
+    ) -> Node:
+        """Plan one of the queries of sql_templates/shell."""
+        self._n_shell += 1
+        return Rendered(
+            key=f"sqlmetrics_{template}_{self._n_shell}",
+            name=name or template,
+            parents={node.key: node for node in reads.values()},
+            template=environment().get_template(f"shell/{template}.sql.j2"),
+            context={**self.key_context, **context},
+            aliases={alias: node.key for alias, node in reads.items()},
+        )
+
+
+def _is_above_one(values: Mapping[str, Any]) -> bool:
+    """Would a threshold leave nothing of interactions that have no relevance, which count 1?"""
+    return values["relevant_from"] is not None and values["relevant_from"] > 1
+
+
+def _text(template: str, **context: Any) -> str:
+    """Render a template of sql_templates/shell that reads no other query."""
+    return environment().get_template(f"shell/{template}.sql.j2").render(context).strip()
+
+
+# ---- from metrics to bodies ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Body:
+    """The query of a macro, and the tables whose names are its parameters."""
+
+    text: str
+    tables: tuple[str, ...]
+
+
+@dataclass
+class _Bodies:
+    """Plans the queries of macros under a convention."""
+
+    catalog: Catalog
+    settings: Settings
+    fallback: Settings | None
+    readers: _ListReaders
+
+    def request(self, call: MetricCall) -> Request:
+        """Resolve a call; lists are ordered by their ranks where a table has such a column.
+
+        Raises:
+            UsageError: the convention does not cover the metric, or a setting makes no sense here.
+        """
+        metric, _ = self.catalog.metric(call.metric)
+        chosen = self.settings
+        if not chosen.covers(metric.name):
+            if self.fallback is None or not self.fallback.covers(metric.name):
+                raise UsageError(f"{chosen.convention.name} does not have this metric")
+            chosen = self.fallback
+        canonical, values = chosen.resolve(call, has_rank=True)
+        assert canonical is not None
+        if values["masked_scores"] == "drop":
+            raise UsageError(
+                "masked_scores=drop: a macro ranks whatever is in the table; leave rows with a "
+                "score of minus infinity out of it (a view will do)"
+            )
+        ranks_count = values["order"] == "rank"
+        for name in ("order", "ties"):
+            if values[name] == "row" and not ranks_count:
+                raise UsageError(f"{name}=row: a table does not remember the order of its rows")
+        known = {
+            **values,
+            "ranks_count": ranks_count,
+            "order_without_ranks": chosen.resolve(call, has_rank=False)[1]["order"],
+            "ties_without_ranks": values["ties"],
+        }
+        request = Request(
+            canonical, None, metric, known, chosen.convention.name, chosen.chosen(call)
+        )
+        (asked,) = calls_of([request])
+        # what is compared with judgements are scores where there are no ranks, ties and all
+        if "matched" in self._planner().nodes(asked):
+            ties = (
+                "item_asc" if known["ties"] == "row" else known["ties"]
+            )  # of ranks, there are none
+            request = replace(request, values={**known, "order": "score", "ties": ties})
+        return request
+
+    def _planner(self) -> _MacroPlanner:
+        tables = {
+            name: Table(name, (), dict.fromkeys(columns, "DOUBLE"))
+            for name, columns in _COLUMNS.items()
+        }
+        return _MacroPlanner(
+            self.catalog,
+            tables,
+            several_models=True,
+            checked=True,
+            fuse=False,
+            keeps=False,
+            readers=self.readers,
+        )
+
+    def body(self, requests: Sequence[Request], per_user: bool = False) -> _Body:
+        """Plan what some metrics come to: rows of a summary, or of every user."""
+        planner, z = self._planner(), Interval().z
+        wide = planner.wide(requests)
+        rows: list[dict[str, Any]] = []
+        reads: dict[str, Node] = {}
+        tables: dict[str, tuple[str, dict[str, str]]] = {}  # alias and columns of each wide table
+        for name, table in wide.tables.items():
+            values, names = self._values(planner, wide, name)
+            node = values
+            if table.grain == "user" and not per_user:
+                columns = [
+                    {**vars(column), "name": names[column.name]}
+                    for column in table.columns
+                    if column.part == "value"
+                ]
+                node = planner.shell("totals", {"user_values": values}, columns=columns, z=z)
+            alias = new_name(node.name, reads)
+            reads[alias] = node
+            tables[name] = alias, names
+        for position, request in enumerate(requests, start=1):
+            home, column = wide.home(request)
+            alias, names = tables[home]
+            rows.append(
+                {
+                    **vars(column),
+                    "name": names[column.name],
+                    "standard_error": names.get(column.standard_error, ""),
+                    "metric": request.call.name,
+                    "position": position,
+                    "table": alias,
+                }
+            )
+        template = "user_rows" if per_user else "summary_rows"
+        result_rows = planner.shell(template, reads, rows=rows, z=z)
+        result = planner.shell(
+            "result",
+            {"result_rows": result_rows, "soundness": _soundness(planner, requests)},
+            names=_USER_RESULT if per_user else _RESULT,
+            sorted_by=["model", *(["user_id"] if per_user else []), "position", "k"],
+        )
+        return _printed(Plan(result))
+
+    def _values(self, planner: _MacroPlanner, wide: Wide, name: str) -> tuple[Node, dict[str, str]]:
+        """Plan the values of users (or models) at every cutoff, and name its columns."""
+        table = wide.tables[name]
+        filled = table.node
+        assert isinstance(filled, Rendered)
+        names = {
+            column.name: re.sub(r"_all(?=_standard_error$|_[0-9]+$|$)", "", column.name)
+            for column in table.columns
+        }
+        reads = {alias: filled.parents[key] for alias, key in filled.aliases.items()}
+        sources = list(dict.fromkeys(column.source for column in table.columns))
+        for source in sources:  # the rows of all cutoffs, before they become columns
+            (reads[source],) = reads[source].parents.values()
+        node = planner.shell(
+            "values_at_cutoffs",
+            {**reads, "cutoffs": planner.node("cutoffs", table.values)},
+            name="user_values" if table.grain == "user" else "model_values",
+            grain=table.grain,
+            columns=[{**vars(column), "name": names[column.name]} for column in table.columns],
+            sources=sources,
+            defined=list(dict.fromkeys(c.defined for c in table.columns if c.defined)),
+        )
+        return node, names
+
+
+# ---- what the tables must hold ------------------------------------------------------------------
+
+
+@dataclass
+class _Rules:
+    """Rules that tables must keep, and the queries that count what breaks them."""
+
+    planner: _MacroPlanner
+    rules: dict[str, dict[str, str]] = field(default_factory=dict)
+    counts: dict[str, Node] = field(default_factory=dict)
+
+    def source(self, node: Node) -> str:
+        """Name a query of one row whose counts rules are about."""
+        same = (alias for alias, known in self.counts.items() if known.key == node.key)
+        alias = next(same, None) or new_name(node.name, self.counts)
+        self.counts[alias] = node
+        return alias
+
+    def add(self, broken: str, message: str) -> None:
+        """Add a rule: when it is broken, and the expression of what is said then."""
+        self.rules.setdefault(broken, {"broken": broken, "message": message})
+
+    def check(self, check: Check, values: Mapping[str, Any], source: str) -> None:
+        """Add the rule of a check whose rows are counted in a query."""
+        count = f"{source}.{check.count or 'n_found'}"
+        numbers = {"n": count, "rows": f"{source}.n_rows", "lists": f"{source}.n_lists"}
+        table, column = (text.format_map(values) for text in (check.table, check.column))
+        where = f"{table}, column {column}" if column else table
+        text = f"{where}: {check.found}. What to do: {check.remedy}."
+        parts = re.split(r"\{(n|rows|lists)\}", text)
+        message = " || ".join(
+            numbers[part] if place % 2 else literal(part)
+            for place, part in enumerate(parts)
+            if part
+        )
+        self.add(f"{count} > 0", message)
+
+
+def _empty(table: str) -> str:
+    more = ", or no user has an item that is in it" if table == "aspects" else ""
+    return f"{table}: the table is empty{more}"
+
+
+def _soundness(planner: _MacroPlanner, requests: Sequence[Request]) -> Node:
+    """Plan what checks the tables that some metrics read, as an evaluator does."""
+    rules, checks = _Rules(planner), planner.catalog.checks
+    for call in calls_of(requests):
+        nodes = planner.nodes(call)
+        ranks_count = call.values["ranks_count"]
+        values = {**call.values, "order": "rank" if ranks_count else "score"}
+        read = {node.table for node in nodes.values() if isinstance(node, Query) and node.is_input}
+        for table, totals in _CHECKED_WHOLE.items():
+            if table in read:
+                source = rules.source(planner.check(checks[totals], values).root)
+                rules.add(f"{source}.n_rows = 0", literal(_empty(table)))
+                for check in checks.values():
+                    if check.table == table and check.count:
+                        rules.check(check, values, source)
+        if {"recommendations", "interactions"} <= read:
+            source = rules.source(planner.check(checks["common_users"], values).root)
+            rules.add(
+                f"{source}.n_common = 0",
+                literal(
+                    "recommendations and interactions have no user in common; check that both hold "
+                    "the same kind of id"
+                ),
+            )
+        for node in nodes.values():
+            if isinstance(node, Query) and node.is_input and node.table not in _CHECKED_WHOLE:
+                found = planner.shell("found", {"broken": node}, f"{node.name}_rows", counted=False)
+                rules.add(f"{rules.source(found)}.n_found = 0", literal(_empty(node.table)))
+        for check in checks.values():
+            if nodes.keys() & set(check.on):
+                broken = planner.check(check, values).root
+                found = planner.shell(
+                    "found",
+                    {"broken": broken},
+                    name=f"{check.name}_found",
+                    counted="{n}" in check.found,
+                )
+                rules.check(check, values, rules.source(found))
+    return planner.shell(
+        "soundness", rules.counts, rules=list(rules.rules.values()), counts=list(rules.counts)
+    )
+
+
+# ---- from plans to text -------------------------------------------------------------------------
+
+
+def _printed(plan: Plan) -> _Body:
+    """Print a plan as the body of a macro.
+
+    Raises:
+        TemplateError: a column has the name of a parameter, and not that of its table.
+    """
+    inputs = [node for node in plan.nodes() if isinstance(node, Query) and node.is_input]
+    read = {node.table for node in inputs}
+    read |= {"interactions"} if "aspects" in read else set()
+    tables = tuple(name for name in OPTIONS if name in read)
+    tree = parse(plan.statement(), "a macro")
+    _keep_from_parameters(tree, {*tables, "k"})
+    _keep_from_tables(tree)
+    for logarithm in list(tree.find_all(exp.Log)):  # what is printed is read as another function
+        arithmetic.native_log2(logarithm)
+    text = tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+    return _Body(_laid_out(text), tables)
+
+
+def _laid_out(text: str) -> str:
+    """Give every query of a body lines of its own, and under them what is said about it."""
+
+    def lines(match: re.Match[str]) -> str:
+        indent, name, comments = match["indent"], match["name"] or "", match["comments"] or ""
+        said = [f"{indent}-- {part}" for part in re.findall(r"/\* (.*?) \*/", comments)]
+        return "\n".join(
+            [*([f"{indent}),", ""] if name else []), *said, *([f"{indent}{name}"] if name else [])]
+        )
+
+    comments = r"(?P<comments>(?: ?/\* .*? \*/)+)"
+    text = re.sub(rf"^(?P<indent> *)(?P<name>){comments}$", lines, text, flags=re.MULTILINE)
+    query = rf"^(?P<indent> *)\), (?P<name>\w+){comments}?(?= AS )"
+    return re.sub(query, lines, text, flags=re.MULTILINE)
+
+
+def _keep_from_parameters(tree: exp.Expr, parameters: set[str]) -> None:
+    """Name the table of every column that has the name of a parameter, which would replace it."""
+    for column in tree.find_all(exp.Column):
+        if column.table or column.name not in parameters:
+            continue
+        inside = column.find_ancestor(exp.Table, exp.Select)
+        if isinstance(inside, exp.Table):  # the argument of what reads a table
+            continue
+        origin = inside.args.get("from_") if isinstance(inside, exp.Select) else None
+        if origin is None or inside is None or inside.args.get("joins"):
+            raise TemplateError(f"in a macro, {column.name} is a parameter: write TABLE.{column}")
+        column.set("table", exp.to_identifier(origin.this.alias_or_name))
+
+
+def _keep_from_tables(tree: exp.Expr) -> None:
+    """Begin the names of the queries with sm_: they hide tables of the same names."""
+    clause = tree.args["with_"]
+    names = {query.alias for query in clause.expressions}
+    for table in tree.find_all(exp.Table):
+        if not isinstance(table.this, exp.Identifier) or table.name not in names:
+            continue
+        inner = [
+            query.alias
+            for ancestor in _ancestors(table)
+            if ancestor.args.get("with_") not in (None, clause)
+            for query in ancestor.args["with_"].expressions
+        ]
+        if table.name not in inner:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+            table.set("this", exp.to_identifier(_PREFIX + table.name))
+    for query in clause.expressions:
+        query.set("alias", exp.TableAlias(this=exp.to_identifier(_PREFIX + query.alias)))
+
+
+def _ancestors(node: exp.Expr) -> Iterator[exp.Expr]:
+    parent = node.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
+
+
+# ---- the script ---------------------------------------------------------------------------------
+
+
+def script(
+    convention: str | Path = STANDARD,
+    settings: Mapping[str, Any] | None = None,
+    fallback: str | Path | None = None,
+    templates: Iterable[str | Path] = (),
+    metrics: Iterable[str] = (),
+) -> str:
+    """Write the SQL script of the macros, under a convention.
+
+    Args:
+        convention: the name of a convention, or the path of a TOML file.
+        settings: choices that differ from it: `{"ties": "item_desc"}`, or for one metric
+            `{"map.divisor": "k"}`.
+        fallback: the convention of metrics that the other does not cover; without it, these are
+            left out.
+        templates: folders with metrics of one's own.
+        metrics: names of metrics, to write macros of these only, `sm_evaluate` for all of them;
+            without any, of every metric, and `sm_evaluate` for the default set.
+
+    Raises:
+        UsageError: an unknown convention, setting, value or metric, or no metric is left.
+    """
+    catalog, given = Catalog.load(templates), settings or {}
+    chosen = Settings(catalog, Convention.load(convention), given)
+    other = None if fallback is None else Settings(catalog, Convention.load(fallback), given)
+    readers = _ListReaders(chosen.convention.name)
+    bodies = _Bodies(catalog, chosen, other, readers)
+    macros: list[str] = []
+    left_out: dict[str, str] = {}
+    requests: dict[str, Request] = {}
+    named = [_plain_name(catalog, metric) for metric in metrics]
+    for name, call in {name: MetricCall(name) for name in named or _all_names(catalog)}.items():
+        try:
+            request = bodies.request(call)
+            if name in catalog.aliases and name not in named and not request.call.params:
+                continue  # another name, not another metric
+            body = bodies.body([request])
+        except (UsageError, DataError) as error:  # templates refuse settings with either
+            if named:
+                raise UsageError(f"{name}: {error}") from error
+            left_out[name] = str(error)
+            continue
+        requests[name] = request
+        macros.append(_macro(name, body, None, _about(request)))
+    if not requests:
+        name, why = next(iter(left_out.items()))
+        raise UsageError(f"no metric is left for a macro; {name}: {why}")
+    examples: list[str] = []
+    default = [requests[name] for name in named or catalog.default_set() if name in requests]
+    default_set = ", ".join(request.call.name for request in default)
+    if default:
+        about = f"{'These metrics' if named else 'The default set'}: {default_set}."
+        body = bodies.body(default)
+        macros.insert(0, _macro("evaluate", body, DEFAULT_K, about))
+        computes = textwrap.indent(textwrap.fill(default_set, _WIDTH - 12), " " * 8)
+        examples += [_example("evaluate", body, "[5, 10]"), computes]
+    of_users = [request for request in default if request.metric.grain == "user"]
+    if of_users:
+        about = "The same metrics for every user: one row per model, user, metric and cutoff."
+        body = bodies.body(of_users, per_user=True)
+        macros.insert(1, _macro("per_user", body, DEFAULT_K, about))
+    example = "ndcg" if "ndcg" in requests else next(iter(requests))
+    examples += [_example(example, bodies.body([requests[example]]), "10"), "        one metric"]
+    header = _HEADER.format(
+        version=__version__,
+        convention=chosen.convention.name,
+        title=f" ({chosen.convention.title})" if chosen.convention.title else "",
+        settings="".join(f"\nWith --set {name}={_value_text(v)}." for name, v in given.items()),
+        examples="\n".join(examples),
+        model=_MODEL,
+        z=Interval().z,
+    )
+    for name, why in left_out.items():
+        macros.append(_comment(f"{_PREFIX}{name} is left out: {why}"))
+    return "\n\n".join([_comment(header), *_reading(readers), *macros]) + "\n"
+
+
+def _all_names(catalog: Catalog) -> list[str]:
+    """Name every metric, and after it the aliases that fix some of its settings."""
+    return [
+        name
+        for metric in catalog.metrics.values()
+        for name in (metric.name, *(alias for alias, fixed in metric.aliases.items() if fixed))
+    ]
+
+
+def _plain_name(catalog: Catalog, text: str) -> str:
+    """Read the name of a metric that is to be a macro, which takes cutoffs when it is called."""
+    call = parse_spec(text)
+    catalog.metric(call.metric)
+    if call.params or call.cutoff is not None:
+        raise UsageError(
+            f"{text}: a macro is named by the metric alone: {call.metric}; its cutoffs come when "
+            f"it is called (k := 10), its settings with --set {call.metric}.NAME=VALUE"
+        )
+    return call.metric.lower()
+
+
+def _example(name: str, body: _Body, k: str) -> str:
+    names = {"recommendations": "recs", "interactions": "truth"}
+    tables = "".join(f"'{names.get(table, table)}', " for table in body.tables)
+    return f"    FROM {_PREFIX}{name}({tables}k := {k});"
+
+
+def _about(request: Request) -> str:
+    metric = request.metric
+    lines = [metric.title if not request.call.params else f"{metric.title}: {request.call.name}"]
+    lines += [f"Formula: {metric.formula}."] if metric.formula else []
+    lines += [f"Undefined: {metric.undefined}."] if metric.undefined else []
+    lines += [f"Source: {metric.cite}."] if metric.cite else []
+    return "\n".join(lines)
+
+
+def _macro(name: str, body: _Body, k: int | None, about: str) -> str:
+    """Write the statement that makes a macro, under what is said about it."""
+    parameters = ", ".join([*body.tables, f"k := {literal(k)}"])
+    return _statement(f"{_PREFIX}{name}({parameters})", body.text, about)
+
+
+def _statement(signature: str, text: str, about: str) -> str:
+    return f"{_comment(about)}\nCREATE OR REPLACE MACRO {signature} AS TABLE\n{text};"
+
+
+def _reading(readers: _ListReaders) -> Iterator[str]:
+    """Write the macros that read tables, which the others call."""
+    for text, name in readers.bodies.items():
+        about = "Lists to judge: of every row its model, user, item, rank and score."
+        yield _statement(f"{name}(lists)", text, about)
+    for signature, template, about in (
+        ("interactions(truth, needs_relevance)", "read_interactions", "The held-out truth."),
+        ("items(attributes)", "read_items", "Attributes of items."),
+        ("aspects(aspect_table, truth)", "read_aspects", "Aspects of items, of every user."),
+        ("logs(decisions)", "read_logs", "Logged decisions."),
+        ("cutoffs(cutoffs)", "read_cutoffs", "Cutoffs: of k, a number or a list of numbers."),
+    ):
+        yield _statement(f"sm_read_{signature}", _text(template), about)
+
+
+def _value_text(value: Any) -> str:
+    return value if isinstance(value, str) else value_text(value)
+
+
+def _comment(text: str) -> str:
+    """Write a text as lines of a comment; a line that is too long goes on below its words."""
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()))
+        lines += textwrap.wrap(
+            line, _WIDTH - 3, subsequent_indent=indent, break_long_words=False
+        ) or [""]
+    return "\n".join(f"-- {line}".rstrip() for line in lines)

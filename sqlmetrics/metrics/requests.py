@@ -1,0 +1,120 @@
+"""From specs to requests: every metric asked for, at every cutoff, under every convention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.catalog import Metric
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import MetricCall, Value
+
+
+@dataclass(frozen=True)
+class Request:
+    """A metric call with its cutoff, the value of every setting, and whose choices these are.
+
+    `chosen`: the settings that the user chose; the convention chose all others.
+    """
+
+    call: MetricCall
+    k: int | None
+    metric: Metric
+    values: Mapping[str, Value]
+    convention: str
+    chosen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A metric call with all its cutoffs; `values` are what its templates see."""
+
+    name: str
+    metric: Metric
+    requests: Sequence[Request]
+    values: Mapping[str, Any]
+    convention: str
+
+
+def requests_of(
+    pairs: Iterable[tuple[MetricCall, int | None]],
+    conventions: Sequence[Settings],
+    fallback: Settings | None,
+    has_rank: bool,
+) -> list[Request]:
+    """Resolve calls under each convention; what is asked for twice counts once.
+
+    A metric that the system of a convention lacks is taken from `fallback`, if that has it; else it
+    is refused, or left out if metric and convention were not both asked for by name.
+
+    Raises:
+        UsageError: an unknown metric or setting, or a metric that a convention does not cover.
+    """
+    pairs = list(pairs)
+    found: dict[tuple[str, str, int | None], Request] = {}
+    for settings in conventions:
+        for call, k in pairs:
+            metric, _ = settings.catalog.metric(call.metric)
+            chosen = settings
+            if not settings.covers(metric.name):
+                if fallback is not None and fallback.covers(metric.name):
+                    chosen = fallback
+                elif call.implied or settings.convention.implied:
+                    continue
+                else:
+                    raise _not_covered(settings, metric, fallback)
+            canonical, values = chosen.resolve(call, has_rank)
+            assert canonical is not None
+            canonical = replace(canonical, implied=call.implied)
+            name = chosen.convention.name
+            request = Request(canonical, k, metric, values, name, chosen.chosen(call))
+            found.setdefault((name, canonical.name, k), request)
+    if not found:
+        names = ", ".join(settings.convention.name for settings in conventions)
+        raise UsageError(f"none of the metrics asked for is one that {names} has; name some")
+    return list(found.values())
+
+
+def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:
+    convention = settings.convention
+    neither = "" if fallback is None else f", and {fallback.convention.name} does not either"
+    why = "".join(
+        f" (there: {difference.there}; here: {difference.here})"
+        for difference in convention.differences(metric.name)
+    )
+    return UsageError(
+        f"the convention {convention.name} does not cover {metric.name}{why}{neither}; it has "
+        + ", ".join(sorted(settings.covered or ()))
+        + "; --fallback standard computes such metrics by the standard definitions (in Python: "
+        "fallback='standard')"
+    )
+
+
+def calls_of(requests: Iterable[Request]) -> list[Call]:
+    """Put the requests of one metric call together: its stages are planned for all its cutoffs."""
+    by_name: dict[tuple[str, str], list[Request]] = {}
+    for request in requests:
+        by_name.setdefault((request.convention, request.call.name), []).append(request)
+    return [
+        Call(
+            name,
+            members[0].metric,
+            members,
+            {
+                **members[0].values,
+                **cutoff_context([member.k for member in members]),
+                "chosen_settings": members[0].chosen,
+            },
+            convention,
+        )
+        for (convention, name), members in by_name.items()
+    ]
+
+
+def cutoff_context(cutoffs: Sequence[int | None]) -> dict[str, Any]:
+    """Build what templates know about the cutoffs of one metric call."""
+    finite = [k for k in cutoffs if k is not None]
+    largest = max(finite) if len(finite) == len(cutoffs) else None
+    return {"cutoffs": list(cutoffs), "max_cutoff": largest}

@@ -1,0 +1,202 @@
+"""Settings: which value every choice has for one metric call, and who made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.metrics.catalog import Catalog, Metric, Param
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec, value_text
+
+
+class Settings:
+    """The layers of choices: spec, then the user's settings, then the convention, then defaults."""
+
+    def __init__(self, catalog: Catalog, convention: Convention, given: Mapping[str, Any]):
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise UsageError(f"settings is a dict {{name: value}}, not {given!r}")
+        self.catalog = catalog
+        self.convention = convention
+        self.given = self._canonical(given, "setting")
+        flat = dict(convention.settings)
+        for metric, values in convention.metrics.items():
+            flat.update({f"{metric}.{name}": value for name, value in values.items()})
+        where = f"convention {convention.name}"
+        self.of_convention = self._canonical(flat, where)
+        self.covered = self._covered(where)
+        for name in (name for entry in convention.differs for name in entry.metrics):
+            self._metric(name, where)
+
+    def _covered(self, where: str) -> frozenset[str] | None:
+        """Find which metrics of ours the system of the convention has; None: it does not say."""
+        if self.convention.covers is None:
+            return None
+        found = set()
+        for theirs, spec in self.convention.covers.items():
+            try:
+                call, _ = self.resolve(parse_spec(spec))
+            except UsageError as error:
+                raise UsageError(f"{where}: {theirs}: {error}") from None
+            assert call is not None
+            if call.cutoff is not None:
+                raise UsageError(f"{where}: {theirs}: write {call.name}, without a cutoff")
+            found.add(call.metric)
+        return frozenset(found)
+
+    def covers(self, metric: str) -> bool:
+        """Does the system of the convention have this metric?"""
+        return self.covered is None or metric in self.covered
+
+    def _metric(self, name: str, where: str) -> Metric:
+        """Find a metric; the message of the error says who names it."""
+        try:
+            return self.catalog.metric(name)[0]
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+
+    def _canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Check names and values, and spell `AP.divisor` as `map.divisor`."""
+        self._check_names(values, where)
+        found: dict[str, Any] = {}
+        for full_name, value in values.items():
+            metric_name, dot, name = full_name.rpartition(".")
+            if dot:
+                full_name = f"{self._metric(metric_name, where).name}.{name}"
+            if found.get(full_name, value) != value:
+                raise UsageError(f"{where}: {full_name} is set twice, in different spellings")
+            found[full_name] = value
+        return found
+
+    def _check_names(self, values: Mapping[str, Any], where: str) -> None:
+        for full_name, value in values.items():
+            metric_name, dot, name = full_name.rpartition(".")
+            known = self.catalog.known_settings()
+            if dot:
+                metric = self._metric(metric_name, where)
+                known = set(metric.params) | set(self.catalog.stage_params)
+            if name not in known:
+                owner = f" of {metric_name}" if dot else ""
+                raise UsageError(
+                    f"{where}: unknown setting {name!r}{owner}{suggestion(name, known)}; known: "
+                    + ", ".join(sorted(known))
+                )
+            if dot and metric.grain == "run" and name == "aggregate":
+                raise _no_aggregate(f"{where} {full_name}", metric)
+            if dot:
+                self._param(metric, name).parse(value, f"{where} {full_name}")
+            elif name in self.catalog.stage_params:
+                self.catalog.stage_params[name].parse(value, where)
+            else:
+                self._check_for_some_metric(name, value, where)
+
+    def _check_for_some_metric(self, name: str, value: Any, where: str) -> None:
+        """Check that a value of a metric's own setting fits at least one metric that has it."""
+        owners = [m.params[name] for m in self.catalog.metrics.values() if name in m.params]
+        problems = []
+        for param in owners:
+            try:
+                param.parse(value, where)
+            except UsageError as error:
+                problems.append(error)
+        if len(problems) == len(owners):
+            raise problems[0]
+
+    def _param(self, metric: Metric | None, name: str) -> Param:
+        if metric is not None and name in metric.params:
+            return metric.params[name]
+        return self.catalog.stage_params[name]
+
+    def resolve(
+        self, call: MetricCall | None, has_rank: bool = False
+    ) -> tuple[MetricCall | None, dict[str, Value]]:
+        """Return the call in its canonical spelling, and the value of every setting for it.
+
+        Only parameters that change something stay in the spelling. Without a call, the values
+        are those of stages alone. `has_rank`: the lists have ranks, which then give the order
+        unless the user says otherwise.
+
+        Raises:
+            UsageError: an unknown metric or parameter, or a value that it does not take.
+        """
+        metric: Metric | None = None
+        own: dict[str, Any] = {}
+        if call is not None:
+            metric, fixed = self.catalog.metric(call.metric)
+            own = {**fixed, **dict(call.params)}
+        params = {**self.catalog.stage_params, **(metric.params if metric else {})}
+        for name in own:
+            if name not in params:
+                assert call is not None
+                raise UsageError(
+                    f"{call}: unknown parameter {name!r}{suggestion(name, params)}; "
+                    f"{call.metric} has "
+                    + (", ".join(metric.params) if metric and metric.params else "none of its own")
+                    + ", and the settings "
+                    + ", ".join(self.catalog.stage_params)
+                )
+        if metric is not None and metric.grain == "run" and "aggregate" in own:
+            raise _no_aggregate(str(call), metric)
+        without = {name: self._value(metric, name, has_rank) for name in params}
+        parsed = {name: params[name].parse(value, str(call)) for name, value in own.items()}
+        for layer in (without, parsed):
+            if layer.get("order") == "auto":
+                layer["order"] = "rank" if has_rank else "score"
+        values = {**without, **parsed}
+        for name, param in params.items():
+            for other, choices in param.only_with.items():
+                if values[name] != param.default and values[other] not in choices:
+                    raise UsageError(
+                        f"{call or 'settings'}: {name}={value_text(values[name])} means nothing "
+                        f"without {other}={' or '.join(choices)}"
+                    )
+        if metric is None or call is None:
+            return None, values
+        kept = {name: value for name, value in parsed.items() if value != without[name]}
+        return MetricCall(metric.name, tuple(sorted(kept.items())), call.cutoff), values
+
+    def chosen(self, call: MetricCall) -> tuple[str, ...]:
+        """Name the settings of a call that the user chose; the convention chose all others."""
+        metric, fixed = self.catalog.metric(call.metric)
+        own = {**fixed, **dict(call.params)}
+        names = {**self.catalog.stage_params, **metric.params}
+        return tuple(
+            sorted(name for name in names if {name, f"{metric.name}.{name}"} & {*own, *self.given})
+        )
+
+    def _value(self, metric: Metric | None, name: str, has_rank: bool) -> Value:
+        """Find the value of one setting below the spec."""
+        param = self._param(metric, name)
+        names = ([f"{metric.name}.{name}"] if metric else []) + [name]
+        for full_name in names:
+            if full_name in self.given:
+                where = f"setting {full_name}"
+                try:
+                    return param.parse(self.given[full_name], where)
+                except UsageError as error:
+                    hint = (
+                        ""
+                        if metric is None or "." in full_name
+                        else (
+                            f"; {metric.name} is one of the metrics asked for: write METRIC.{name} "
+                            "to set it for one metric only"
+                        )
+                    )
+                    raise UsageError(f"{error}{hint}") from None
+        if name == "order" and has_rank:
+            return "rank"  # a rank column gives the order, whatever the convention says
+        for full_name in names:
+            if full_name in self.of_convention:
+                where = f"convention {self.convention.name}"
+                return param.parse(self.of_convention[full_name], where)
+        if name == "audience" and metric is not None:
+            return metric.audience
+        return param.default
+
+
+def _no_aggregate(where: str, metric: Metric) -> UsageError:
+    return UsageError(
+        f"{where}: {metric.name} has one value for all users together, no aggregate of values per "
+        "user"
+    )

@@ -1,0 +1,1 @@
+"""Users computed in parts: one after another, or as jobs."""

@@ -1,0 +1,88 @@
+"""What partitions hand over, as Parquet files, and the plan that puts these together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.partitions.split import Piece, Split, for_parquet, reader
+from sqlmetrics.sql.query_graph import Node, Plan, new_name
+
+# types that a Parquet file gives back as it got them
+_SAME_IN_PARQUET = re.compile(
+    r"(BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|BLOB|"
+    r"DATE|TIME|TIMESTAMP|TIMESTAMP WITH TIME ZONE|TIMESTAMP_NS|UUID)(\[\])*\Z"
+)
+_HUGE = ("HUGEINT", "UHUGEINT")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A piece under its name, with its columns as they are handed over, and `files` as SQL."""
+
+    name: str
+    piece: Piece
+    columns: Sequence[Mapping[str, Any]]
+    files: str
+
+
+def named(pieces: Iterable[Piece]) -> dict[str, Piece]:
+    """Give every piece a name that a folder can have."""
+    found: dict[str, Piece] = {}
+    for piece in pieces:
+        found[new_name(re.sub(r"\W+", "_", piece.node.name.lower()), found)] = piece
+    return found
+
+
+def columns_of(engine: DuckDBEngine, piece: Piece, node: Node) -> list[dict[str, Any]]:
+    """Say of each column of a piece how it is merged, and which type it is to have again.
+
+    `node`: what one partition computes of the piece.
+    """
+    kept = engine.kept()
+    relation = kept.get(node.key) or f"({Plan(node).statement(kept, pretty=False)})"
+    types = engine.describe(relation, node.name)
+    columns = []
+    for name, type_name in types.items():
+        merge = None if piece.merge is None else piece.merge[name]
+        differs = merge == "sum" or not _SAME_IN_PARQUET.match(type_name)
+        columns.append(
+            {
+                "name": name,
+                "merge": merge,
+                "type": type_name if differs else None,
+                "is_huge": type_name in _HUGE,
+            }
+        )
+    return columns
+
+
+def write_rows(
+    engine: DuckDBEngine, node: Node, columns: Sequence[Mapping[str, Any]], path: Path
+) -> None:
+    """Write what one partition computes of a piece."""
+    engine.write_parquet(Plan(for_parquet(node, columns)), path)
+
+
+def reduction(split: Split, root: Node, written: Iterable[Written]) -> Plan:
+    """Plan the result from the files of all partitions."""
+    readers = {
+        one.piece.node.key: reader(
+            one.piece, one.name, one.files, one.columns, _title(one.piece.node)
+        )
+        for one in written
+    }
+    return split.reduction(root, readers)
+
+
+def _title(node: Node) -> str:
+    """Say what a row of a piece is."""
+    if node.stage is not None:
+        return node.stage.title
+    text = node.sql({key: parent.name for key, parent in node.parents.items()}, pretty=True)
+    match = re.match(r"\s*(?:--|/\*)\s*(one row per [^\n]*?)[ ,;:]*(?:\*/|\n)", text)
+    return match[1] if match and not node.has_ctes else f"rows of {node.name}"

@@ -1,0 +1,535 @@
+"""The folder that partitions of a run are written to, and what they come to together.
+
+Every job writes its results, one Parquet file for each query that is handed over, `reduce.sql`, the
+statement that puts them together, and, at last, a small file that says what was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from sqlmetrics import interrupts
+from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.errors import DataError
+from sqlmetrics.files import (
+    MadeFolders,
+    OwnFolder,
+    check_replaceable,
+    is_temporary,
+    make_like,
+    whole_file,
+)
+from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction, write_rows
+from sqlmetrics.partitions.split import Partition, Split
+from sqlmetrics.plan.slices import Attribute, warn_of_empty_slices
+from sqlmetrics.record import fingerprints
+from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.sql.quoting import literal, path_literal
+from sqlmetrics.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATEMENT = "reduce.sql"
+_OURS = "-- puts the results of "  # how a statement of ours starts
+_HEADER = f"""\
+{_OURS}{{of}} partitions together; it runs alone in DuckDB, in this folder
+"""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a job says of the part that it has written.
+
+    `plan`, the identity of the result, and `statement`, a hash of reduce.sql, are equal for parts
+    of one result. `asked`: the metrics, for messages. `sliced_by`: the columns of tables that the
+    result is sliced by. `tables`: the folders with what was handed over. `files`: of the folders in
+    which the part has a file, the number of rows and bytes in it and a hash of them. `data`: of the
+    tables that were read, what tells their rows from others, the same in all parts.
+    """
+
+    partition: Partition
+    plan: str
+    asked: Sequence[str]
+    sliced_by: Sequence[Mapping[str, str]]
+    versions: Mapping[str, str]
+    statement: str = ""
+    tables: Sequence[str] = ()
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+
+    def path(self, folder: Path, table: str) -> Path:
+        """Say where the part of a table is."""
+        return folder / table / f"{self.partition.stem}.parquet"
+
+    def write(self, folder: Path) -> None:
+        """Write it, whole or not at all."""
+        entries = {**vars(self), "partition": str(self.partition)}
+        text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+        _write_text(folder / f"{self.partition.stem}.json", text)
+
+    @classmethod
+    def read_all(cls, folder: Path) -> list[Manifest]:
+        """Read those of a folder, in the order of their numbers.
+
+        Raises:
+            DataError: one of them is damaged.
+        """
+        found = []
+        for path in sorted(folder.glob("part-*-of-*.json")):
+            try:
+                entries = json.loads(path.read_text(encoding="utf-8"))
+                _check_entries(entries)
+                partition = Partition.parse(entries.pop("partition"))
+                if path.stem != partition.stem:
+                    raise ValueError(f"it is that of part {partition}")
+                found.append(cls(partition, **entries))
+            except (OSError, ValueError, TypeError, KeyError) as error:
+                raise DataError(
+                    f"{path} cannot be read ({error}); delete it and run its job again"
+                ) from error
+        return sorted(found, key=lambda one: (one.partition.of, one.partition.number))
+
+
+def versions() -> dict[str, str]:
+    """Name what has to be the same in all jobs."""
+    return {"sqlmetrics": __version__, "duckdb": duckdb.__version__}
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def check_folder(folder: Path, partition: Partition, force: bool) -> None:
+    """Check that a part can be written there, before it is computed.
+
+    Raises:
+        DataError: the part is there already, or the folder has files that are not ours and no
+            parts, and `force` is not set; or the folder cannot be one; or its reduce.sql is not
+            ours, with `force` too.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file; name a folder for the parts")
+    if not folder.exists() and not folder.parent.is_dir():
+        raise DataError(f"cannot write {folder}: there is no folder {folder.parent}")
+    if not force and (folder / f"{partition.stem}.json").exists():
+        raise DataError(
+            f"{folder} has part {partition} already, which is not overwritten; add --force to "
+            "replace it"
+        )
+    if folder.is_dir():
+        _check_statement_is_ours(folder)
+        strange = sorted(path.name for path in folder.iterdir() if not _may_be_ours(path))
+        if strange and not force and not any(folder.glob("part-*-of-*.json")):
+            raise DataError(
+                f"{folder} has no parts, but other files ({', '.join(strange[:3])}); name a new "
+                "folder for the parts, or add --force to write them there nevertheless"
+            )
+
+
+def _check_statement_is_ours(folder: Path) -> None:
+    """Check that reduce.sql, if there is one, was written by a job.
+
+    Raises:
+        DataError: it was not.
+    """
+    path = folder / STATEMENT
+    try:
+        start = path.read_bytes()[: len(_OURS)] if path.exists() else _OURS.encode()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    if start != _OURS.encode():
+        raise DataError(
+            f"{path} was not written by sqlmetrics and is not overwritten; move it away, or name "
+            "another folder for the parts"
+        )
+
+
+def _may_be_ours(path: Path) -> bool:
+    """Is it what a job leaves in a folder, be it at work or stopped halfway?"""
+    if is_temporary(path):
+        return True
+    if path.is_dir():
+        return all(re.match(r"\.?part-\d+-of-\d+\.parquet", one.name) for one in path.iterdir())
+    return re.match(rf"\.?({re.escape(STATEMENT)}|part-\d+-of-\d+\.json)", path.name) is not None
+
+
+def write_part(
+    engine: DuckDBEngine,
+    split: Split,
+    root: Node,
+    partition: Partition,
+    folder: Path,
+    *,
+    asked: Sequence[str],
+    sliced_by: Iterable[Attribute],
+    force: bool = False,
+) -> None:
+    """Compute what a partition hands over, and write it: whole or not at all.
+
+    Raises:
+        DataError: the folder has this part, or those of another result, and `force` is not set.
+    """
+    check_folder(folder, partition, force)
+    manifest = Manifest(
+        partition=partition,
+        plan=fingerprints.identity(root),
+        asked=list(asked),
+        sliced_by=[
+            {"name": one.name, "of": one.of, "table": one.table} for one in sliced_by if one.table
+        ],
+        versions=versions(),
+        data=fingerprints.of_tables(engine, root),
+    )
+    others = [] if force else Manifest.read_all(folder)
+    if others:  # before anything is computed
+        _check_same(folder, [*others, replace(manifest, statement=others[0].statement)])
+    drafts: dict[Path, Path] = {}
+    with OwnFolder(folder, hidden=True) as temporary, MadeFolders() as made:
+        written = []
+        for name, piece in named(split.pieces(root)).items():
+            node = piece.node if piece.once else split.piece_of(piece.node, partition)
+            columns = columns_of(engine, piece, node)
+            if not piece.once or partition.number == 1:
+                path = folder / name / f"{partition.stem}.parquet"
+                drafts[path] = temporary / name
+                write_rows(engine, node, columns, drafts[path])
+            files = _files(name, partition.of)[piece.once]
+            written.append(Written(name, piece, columns, files))
+        plan = reduction(split, root, written)
+        statement = _HEADER.format(of=partition.of) + plan.statement() + ";\n"
+        manifest = replace(
+            manifest,
+            statement=_hash(statement),
+            tables=[one.name for one in written],
+            files={path.parent.name: _described(rows) for path, rows in drafts.items()},
+        )
+        if not force:
+            _check_same(folder, [*Manifest.read_all(folder), manifest])
+            check_folder(folder, partition, force)  # somebody else may have written it meanwhile
+        _check_statement_is_ours(folder)
+        check_replaceable(drafts)
+        interrupts.decide()
+        (folder / f"{partition.stem}.json").unlink(missing_ok=True)
+        for path, draft in drafts.items():
+            made.make(path.parent)
+            make_like(draft, path)
+            os.replace(draft, path)
+        _write_text(folder / STATEMENT, statement)
+        manifest.write(folder)
+
+
+def _files(name: str, of: int) -> tuple[str, str]:
+    """Spell the files of a table in SQL: those of all parts, and that of the first alone.
+
+    Each is named, so that one that is missing is missed, and one that is too many is not read.
+    """
+    every = f"{name}/part-{{:04d}}-of-{of:04}.parquet"
+    numbers = f"range(1, {of + 1})"
+    return (
+        f"[format({literal(every)}, number) FOR number IN {numbers}]",
+        literal(f"{name}/{Partition(1, of).stem}.parquet"),
+    )
+
+
+def _write_text(path: Path, text: str) -> None:
+    with whole_file(path, force=True) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def files_of(folder: Path) -> list[str]:
+    """List what jobs have written to a folder, complete or not."""
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.name == STATEMENT or re.fullmatch(r"part-\d+-of-\d+\.(json|parquet)", path.name)
+    ]
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Printed(Node):
+    """A statement that was printed before."""
+
+    text: str = ""
+    parents: Mapping[str, Node] = field(default_factory=dict)
+
+    def reads(self) -> Sequence[str]:
+        """Return no parents."""
+        return []
+
+    def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = "") -> str:  # noqa: ARG002
+        """Return the text."""
+        return self.text
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a result, and the engine that puts them together."""
+
+    plan: Plan
+    sliced_by: Sequence[Attribute]
+    engine: DuckDBEngine
+
+    @classmethod
+    @contextmanager
+    def opened(cls, folder: str | Path, **of_engine: Any) -> Iterator[Parts]:
+        """Read the parts of a folder.
+
+        Raises:
+            DataError: a part is missing, or they are not of one result.
+        """
+        manifests = _complete(Path(folder))
+        path = Path(folder) / STATEMENT
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        if _hash(text) != manifests[0].statement:
+            raise DataError(
+                f"{path} is not the statement that the parts were written with; delete it, and "
+                "run one of the jobs again with --force"
+            )
+        engine = DuckDBEngine(**of_engine)
+        try:
+            files = [one.path(Path(folder), table) for one in manifests for table in one.files]
+            engine.lock(dict.fromkeys((str(file.resolve()) for file in files), str(folder)))
+            text = _bound(text, manifests, Path(folder))
+            plan = Plan(_Printed("summary", "summary", text=text))
+            sliced_by = [
+                Attribute(one["name"], one["of"], one["table"]) for one in manifests[0].sliced_by
+            ]
+            yield cls(plan, sliced_by, engine)
+        finally:
+            engine.close()
+
+    def frame(self) -> pd.DataFrame:
+        """Return what `evaluate` would have returned."""
+        frame = self.engine.frame(self.plan)
+        warn_of_empty_slices(frame, self.sliced_by)
+        return frame
+
+    def write_parquet(self, path: str | Path, force: bool = False) -> None:
+        """Write it to a file; an existing one only with `force`."""
+        with self.engine.new_file(path, force) as target:
+            self.engine.write_parquet(self.plan, target, force)
+
+
+def reduce(
+    folder: str | Path,
+    *,
+    threads: int | None = None,
+    memory_limit: str | None = None,
+    temp_directory: str | Path | None = None,
+    temp_limit: str | None = None,
+) -> pd.DataFrame:
+    """Put together what `Evaluator.write_partition` has written for every partition of a run.
+
+    Args:
+        folder: where the parts are.
+        threads, memory_limit, temp_directory, temp_limit: for the engine.
+
+    Returns:
+        What `Evaluator.evaluate` returns of the whole run.
+
+    Raises:
+        DataError: a part is missing, or they are not of one result or of one version.
+    """
+    with Parts.opened(
+        folder,
+        threads=threads,
+        memory_limit=memory_limit,
+        temp_directory=temp_directory,
+        temp_limit=temp_limit,
+    ) as parts:
+        return parts.frame()
+
+
+def _complete(folder: Path) -> list[Manifest]:
+    """Read what the jobs say, and check that nothing is missing."""
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {folder}")
+    manifests = Manifest.read_all(folder)
+    if not manifests:
+        raise DataError(
+            f"{folder} has no parts; write them with sqlmetrics evaluate … --partition 1/8 -o "
+            f"{folder}, and so on"
+        )
+    _check_same(folder, manifests)
+    first = manifests[0]
+    there = {one.partition.number for one in manifests}
+    missing = [
+        Partition(number, first.partition.of)
+        for number in range(1, first.partition.of + 1)
+        if number not in there
+    ]
+    if missing:
+        raise DataError(
+            f"{folder}: {len(missing)} of {first.partition.of} parts are missing: "
+            f"{_listed(missing)}; run their jobs"
+        )
+    if versions() != first.versions:
+        raise DataError(
+            f"{folder}: the parts were written by {_spelled(first.versions)}, this is "
+            f"{_spelled(versions())}; use the same versions"
+        )
+    for one in manifests:
+        _check_files(folder, one)
+    return manifests
+
+
+def _check_files(folder: Path, manifest: Manifest) -> None:
+    """Check that the files of a part are those that its job wrote.
+
+    Raises:
+        DataError: says which is not.
+    """
+    again = f"run the job of part {manifest.partition} again with --force"
+    for table, wanted in manifest.files.items():
+        path = manifest.path(folder, table)
+        if not path.is_file():
+            raise DataError(f"{path} is missing; {again}")
+        size = path.stat().st_size
+        if size != wanted["bytes"]:
+            raise DataError(
+                f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote; {again}"
+            )
+        if _hash_of(path) != wanted["sha256"]:
+            raise DataError(f"{path} has other values than its job wrote; {again}")
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """Count the rows and bytes of a Parquet file, and hash it."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_metadata(path).num_rows
+    return {"rows": rows, "bytes": path.stat().st_size, "sha256": _hash_of(path)}
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
+    """Check that parts are of one result, and were written by the same versions.
+
+    Raises:
+        DataError: says which are not.
+    """
+    kinds: dict[tuple[Any, ...], list[Manifest]] = {}
+    for one in manifests:
+        kind = (
+            one.partition.of,
+            _spelled(one.versions),
+            one.plan,
+            one.statement,
+            *sorted(one.data.items()),
+        )
+        kinds.setdefault(kind, []).append(one)
+    if len(kinds) < 2:
+        return
+    (of, by, *request), (other_of, other_by, *other_request) = list(kinds)[:2]
+    ours, theirs = list(kinds.values())[:2]
+    if by != other_by:
+        what = "parts of different versions"
+        names = [by, other_by]
+    elif of != other_of:
+        what = "parts of runs that are split in different ways"
+        names = [f"{of} partitions", f"{other_of} partitions"]
+    elif request[:1] == other_request[:1]:
+        first, second = ours[0].data, theirs[0].data
+        tables = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+        what = f"parts of different data: {', '.join(tables) or 'types of columns'} differ"
+        names = [" ".join(one[0].asked) for one in (ours, theirs)]
+    else:
+        what = "parts of different requests: metrics, options or tables differ"
+        names = [" ".join(one[0].asked) for one in (ours, theirs)]
+    described = "; ".join(
+        f"{_listed([one.partition for one in some])} of {name}"
+        for some, name in zip((ours, theirs), names, strict=True)
+    )
+    raise DataError(
+        f"{folder} has {what} ({described}). Write the parts of every run to a folder of their own"
+    )
+
+
+def _listed(partitions: Sequence[Partition]) -> str:
+    shown = ", ".join(map(str, partitions[:5]))
+    return shown + (f" and {len(partitions) - 5} more" if len(partitions) > 5 else "")
+
+
+def _spelled(names: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in names.items())
+
+
+def _bound(text: str, manifests: Sequence[Manifest], folder: Path) -> str:
+    """Let the statement read exactly the files of the parts, from wherever it runs."""
+    for name in manifests[0].tables:
+        paths = [str(m.path(folder, name).resolve()) for m in manifests if name in m.files]
+        for files in _files(name, manifests[0].partition.of):
+            text = text.replace(f"read_parquet({files},", f"read_parquet({path_literal(paths)},")
+    return text.removesuffix(";\n")
+
+
+def _check_entries(entries: Any) -> None:
+    """Check that what is in a manifest has the types that its readers count on.
+
+    Raises:
+        ValueError: names what has not.
+    """
+
+    def texts(value: Any) -> bool:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+    def named(value: Any, of: Callable[[Any], bool]) -> bool:
+        return isinstance(value, dict) and all(of(one) for one in value.values())
+
+    def is_text(value: Any) -> bool:
+        return isinstance(value, str)
+
+    def is_file(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and value.keys() == {"rows", "bytes", "sha256"}
+            and type(value["rows"]) is type(value["bytes"]) is int
+            and is_text(value["sha256"])
+        )
+
+    def is_attribute(value: Any) -> bool:
+        return named(value, is_text) and value.keys() == {"name", "of", "table"}
+
+    kinds: Mapping[str, Callable[[Any], bool]] = {
+        "partition": is_text,
+        "plan": is_text,
+        "asked": texts,
+        "sliced_by": lambda value: isinstance(value, list) and all(map(is_attribute, value)),
+        "versions": lambda value: named(value, is_text),
+        "statement": is_text,
+        "tables": texts,
+        "data": lambda value: named(value, is_text),
+        "files": lambda value: named(value, is_file) and value.keys() <= set(entries["tables"]),
+    }
+    if not isinstance(entries, dict):
+        raise ValueError("it is not an object")
+    if entries.keys() != kinds.keys():
+        odd = ", ".join(sorted(entries.keys() ^ kinds.keys()))
+        raise ValueError(f"these entries are missing, or too many: {odd}")
+    for name, is_right in kinds.items():
+        if not is_right(entries[name]):
+            raise ValueError(f"{name} is {json.dumps(entries[name])[:80]}")

@@ -1,0 +1,132 @@
+"""Computes a run for one partition of the users after another, in this process.
+
+What every partition hands over goes to files, so that memory holds one partition at a time; the
+result is planned from these files. It is that of the whole run, up to the last digits of sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.errors import DataError, UnreadableError
+from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction, write_rows
+from sqlmetrics.partitions.sizing import Division, ranges, row_groups
+from sqlmetrics.partitions.split import (
+    Bounds,
+    Partition,
+    Piece,
+    Split,
+    for_parquet,
+    reader,
+)
+from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.sql.quoting import path_literal
+
+_GROUPS = 8  # row groups of a sorted table for each partition
+_LEAST, _MOST = 2_048, 122_880  # rows of one: what the engine can write, and what it does
+
+
+def tables_needed_whole(split: Split, root: Node) -> list[str]:
+    """Name the tables of users of which a result needs all rows at once."""
+    return [piece.node.name for piece in _pieces(split, root) if piece.node.is_input]
+
+
+def _pieces(split: Split, root: Node) -> list[Piece]:
+    """Find what differs between partitions of what a result reads.
+
+    The result itself is none of it: its rows have an order, and files one below the other have not.
+    """
+    return [piece for piece in split.pieces(root, below=True) if not piece.once]
+
+
+def in_turn(
+    engine: DuckDBEngine,
+    split: Split,
+    root: Node,
+    division: Division,
+    folder: Path,
+    check: Callable[[Partition], None],
+) -> Plan:
+    """Compute what partitions hand over, and plan the result from that.
+
+    Args:
+        engine: where all of it runs.
+        split: cuts the plan.
+        root: the result.
+        division: what the partitions are.
+        folder: an empty folder, to be kept until the result is computed.
+        check: looks at the rows of a partition before these are computed with.
+
+    Raises:
+        DataError: a table that is sorted first cannot be read.
+    """
+    pieces = named(piece for piece in _pieces(split, root) if not piece.node.is_input)
+    columns = {}
+    # what is computed from whole tables is computed once
+    shared = {*engine.kept(), *(node.key for node in Plan(root).nodes())}
+    for name in pieces:
+        (folder / name).mkdir()
+    partitions = _partitions(engine, split, root, division, folder)
+    for partition in partitions:
+        with engine.part(f"partition {partition}"):
+            check(partition)
+            for name, piece in pieces.items():
+                node = split.piece_of(piece.node, partition)
+                if name not in columns:
+                    columns[name] = columns_of(engine, piece, node)
+                path = folder / name / f"{partition.stem}.parquet"
+                write_rows(engine, node, columns[name], path)
+            engine.forget(set(engine.kept()) - shared)
+            split.forget(partition)
+    written = [
+        Written(
+            name,
+            piece,
+            columns[name],
+            path_literal([str(folder / name / f"{one.stem}.parquet") for one in partitions]),
+        )
+        for name, piece in pieces.items()
+    ]
+    return reduction(split, root, written)
+
+
+def _partitions(
+    engine: DuckDBEngine, split: Split, root: Node, division: Division, folder: Path
+) -> list[Partition]:
+    """Say who is in which partition; tables in no order are sorted for that."""
+    bounds = division.bounds
+    for number, node in enumerate(Plan(root).nodes()):
+        if isinstance(node, Query) and node.is_input and node.table in division.to_sort:
+            file = folder / f"sorted_{number}.parquet"
+            _sort(engine, split, node, division, file)
+            if node.table == "recommendations":
+                bounds = _bounds(engine, split, node, division, file)
+    if not bounds:
+        return [Partition(number, division.count) for number in range(1, division.count + 1)]
+    return [Partition(number, len(bounds), one) for number, one in enumerate(bounds, start=1)]
+
+
+def _sort(engine: DuckDBEngine, split: Split, node: Query, division: Division, file: Path) -> None:
+    """Write the rows of a table in the order of their users; partitions read them there."""
+    piece = Piece(node, node.columns)
+    columns = columns_of(engine, piece, node)
+    # several row groups for each partition, of the usual size at most
+    rows = min(max(division.rows // (_GROUPS * division.count), _LEAST), _MOST)
+    written = for_parquet(node, columns, sorted_by=split.user_keys[0])
+    try:
+        engine.write_parquet(Plan(written), file, rows_per_group=rows)
+    except UnreadableError as error:
+        raise DataError(f"{node.table}: the table cannot be read: {error}") from error
+    title = f"one row per row of {node.table}, in the order of users"
+    split.sorted[node.key] = reader(piece, node.name, path_literal([str(file)]), columns, title)
+
+
+def _bounds(
+    engine: DuckDBEngine, split: Split, node: Query, division: Division, file: Path
+) -> list[Bounds]:
+    key = split.user_keys[0]
+    groups = row_groups(engine, [str(file)], key, split.types[key], "item_id", node.table)
+    # rows without a user are at the end, in row groups without bounds
+    return ranges([one for one in groups if one.low is not None], division.count)

@@ -1,0 +1,258 @@
+"""Decides how a run fits into memory: as a whole, or as partitions of the users one after another.
+
+How much memory a run needs is estimated from the rows of its tables. If that is more than the
+engine should use, the users are split by ranges of the key. Where lists lie in the order of their
+users, as exports mostly do, every partition reads row groups of its own, so that all of them
+together read the file once. Others would be scanned anew for every partition, which costs more than
+to sort them first, to a temporary file. Keys whose order is not known are split by a hash.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.errors import UsageError
+from sqlmetrics.partitions.split import MOST, Bounds
+from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables.reader import Source, Table, type_family
+
+# bytes of a value in memory; of a text, with what lies behind a pointer
+_WIDTH = 8
+_TEXT_WIDTH = 32
+_COPIES = 2  # of the rows of a table: as they are read, and sorted or hashed
+_OF_WHOLE = 1 / 2  # share of the limit that a run may need to be left whole
+_OF_PARTITION = 1 / 4  # and a partition, since it costs nothing to have more of them
+_SMALL = 1 << 24  # bytes of files that are not worth a look
+_BYTES_OF_TEXT = 6  # of a value in a CSV file, with its comma
+# share of the rows that lie in row groups which reach across a cut between two ranges: half of them
+# in no order, one row group in order; and how many may be read again, for all cuts together
+_ACROSS = 0.35
+_REREAD = 2
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a run is computed, and why.
+
+    `rows` of all tables with users; `needed`: an estimate of the bytes of memory for them; `limit`:
+    that of the engine, in bytes. `count`: of partitions; a run of one is left whole. `bounds`: the
+    ranges of the partitions, if they are known; `to_sort`: tables that are sorted by user first,
+    after which they are. Without either, users are split by a hash. `whole` names the tables of
+    which the run needs all rows at once nevertheless.
+    """
+
+    rows: int = 0
+    needed: int = 0
+    limit: int = 0
+    count: int = 1
+    bounds: Sequence[Bounds] = ()
+    to_sort: Sequence[str] = ()
+    whole: Sequence[str] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Is the run computed as a whole?"""
+        return self.count == 1
+
+    def __str__(self) -> str:
+        how = "ranges" if self.bounds or self.to_sort else "a hash"
+        # where row groups end is known only once the rows are sorted
+        count = f"up to {self.count}" if self.to_sort else str(self.count)
+        text = (
+            f"{self.rows:,} rows need about {_size(self.needed)} of memory, the limit is "
+            f"{_size(self.limit)}: computed in {count} partitions of the users, by {how} of "
+            "the key"
+        )
+        if self.to_sort:
+            text += f", by which {_listed(self.to_sort)} are sorted first"
+        if self.whole:
+            text += f"; some of it needs all users at once, of {_listed(self.whole)}"
+        return text
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.1f} MB"
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Rows of a Parquet file, and the range that the keys of their users lie in."""
+
+    rows: int
+    low: Any
+    high: Any
+
+
+def divide(
+    engine: DuckDBEngine,
+    tables: Mapping[str, Table],
+    user_keys: Sequence[str],
+    asked: int | None = None,
+) -> Division:
+    """Decide how a run over some tables is computed.
+
+    Args:
+        engine: its limit counts.
+        tables: those that the run reads, by their names.
+        user_keys: the columns that make a user.
+        asked: the number of partitions, where it is not to be decided here; 1 leaves the run whole.
+
+    Raises:
+        DataError: a table cannot be read.
+    """
+    engine.check_files()
+    of_users = [table for table in tables.values() if {*user_keys} <= table.columns.keys()]
+    sources = [source for table in of_users for source in table.sources]
+    if asked == 1 or "recommendations" not in tables or any(one.only_named for one in sources):
+        return Division()
+    if asked is None and _are_small(sources):
+        return Division()
+    groups = {
+        table.name: [
+            group
+            for source in table.sources
+            for group in _groups_of(engine, table, source, user_keys[0])
+        ]
+        for table in of_users
+    }
+    rows = {name: sum(group.rows for group in its) for name, its in groups.items()}
+    needed = {
+        table.name: _COPIES * rows[table.name] * _width(table, user_keys) for table in of_users
+    }
+    limit = engine.memory_limit()
+    whole = Division(sum(rows.values()), sum(needed.values()), limit)
+    if asked is None and whole.needed <= _OF_WHOLE * limit:
+        return whole
+    room = _OF_PARTITION * limit
+    count = asked or min(-int(-whole.needed // room), MOST)
+    if not all(_has_order(engine, source, user_keys[0]) for source in sources):
+        return replace(whole, count=count)
+    bounds = ranges(groups["recommendations"], count)
+    to_sort = [] if bounds else ["recommendations"]
+    to_sort += [
+        name
+        for name, its in groups.items()
+        # whatever is small is scanned for every partition
+        if name != "recommendations" and needed[name] > room and not ranges(its, count)
+    ]
+    return replace(whole, count=len(bounds) or count, bounds=bounds, to_sort=to_sort)
+
+
+def checked_count(asked: int | None) -> int | None:
+    """Return a number of partitions if it is one, or None.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if asked is not None and not (type(asked) is int and 1 <= asked <= MOST):
+        raise UsageError(f"partitions: a whole number from 1 to {MOST}, not {asked!r}")
+    return asked
+
+
+def ranges(groups: Sequence[RowGroup], count: int) -> list[Bounds]:
+    """Split users into about equal ranges, at most `count`; none where rows lie in no order."""
+    if not groups or any(one.low is None or one.high is None for one in groups):
+        return []
+    ordered = sorted(groups, key=lambda one: one.low)
+    rows = sum(one.rows for one in ordered)
+    before = list(itertools.accumulate((one.rows for one in ordered), initial=0))
+    starts = (bisect.bisect_left(before, number * rows / count) for number in range(1, count))
+    cuts = sorted({ordered[start].low for start in starts if start < len(ordered)})
+    cuts = [cut for cut in cuts if cut > ordered[0].low]
+    # a group is read again for every cut that it reaches across
+    reread = sum(
+        one.rows * (bisect.bisect_right(cuts, one.high) - bisect.bisect_right(cuts, one.low))
+        for one in ordered
+    )
+    if not cuts or reread > min(_ACROSS * len(cuts), _REREAD) * rows:
+        return []
+    return [Bounds(low, high) for low, high in itertools.pairwise([None, *cuts, None])]
+
+
+# ---- what the tables hold -----------------------------------------------------------------------
+
+
+def row_groups(
+    engine: DuckDBEngine, files: Sequence[str], key: str, key_type: str, item: str, label: str
+) -> list[RowGroup]:
+    """List the row groups of Parquet files.
+
+    Args:
+        engine: reads them.
+        files: their paths.
+        key: the column of the key, of type `key_type`: a text or a whole number.
+        item: the column of items; a list of them counts as so many rows.
+        label: names the files in messages.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    statement = _rendered("row_groups", table=label, files=files, key=key, item=item)
+    read = int if type_family(key_type) == "integer" else str
+    return [
+        RowGroup(row["n_rows"] or 0, *(_read(read, row[end]) for end in ("low", "high")))
+        for row in engine.query(statement, label)
+    ]
+
+
+def _read(read: type[int] | type[str], text: str | None) -> int | str | None:
+    return None if text is None else read(text)
+
+
+def _groups_of(engine: DuckDBEngine, table: Table, source: Source, key: str) -> list[RowGroup]:
+    """Count the rows of a source: by row group in Parquet files, elsewhere as one."""
+    key_column, item = source.find(key), source.find("item_id")
+    assert key_column is not None
+    if source.format == "parquet":
+        counted = (item or key_column).source
+        return row_groups(
+            engine, source.files, key_column.source, key_column.type, counted, source.label
+        )
+    if source.files:
+        size = sum(Path(file).stat().st_size for file in source.files if "://" not in file)
+        return [RowGroup(size // (_BYTES_OF_TEXT * len(source.types)), None, None)]
+    column = item.source if item is not None and item.is_list else None
+    statement = _rendered(
+        "row_count", table=table.name, relation=source.relation, list_column=column
+    )
+    return [RowGroup(engine.query(statement, source.label)[0]["n_rows"] or 0, None, None)]
+
+
+def _rendered(template: str, **context: Any) -> str:
+    return environment().get_template(f"inputs/{template}.sql.j2").render(context)
+
+
+def _are_small(sources: Iterable[Source]) -> bool:
+    """Are all sources small files?"""
+    size = 0
+    for source in sources:
+        if not source.files or any("://" in file for file in source.files):
+            return False
+        size += sum(Path(file).stat().st_size for file in source.files)
+    return size < _SMALL
+
+
+def _width(table: Table, user_keys: Collection[str]) -> int:
+    """Return the bytes of a row: its key, its item and what it is ordered by or worth."""
+    types = [table.columns[name] for name in (*user_keys, "item_id") if name in table.columns]
+    return _WIDTH + sum(_TEXT_WIDTH if type_family(one) == "text" else _WIDTH for one in types)
+
+
+def _has_order(engine: DuckDBEngine, source: Source, key: str) -> bool:
+    """Is the key of a type whose order in a file is that of the engine?
+
+    Texts are in a connection of our own; others may have a collation.
+    """
+    column = source.find(key)
+    assert column is not None
+    return type_family(column.type) == "integer" or (column.type == "VARCHAR" and engine.owned)

@@ -1,0 +1,525 @@
+"""Partitions of the users: what one of them can compute, and what puts their results together.
+
+A plan is cut at the queries nearest to its result that can be computed for one partition of the
+users (see `locality`). What lies above the cut, the reduction, reads their results from all
+partitions: rows of users one below the other, sums and extremes put together once more. So no
+metric needs a merge of its own, and one that cannot be split is computed in the reduction.
+
+Which partition a user is in is said by a hash of the key as text or, where the lists lie in the
+order of their users, by a range of the key. Tables without users, and those whose rows of all users
+a query needs (the popularity of items, the highest relevance), are read whole in every partition;
+lists never are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.partitions.locality import (
+    ENOUGH,
+    GROUPS,
+    OF_USERS,
+    Finding,
+    Readable,
+    Rows,
+    examine,
+)
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, parse
+from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables.reader import type_family
+from sqlmetrics.tables.sources import RANKED
+
+MOST = 9999
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A range of the first column of the key: from `low` on and below `high`; None is no end."""
+
+    low: int | str | None = None
+    high: int | str | None = None
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One of the parts that users are split into: `number` (from 1) of `of`.
+
+    `bounds`: the range that its users lie in; without it, a hash says who they are.
+    """
+
+    number: int
+    of: int
+    bounds: Bounds | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Partition:
+        """Read `3/8`.
+
+        Raises:
+            UsageError: it is nothing of the kind.
+        """
+        match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text) if isinstance(text, str) else None
+        number, of = map(int, match.groups()) if match else (0, 0)
+        if not 1 <= number <= of <= MOST:
+            raise UsageError(
+                f"partition {text!r}: write the number of the partition and how many there are, "
+                f"such as '3/8'; numbers go from 1 to {MOST}"
+            )
+        return cls(number, of)
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def stem(self) -> str:
+        """The name of its files, but for the ending."""
+        return f"part-{self.number:04}-of-{self.of:04}"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A query whose results the partitions hand over.
+
+    `merge`: for each column the aggregate that puts the values of partitions together, None for
+    those that it groups by; without it, rows of all partitions stand one below the other. `once`:
+    the same in every partition, so that only the first hands it over.
+    """
+
+    node: Node
+    columns: Sequence[str]
+    merge: Mapping[str, str | None] | None = None
+    once: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept(Rendered):
+    """The rows of a table for the users of a partition: read once, used by several queries."""
+
+    @property
+    def keep(self) -> bool:
+        """Is the result small and used again?"""
+        return True
+
+
+@dataclass
+class Split:
+    """Cuts plans into what partitions compute and what puts that together.
+
+    Args:
+        user_keys: the columns that make a user, and `types`: their types.
+        aggregates: names of all functions that aggregate (see `locality.aggregates_of`).
+        keeps: may the rows of a partition be kept, so that its tables are read once?
+        enough: names of further queries of which the rows for the users at hand are enough, beside
+            the stages that say so themselves.
+    """
+
+    user_keys: Sequence[str]
+    types: Mapping[str, str]
+    aggregates: frozenset[str]
+    keeps: bool = True
+    enough: frozenset[str] = frozenset()
+    #: by the identity of a table, what reads its rows where they lie in the order of users
+    sorted: dict[str, Node] = field(default_factory=dict)
+    _readable: dict[str, Readable] = field(default_factory=dict)
+    _findings: dict[str, Finding] = field(default_factory=dict)
+    _free: dict[str, bool] = field(default_factory=dict)
+    _trees: dict[str, exp.Expr] = field(default_factory=dict)
+    _of_partition: dict[tuple[str, Partition], Node] = field(default_factory=dict)
+
+    # ---- the cut -------------------------------------------------------------------------------
+
+    def pieces(self, root: Node, below: bool = False) -> list[Piece]:
+        """Find where to cut: the queries nearest to the result that partitions can compute.
+
+        `below`: the result itself is none of them.
+        """
+        found: dict[str, Piece] = {}
+        seen: set[str] = set()
+
+        def visit(node: Node) -> None:
+            if node.key in seen or not _reads_inputs(node):
+                return
+            seen.add(node.key)
+            readable, finding = self.readable(node), self._finding(node)
+            of_users = readable.rows is not None and readable.rows.of_users
+            if of_users and (node.is_input or finding.rows is not None):
+                found[node.key] = Piece(node, self._columns(node))
+            elif self._is_free(node):
+                found[node.key] = Piece(node, self._columns(node), once=True)
+            elif readable.groups:
+                found[node.key] = Piece(node, self._columns(node), finding.merge)
+            else:
+                for parent in node.parents.values():
+                    visit(parent)
+
+        for node in _parents(root) if below else [root]:
+            visit(node)
+        return list(found.values())
+
+    def reduction(self, root: Node, readers: Mapping[str, Node]) -> Plan:
+        """Plan the result from what the partitions hand over.
+
+        `readers`: for each piece, by the identity of its node, what reads it from all of them.
+        """
+        return _replaced(Plan(root), lambda node: readers.get(node.key))
+
+    def of_partition(self, plan: Plan, partition: Partition) -> Plan:
+        """Plan the part of a result that belongs to the users of a partition.
+
+        Raises:
+            UsageError: it needs all users at once.
+        """
+        readable = self.readable(plan.root)
+        if readable.rows is None or not readable.rows.of_users:
+            needed = ", ".join(dict.fromkeys(self._across_users(plan.root)))
+            raise UsageError(
+                f"partition {partition}: what is asked for needs all users at once ({needed}), and "
+                "cannot be computed for some of them"
+            )
+        return Plan(self.piece_of(plan.root, partition))
+
+    def with_its_rows(self, plan: Plan, partition: Partition) -> Plan:
+        """Plan a look at the rows of a partition: tables with users in them have no others."""
+
+        def of_users(node: Node) -> Node | None:
+            by_user = node.is_input and self.readable(node).rows is not None
+            return self.piece_of(node, partition) if by_user else None
+
+        return _replaced(plan, of_users)
+
+    def rows_of(self, partition: Partition) -> Callable[[Plan], Plan]:
+        """Return what makes a plan a look at the rows of a partition."""
+        return lambda plan: self.with_its_rows(plan, partition)
+
+    def forget(self, partition: Partition) -> None:
+        """Give back the queries of a partition."""
+        for memo in [memo for memo in self._of_partition if memo[1] == partition]:
+            del self._of_partition[memo]
+
+    # ---- what is known of a query --------------------------------------------------------------
+
+    def readable(self, node: Node) -> Readable:
+        """Say how a query can be read in a partition."""
+        if node.key not in self._readable:
+            self._readable[node.key] = self._find_readable(node)
+        return self._readable[node.key]
+
+    def _find_readable(self, node: Node) -> Readable:
+        free = self._is_free(node)
+        if not node.is_input:
+            finding = self._finding(node)
+            if finding.rows is not None:
+                rows = finding.rows if finding.rows.of_users or finding.rows.enough else None
+                return Readable(rows, whole=free or rows is None)
+            if self._is_enough(node) and all(self.readable(p).at_all for p in _parents(node)):
+                rows = Rows(enough=True)
+                if node.stage is not None:  # one row per number: as many as its users need
+                    up_to = frozenset(node.stage.unique)
+                    rows = Rows(enough=True, up_to=up_to, always=_always(self._tree(node)))
+                return Readable(rows, whole=free)
+            if finding.merge is not None and not free:
+                groups = [name.lower() for name, how in finding.merge.items() if how is None]
+                return Readable(groups=frozenset(groups))
+            if not free:
+                return Readable()
+        # rows of a partition are those whose columns of this name say so
+        columns = {name.lower() for name in self._columns(node)}
+        keys = {key.lower(): place for place, key in enumerate(self.user_keys)}
+        by_user = Rows(of_users=True, keys=keys) if keys.keys() <= columns else None
+        return Readable(by_user, whole=free)
+
+    def _finding(self, node: Node) -> Finding:
+        """Examine a query, unless it reads what needs all users at once."""
+        if node.is_input or not node.parents or self._is_enough(node):
+            return Finding()
+        if node.key not in self._findings:
+            finding = Finding()
+            if all(self.readable(parent).at_all for parent in _parents(node)):
+
+                def known(table: exp.Table) -> Readable | None:
+                    parent = node.parents.get(table.name)
+                    return None if parent is None else self.readable(parent)
+
+                finding = examine(self._tree(node), len(self.user_keys), known, self.aggregates)
+            self._findings[node.key] = finding
+        return self._findings[node.key]
+
+    def _is_enough(self, node: Node) -> bool:
+        """Are its rows for the users at hand all that queries about these users read?"""
+        of_stage = node.stage is not None and node.stage.enough
+        return not self._is_free(node) and (of_stage or node.name in self.enough)
+
+    def _is_free(self, node: Node) -> bool:
+        """Does a query depend on nobody's list?"""
+        if node.key not in self._free:
+            table = node.table if isinstance(node, Query) else ""
+            self._free[node.key] = (
+                node.name not in RANKED and table not in RANKED
+                if node.is_input
+                else all(self._is_free(parent) for parent in _parents(node))
+            )
+        return self._free[node.key]
+
+    def _across_users(self, node: Node) -> Iterable[str]:
+        """Name the lowest queries that need all users at once."""
+        below = [p for p in _parents(node) if not self._is_free(p) and not self._is_local(p)]
+        for parent in below:
+            yield from self._across_users(parent)
+        if not below:
+            yield node.name
+
+    def _is_local(self, node: Node) -> bool:
+        return self.readable(node).rows is not None
+
+    def _tree(self, node: Node) -> exp.Expr:
+        """Parse a query whose tables have the names of identities."""
+        if isinstance(node, Query):
+            return node.tree
+        if node.key not in self._trees:
+            text = node.sql({key: key for key in node.parents}, pretty=False)
+            self._trees[node.key] = parse(text, f"the query of {node.name}")
+        return self._trees[node.key]
+
+    def _columns(self, node: Node) -> list[str]:
+        tree = self._tree(node)
+        assert isinstance(tree, exp.Query)
+        return list(tree.named_selects)
+
+    # ---- queries of a partition ----------------------------------------------------------------
+
+    def piece_of(self, node: Node, partition: Partition) -> Node:
+        """Plan what a partition computes in place of a query."""
+        memo = (node.key, partition)
+        if memo not in self._of_partition:
+            self._of_partition[memo] = self._plan_piece(node, partition)
+        return self._of_partition[memo]
+
+    def _plan_piece(self, node: Node, partition: Partition) -> Node:
+        finding = self._finding(node)
+        if self._is_enough(node):
+            return _rebuilt(node, [self._default(p, partition) for p in _places(node)])
+        if finding.rows is None and (finding.merge is None or self._is_free(node)):
+            return self._its_rows(node, partition)
+        if isinstance(node, Query):
+            reads = zip(_places(node), finding.reads, strict=True)
+            return _rebuilt(node, [self._read(p, how, partition) for p, how in reads])
+        tables = [
+            table.name for table in self._tree(node).find_all(exp.Table)
+            if table.name in node.parents
+        ]  # fmt: skip
+        hows = dict(zip(tables, finding.reads, strict=True))
+        assert all(hows[name] == how for name, how in zip(tables, finding.reads, strict=True))
+        return _rebuilt(
+            node,
+            [
+                self._read(parent, hows[parent.key], partition)
+                if parent.key in hows
+                else self._default(parent, partition)
+                for parent in _places(node)
+            ],
+        )
+
+    def _read(self, parent: Node, how: str, partition: Partition) -> Node:
+        """Plan what stands in place of a table that is read so."""
+        if how in (OF_USERS, ENOUGH):
+            return self.piece_of(parent, partition)
+        if how == GROUPS:
+            return self._all_groups(parent)
+        return parent if self._is_free(parent) else self.piece_of(parent, partition)
+
+    def _default(self, parent: Node, partition: Partition) -> Node:
+        return parent if self.readable(parent).rows is None else self.piece_of(parent, partition)
+
+    def _its_rows(self, node: Node, partition: Partition) -> Node:
+        """Plan the rows of a table that belong to the users of a partition."""
+
+        def text(key: str) -> str:
+            column = f"of_everybody.{identifier(key)}"
+            if type_family(self.types.get(key, "")) in ("floating-point", "decimal"):
+                # equal numbers of different types are spelled alike, and so is -0
+                column = f"CAST({column} AS DOUBLE) + 0"
+            return f"CAST({column} AS VARCHAR)"
+
+        kind = _Kept if node.is_input and self.keeps else Rendered
+        return _rendered(
+            "of_users",
+            {"of_everybody": self.sorted.get(node.key, node)},
+            node.name,
+            kind,
+            table=node.name,
+            names=self._columns(node),
+            user_text=" || ':' || ".join(map(text, self.user_keys)),
+            partition=str(partition),
+            n_partitions=partition.of,
+            remainder=partition.number - 1,
+            first_key=f"of_everybody.{identifier(self.user_keys[0])}",
+            bounds=partition.bounds,
+        )
+
+    def _all_groups(self, node: Node) -> Node:
+        """Plan all values that a merged query has in the columns that it groups by.
+
+        They are read from the table that they come from, not from lists that are first counted.
+        """
+        merge = self._finding(node).merge or {}
+        columns = {name: name for name, how in merge.items() if how is None}
+        at: Node = node
+        while (step := self._one_below(at, columns)) is not None:
+            at, columns = step
+        return _rendered(
+            "all_groups", {"of_everybody": at}, f"all_{node.name}", columns_below=columns
+        )
+
+    def _one_below(
+        self, node: Node, columns: Mapping[str, str]
+    ) -> tuple[Node, dict[str, str]] | None:
+        """Find columns of a query in the table that it reads, if they have the same values there.
+
+        `columns`: name to give -> column of the query.
+        """
+        tree = self._tree(node)
+        if node.is_input or not isinstance(tree, exp.Select):
+            return None
+        if {name for name, value in tree.args.items() if value} - {"expressions", "from_", "group"}:
+            return None
+        tables = list(tree.find_all(exp.Table))
+        if len(tables) != 1 or tables[0].name not in node.parents:
+            return None
+        group = tree.args.get("group")
+        grouped = {one.name for one in group.expressions} if group is not None else None
+        if grouped is None and list(tree.find_all(exp.AggFunc, exp.Window, exp.Anonymous)):
+            return None
+        held = {one.alias_or_name: one.unalias() for one in tree.expressions}
+        below: dict[str, str] = {}
+        for name, column in columns.items():
+            what = held.get(column)
+            if not isinstance(what, exp.Column) or what.name not in (grouped or {what.name}):
+                return None
+            below[name] = what.name
+        return node.parents[tables[0].name], below
+
+
+def _always(tree: exp.Expr) -> int:
+    """Say how many numbers a query gives whatever the lists: a stage says greatest(10, …)."""
+    numbers = [
+        int(one.name)
+        for greatest in tree.find_all(exp.Greatest)
+        for one in (greatest.this, *greatest.expressions)
+        if isinstance(one, exp.Literal) and one.is_int
+    ]
+    return max(numbers, default=0)
+
+
+def _reads_inputs(node: Node) -> bool:
+    return node.is_input or any(_reads_inputs(parent) for parent in _parents(node))
+
+
+def _parents(node: Node) -> Iterable[Node]:
+    return node.parents.values()
+
+
+def _places(node: Node) -> list[Node]:
+    """Return the parent that stands in each place where a query reads one."""
+    if isinstance(node, Query):
+        return [node.parents[table.name] for table in node.tables]
+    assert isinstance(node, Rendered)
+    return [node.parents[key] for key in node.aliases.values()]
+
+
+def _rebuilt(node: Node, places: Sequence[Node]) -> Node:
+    """Return a query that reads other parents in its places."""
+    keys = [parent.key for parent in places]
+    if keys == [parent.key for parent in _places(node)]:
+        return node
+    parents = {parent.key: parent for parent in places}
+    key = _identity(node.key, *keys)
+    if isinstance(node, Rendered):
+        aliases = dict(zip(node.aliases, keys, strict=True))
+        return replace(node, key=key, parents=parents, aliases=aliases)
+    assert isinstance(node, Query)
+    tree = node.tree.copy()
+    tables = [table for table in tree.find_all(exp.Table) if table.name in node.parents]
+    for table, name in zip(tables, keys, strict=True):
+        table.set("this", exp.to_identifier(name))
+    return replace(node, key=key, parents=parents, tree=tree, tables=tables)
+
+
+def _replaced(plan: Plan, instead: Callable[[Node], Node | None]) -> Plan:
+    """Put other queries in the place of some; what reads them is built anew."""
+    memo: dict[str, Node] = {}
+
+    def visit(node: Node) -> Node:
+        if node.key not in memo:
+            other = instead(node)
+            if other is None:
+                other = node if node.is_input else _rebuilt(node, [*map(visit, _places(node))])
+            memo[node.key] = other
+        return memo[node.key]
+
+    return Plan(visit(plan.root))
+
+
+def _rendered(
+    template: str,
+    reads: Mapping[str, Node],
+    name: str,
+    kind: type[Rendered] = Rendered,
+    is_input: bool = False,
+    **context: Any,
+) -> Rendered:
+    """Plan a query of `sql_templates/partition`."""
+    aliases = {alias: node.key for alias, node in reads.items()}
+    return kind(
+        key=_identity(template, name, repr(context), repr(aliases)),
+        name=name,
+        parents={node.key: node for node in reads.values()},
+        is_input=is_input,
+        template=environment().get_template(f"partition/{template}.sql.j2"),
+        context=context,
+        aliases=aliases,
+    )
+
+
+def reader(
+    piece: Piece, name: str, files: str, columns: Sequence[Mapping[str, Any]], title: str
+) -> Node:
+    """Plan the reading of a piece from the files of all partitions."""
+    grouped_by = [identifier(c["name"]) for c in columns if piece.merge and not c["merge"]]
+    return _rendered(
+        "parts",
+        {},
+        name,
+        is_input=piece.merge is None,
+        columns=columns,
+        files=files,
+        title=title,
+        written_by="partition 1" if piece.once else "all partitions",
+        grouped_by=grouped_by,
+    )
+
+
+def for_parquet(
+    node: Node, columns: Sequence[Mapping[str, Any]], sorted_by: str | None = None
+) -> Node:
+    """Plan a query with types that Parquet has, its rows in the order of a column if asked."""
+    return _rendered(
+        "for_parquet",
+        {"written": node},
+        node.name,
+        table=node.name,
+        columns=columns,
+        sorted_by=sorted_by,
+    )
+
+
+def _identity(*parts: str) -> str:
+    """Name a query by all that tells it from others."""
+    return f"sqlmetrics_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"

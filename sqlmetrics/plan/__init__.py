@@ -1,0 +1,1 @@
+"""From metric requests to a plan: which queries compute the numbers."""

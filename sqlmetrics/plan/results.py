@@ -1,0 +1,547 @@
+"""From values to results: the plans of summaries, values per user, and comparisons of models."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.requests import Request, calls_of
+from sqlmetrics.plan.planner import Planner, Wide, WideTable
+from sqlmetrics.plan.slices import SlicedPlanner, Slicing, by_user
+from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.stats.paired_tests import FEW
+
+# by the share of the cutoffs: what its tables of values are read from, and what is said of them
+_Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
+
+
+@dataclass
+class Results:
+    """Plans results for requests: over all users, or for every slice.
+
+    `planner` plans what is not sliced. `groups` are the columns that tell apart what a value is
+    computed for: the model, and the numbers of its slices.
+    """
+
+    planner: Planner
+    requests: Sequence[Request]
+    with_convention: bool = False
+    slicing: Slicing | None = None
+    interval: Interval = field(default_factory=Interval)
+
+    def __post_init__(self) -> None:
+        of_users = [request for request in self.requests if request.metric.grain == "user"]
+        self.of_runs = [request for request in self.requests if request.metric.grain == "run"]
+        planner = self.planner
+        self.own_user_keys = [identifier(key) for key in planner.user_keys]
+        self.groups = ["model"] if planner.several_models else []
+        self.names_of: list[dict[str, Any]] = []
+        self.names: dict[str, Node] = {}
+        self.slices: tuple[Node, Node] | None = None
+        self.of_users_planner = planner
+        if self.slicing is not None and self.slicing.of_items:
+            calls = calls_of(self.requests)
+            sliced, item_names = self.slicing.by_item([call.values for call in calls])
+            kept = sliced.judged_only(calls)
+            self.requests = [request for call in kept for request in call.requests]
+            of_users, self.of_runs = self.requests, []
+            self.of_users_planner = sliced
+        planner.rank_lists_once(calls_of(self.requests))
+        self.wide = self.of_users_planner.wide(of_users)
+        if self.slicing is not None and self.slicing.of_users:
+            self._slice_users(self.slicing)
+        if self.slicing is not None and self.slicing.of_items:
+            self._name("item_slice", "item_slice_names", item_names, self.slicing.of_items)
+
+    def narrowed(self, requests: Sequence[Request]) -> Results:
+        """Return results for some of the requests, of values per user, from the same tables."""
+        narrow = copy.copy(self)
+        narrow.requests, narrow.of_runs = list(requests), []
+        tables: dict[str, WideTable] = {}
+        for request in requests:
+            name, column = self.wide.home(request)
+            table = tables.setdefault(name, replace(self.wide.tables[name], columns=[]))
+            if column not in table.columns:
+                tables[name] = replace(table, columns=[*table.columns, column])
+        narrow.wide = Wide(tables, self.wide.homes)
+        return narrow
+
+    def sliced(self, slicing: Slicing) -> Results:
+        """Return the same results for slices of users, from the same tables of their values."""
+        sliced = copy.copy(self)
+        sliced.slicing, sliced.groups = slicing, [*self.groups]
+        sliced.names_of, sliced.names = [*self.names_of], {**self.names}
+        sliced._slice_users(slicing)
+        return sliced
+
+    def _slice_users(self, slicing: Slicing) -> None:
+        members = [table.node for table in self.wide.tables.values()]
+        lists = {node.key: node for node in self._lists()}
+        self.slices = slicing.slices([*members, *lists.values()], of_users=True)
+        self._name("slice", "slice_names", self.slices[1], slicing.of_users)
+
+    def _name(self, slice_: str, table: str, node: Node, attributes: Sequence[Any]) -> None:
+        columns = [attribute.name for attribute in attributes]
+        self.groups.append(slice_)
+        self.names_of.append({"slice": slice_, "table": table, "columns": columns})
+        self.names[table] = node
+
+    @property
+    def of_users(self) -> list[Node]:
+        """What is known of every user: values, and in which slices; with the slices' names."""
+        tables = [table.node for table in self.wide.tables.values()]
+        return [*tables, *(self.slices or ()), *self.names.values()]
+
+    @property
+    def of_everybody(self) -> list[Node]:
+        """What values are summed up from: those of users, and those of the whole run."""
+        of_runs = self.planner.wide(self.of_runs).tables if self.of_runs else {}
+        return [table.node for table in (*self.wide.tables.values(), *of_runs.values())]
+
+    @property
+    def of_slices(self) -> list[Node]:
+        """Who, or which item, is in which slice, and what these are called."""
+        planner = self.of_users_planner
+        of_items = planner.more.values() if isinstance(planner, SlicedPlanner) else ()
+        return [*(self.slices or ()), *of_items]
+
+    def _lists(self) -> list[Node]:
+        """Plan whose lists the values of a run are computed from."""
+        return [self.planner.node("lists", call.values) for call in calls_of(self.of_runs)]
+
+    # ---- summaries -----------------------------------------------------------------------------
+
+    def summary(self) -> Plan:
+        """Plan the mean (or run value) of every metric and cutoff, one row each."""
+        wide, totals = self._totals()
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in wide.tables}
+        for position, request in enumerate(self.requests, start=1):
+            name, column = wide.home(request)
+            label = {"metric": request.call.name, "convention": request.convention}
+            known = {**vars(column), **label, "position": position}
+            if column.grain == "run" and self.interval.of_runs and not column.standard_error:
+                known["standard_error"] = f"{column.name}_standard_error"
+            rows[name].append(known)
+        shares: _Shares = {}
+        for name, table in wide.tables.items():
+            reads, tables = shares.setdefault(table.share, ({}, []))
+            node, percentiles = totals[name]
+            alias = new_name(node.name, reads)
+            reads[alias] = node
+            resampled = ""
+            if percentiles is not None:
+                resampled = new_name("percentiles", reads)
+                reads[resampled] = percentiles
+            tables.append({"name": alias, "rows": rows[name], "percentiles": resampled})
+        columns = ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
+        summary_rows = self._rows(
+            "summary_rows",
+            shares,
+            columns,
+            groups=self.groups,
+            z=None if self.interval.kind == "none" else self.interval.z,
+            with_convention=self.with_convention,
+        )
+        return self._ended(summary_rows, columns, [*self.groups, "position"], self._note())
+
+    def _note(self) -> str:
+        interval = self.interval
+        if interval.kind == "normal":
+            return f"the interval is value ± {interval.z} standard errors"
+        if interval.kind == "bootstrap":
+            share = f"{100 * interval.confidence:g} %"
+            note = f"the interval holds {share} of the means of {interval.resamples} resamples"
+            of_runs = f"; of runs, value ± {interval.z} times what resamples vary by"
+            return note + (of_runs if interval.of_runs else "")
+        return ""
+
+    def _rows(self, template: str, shares: _Shares, columns: Sequence[str], **context: Any) -> Node:
+        """Plan the rows of a result from wide tables: those of one share of the cutoffs apart.
+
+        One statement for all shares would take an engine long to plan.
+        """
+        several = len(shares) > 1
+        parts = {
+            f"{template}_{number}" if several else template: self.planner.rendered(
+                template,
+                reads,
+                name=f"{template}_{number}" if several else template,
+                apart=several,
+                tables=tables,
+                **context,
+            )
+            for number, (reads, tables) in enumerate(shares.values(), start=1)
+        }
+        if not several:
+            return parts[template]
+        labels = ["position", *(["convention"] if self.with_convention else [])]
+        names = [*self.groups, *labels, *columns]
+        return self.planner.rendered(
+            "united", parts, name=template, parts=[*parts], names=names, order=[]
+        )
+
+    def _ended(
+        self, rows: Node, columns: Sequence[str], order: Sequence[str], note: str = ""
+    ) -> Plan:
+        """Put the names of slices beside the rows, and sort them."""
+        return Plan(
+            self.planner.rendered(
+                "summary",
+                {"summary_rows": rows, **self.names},
+                columns=columns,
+                order=order,
+                names_of=self.names_of,
+                with_convention=self.with_convention,
+                note=note,
+            )
+        )
+
+    def _totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
+        """Plan what the values come to in every slice, and the percentiles of resampled means."""
+        wide = self.wide
+        totals: dict[str, tuple[Node, Node | None]] = {}
+        for name, table in wide.tables.items():
+            sliced = self._sliced(table.node, _columns(table))
+            reads = {"per_user": sliced}
+            if self.names_of:
+                reads["row_groups"] = self._row_groups(table)
+            aggregates = self.planner.rendered(
+                "totals",
+                reads,
+                groups=self.groups,
+                filled_in=bool(self.names_of),
+                columns=[vars(column) for column in table.columns],
+                z=self.interval.z,
+            )
+            percentiles = None
+            means = [column.name for column in table.columns if column.aggregate == "mean"]
+            if self.interval.kind == "bootstrap" and means:
+                percentiles = self._percentiles(self._resampled(sliced, means), means)
+            totals[name] = aggregates, percentiles
+        if self.of_runs:
+            of_runs, tables = self._run_totals()
+            wide, totals = wide | of_runs, {**totals, **tables}
+        return wide, totals
+
+    def _row_groups(self, table: WideTable, baseline: str | None = None) -> Node:
+        """Plan what gets values: every model (but the baseline) in every slice."""
+        homes = {kind["slice"]: kind["table"] for kind in self.names_of} | {"model": "models"}
+        nodes = {**self.names, "models": self.planner.node("models", table.values)}
+        homes = {name: homes[name] for name in self.groups}
+        reads = {home: nodes[home] for home in homes.values()}
+        return self.planner.rendered(
+            "row_groups", reads, groups=self.groups, homes=homes, baseline=baseline
+        )
+
+    def _sliced(self, values: Node, columns: Sequence[str]) -> Node:
+        """Repeat the values of a user for every slice that the user is in."""
+        if self.slices is None:
+            return values
+        names = [*self.of_users_planner.keys, *columns]
+        reads = {"per_user": values, "slices": self.slices[0]}
+        return self.planner.rendered("sliced", reads, name=f"{values.name}_and_slice", names=names)
+
+    def _run_totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
+        """Plan the values of a run for every slice of its users, and how much resamples vary."""
+        planner, resampling = self.planner, None
+        if self.interval.of_runs:
+            lists = {f"members_{n}": node for n, node in enumerate(self._lists(), start=1)}
+            users = planner.rendered(
+                "members",
+                lists,
+                name="resampled_users",
+                sources=list(lists),
+                of_users=True,
+                member_keys=self.own_user_keys,
+            )
+            resampling = by_user(planner, self.slices, users, self.interval)
+        per_slice = planner if self.slices is None else by_user(planner, self.slices)
+        wide = per_slice.wide(self.of_runs)
+        resampled = None if resampling is None else resampling.wide(self.of_runs)
+        totals: dict[str, tuple[Node, Node | None]] = {}
+        for name, table in wide.tables.items():
+            reads = {"per_model": table.node}
+            if isinstance(per_slice, SlicedPlanner):
+                reads["populations"] = per_slice.populations(table.values)
+            own = [column.name for column in table.columns]
+            varied: list[str] = []
+            if resampling is not None and resampled is not None:
+                reads["resampled_values"] = resampled.tables[name].node
+                reads["of_resamples"] = resampling.populations(table.values)
+                varied = [
+                    column.name
+                    for column in table.columns
+                    if column.part == "value" and not column.standard_error
+                ]
+            if self.slices is None and not varied:
+                totals[name] = table.node, None
+                continue
+            node = planner.rendered(
+                "totals_of_runs",
+                reads,
+                groups=self.groups,
+                names=own,
+                varied=varied,
+                resamples=self.interval.resamples,
+                sliced=self.slices is not None,
+            )
+            totals[name] = node, None
+        return wide, totals
+
+    # ---- resampling ----------------------------------------------------------------------------
+
+    def _resampled(self, values: Node, names: Sequence[str], flipped: bool = False) -> Node:
+        """Plan the means of resampled users, the same draw for every column."""
+        context = {"groups": self.groups, "names": names, **self.interval.draws}
+        resample_groups = self.planner.rendered("resample_groups", {"per_user": values}, **context)
+        return self.planner.rendered(
+            "resampled",
+            {"resample_groups": resample_groups},
+            name="flipped" if flipped else None,
+            often=True,
+            flipped=flipped,
+            **context,
+        )
+
+    def _percentiles(self, resampled: Node, names: Sequence[str]) -> Node:
+        return self.planner.rendered(
+            "percentiles",
+            {"resampled": resampled},
+            groups=self.groups,
+            names=names,
+            confidence=self.interval.confidence,
+        )
+
+    # ---- values per user -----------------------------------------------------------------------
+
+    def per_user(self) -> Plan:
+        """Plan the values of every user: one row per user (and model, and convention) and cutoff.
+
+        Raises:
+            UsageError: a metric has one value for the whole run, none per user.
+        """
+        self._require_users("none per user; use evaluate for it")
+        sliced = {name.lower() for kind in self.names_of for name in kind["columns"]}
+        for request in self.requests:
+            if request.call.name.lower() in sliced:
+                raise UsageError(
+                    f"per user, {request.call.name} would name both a metric and a slice; rename "
+                    "the column of the table"
+                )
+        metrics = list(dict.fromkeys(request.call.name for request in self.requests))
+        shares: _Shares = {}
+        for convention in dict.fromkeys(request.convention for request in self.requests):
+            own = [request for request in self.requests if request.convention == convention]
+            node = self._everyone(own)
+            at: dict[int | None, list[Request]] = {}
+            for request in own:
+                at.setdefault(request.k, []).append(request)
+            for k in at:
+                branch = {"convention": convention, "k": k, **self._branch(metrics, at[k])}
+                tables = {name: self.wide.tables[name] for name in branch["sources"]}
+                reads, branches = shares.setdefault(next(iter(tables.values())).share, ({}, []))
+                everyone = next((name for name, one in reads.items() if one.key == node.key), "")
+                everyone = everyone or new_name("everyone", reads)
+                reads |= {name: table.node for name, table in tables.items()}
+                reads[everyone] = node
+                branches.append({**branch, "everyone": everyone})
+        slices = {} if self.slices is None else {"slices": self.slices[0]}
+        several = len(shares) > 1
+        parts = {
+            f"per_user_{number}": self.of_users_planner.rendered(
+                "per_user",
+                {**reads, **self.names, **slices},
+                name=f"rows_{number}" if several else None,
+                often=len(branches) > 1,
+                apart=several,
+                branches=branches,
+                in_order=not several,
+                own_user_keys=self.own_user_keys,
+                sliced=self.slices is not None,
+                names_of=self.names_of,
+                with_convention=self.with_convention,
+            )
+            for number, (reads, branches) in enumerate(shares.values(), start=1)
+        }
+        if not several:
+            return Plan(parts["per_user_1"])
+        keys = [
+            *(["model"] if self.planner.several_models else []),
+            *(["convention"] if self.with_convention else []),
+            *self.planner.user_keys,
+            *(name for kind in self.names_of for name in kind["columns"]),
+            "k",
+        ]
+        names = [*keys, *metrics]
+        return Plan(
+            self.planner.rendered(
+                "united", parts, name="per_user", parts=[*parts], names=names, order=keys
+            )
+        )
+
+    def _everyone(self, requests: Sequence[Request]) -> Node:
+        """Plan whose values per user a result has: everybody of any of the audiences."""
+        reads: dict[str, tuple[str, Node]] = {}  # by the audience: one of its tables
+        for request in requests:
+            name, _ = self.wide.home(request)
+            table = self.wide.tables[name]
+            reads.setdefault(table.everybody.key, (name, table.node))
+        tables = dict(reads.values())
+        return self.of_users_planner.rendered("everyone", tables, audiences=[*tables])
+
+    def _branch(self, metrics: Sequence[str], requests: Sequence[Request]) -> dict[str, Any]:
+        """Say where the values per user at one cutoff are; None: not asked for at this cutoff."""
+        homes = {request.call.name: self.wide.home(request) for request in requests}
+        columns = []
+        for metric in metrics:
+            source, column = homes.get(metric, (None, None))
+            columns.append({"metric": metric, "source": source, "name": column and column.name})
+        sources = list(dict.fromkeys(source for source, _ in homes.values()))
+        return {"columns": columns, "sources": sources}
+
+    def per_user_long(self) -> Plan | None:
+        """Plan the values of users in rows: one per user, metric and cutoff; None without any.
+
+        Slices of users are left out: a user's value is the same in all of them.
+        """
+        homes = []
+        for request in self.requests:
+            if request.metric.grain == "user":
+                source, column = self.wide.home(request)
+                homes.append(
+                    {
+                        "source": source,
+                        "name": column.name,
+                        "convention": request.convention,
+                        "metric": request.call.name,
+                        "k": request.k,
+                    }
+                )
+        if not homes:
+            return None
+        reads = {name: table.node for name, table in self.wide.tables.items()}
+        of_items = [kind for kind in self.names_of if kind["slice"] == "item_slice"]
+        for kind in of_items:
+            reads[kind["table"]] = self.names[kind["table"]]
+        return Plan(
+            self.of_users_planner.rendered(
+                "per_user_long",
+                reads,
+                homes_of_values=homes,
+                own_user_keys=self.own_user_keys,
+                with_convention=self.with_convention,
+                item_slices=[name for kind in of_items for name in kind["columns"]],
+            )
+        )
+
+    def _require_users(self, instead: str) -> None:
+        for request in self.of_runs:
+            raise UsageError(f"{request.call} has one value for all users together, {instead}")
+
+    # ---- comparisons ---------------------------------------------------------------------------
+
+    def comparison(self, baseline: str, test: str) -> Plan:
+        """Plan what a comparison of every model with `baseline` rests on: one row per comparison.
+
+        Its columns are those that `statistics.finished` reads.
+
+        Raises:
+            UsageError: a metric has one value for the whole run, or is no mean over users.
+        """
+        self._require_users("none per user to compare; use evaluate for it")
+        for request in self.requests:
+            if request.values["aggregate"] != "mean":
+                raise UsageError(
+                    f"{request.call}: models are compared by their means, not by aggregate="
+                    f"{request.values['aggregate']}"
+                )
+        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.wide.tables}
+        for position, request in enumerate(self.requests, start=1):
+            name, column = self.wide.home(request)
+            rows[name].append(
+                {
+                    "name": column.name,
+                    "position": position,
+                    "metric": request.call.name,
+                    "k": request.k,
+                    "convention": request.convention,
+                    "low_is_better": request.metric.higher_is_better is False,
+                }
+            )
+        shares: _Shares = {}
+        for name, table in self.wide.tables.items():
+            reads, tables = shares.setdefault(table.share, ({}, []))
+            compared = self._compared(table, baseline, rows[name], test)
+            known: dict[str, Any] = dict.fromkeys(("percentiles", "extremes", "signed_ranks"))
+            known["rows"] = rows[name]
+            for part, node in compared.items():
+                known[part] = new_name(node.name, reads)
+                reads[known[part]] = node
+            tables.append(known)
+        columns = [
+            "metric", "k", "baseline", "n_users", "value", "baseline_value", "difference", "std",
+            "wins", "ties", "losses",
+        ]  # fmt: skip
+        if self.interval.kind == "bootstrap":
+            columns += ["interval_low", "interval_high"]
+        if test in ("randomization", "bootstrap"):
+            columns += ["n_extreme", "n_resamples"]
+        names = ["position", *(["convention"] if self.with_convention else []), *columns]
+        if test == "wilcoxon":
+            columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
+            columns += ["few_differences"]
+        comparison_rows = self._rows(
+            "comparison_rows",
+            shares,
+            columns,
+            groups=self.groups,
+            names=names,
+            baseline=baseline,
+            with_convention=self.with_convention,
+        )
+        slices = [name for name in self.groups if name != "model"]
+        return self._ended(comparison_rows, columns, [*slices, "position", "model"])
+
+    def _compared(
+        self, table: WideTable, baseline: str, rows: Sequence[Mapping[str, Any]], test: str
+    ) -> dict[str, Node]:
+        """Plan what is known of the differences of one audience: totals, and what a test needs."""
+        planner = self.planner
+        names = [column.name for column in table.columns]
+        pairs = self.of_users_planner.rendered(
+            "pairs", {"per_user": table.node}, often=True, names=names, baseline=baseline
+        )
+        parts = [f"{name}{end}" for name in names for end in ("", "_baseline", "_difference")]
+        sliced = self._sliced(pairs, parts)
+        low = {row["name"]: row["low_is_better"] for row in rows}
+        columns = [{"name": name, "low_is_better": low[name]} for name in names]
+        groups: dict[str, Any] = {"groups": self.groups}
+        reads = {"pairs": sliced, "row_groups": self._row_groups(table, baseline)}
+        totals = planner.rendered("difference_totals", reads, columns=columns, **groups)
+        compared = {"totals": totals}
+        differences = [f"{name}_difference" for name in names]
+        if "bootstrap" in (self.interval.kind, test):
+            resampled = self._resampled(sliced, differences)
+        if self.interval.kind == "bootstrap":
+            compared["percentiles"] = self._percentiles(resampled, differences)
+        if test in ("bootstrap", "randomization"):
+            flipped = test == "randomization"
+            drawn = self._resampled(sliced, differences, True) if flipped else resampled
+            reads = {"resampled": drawn, "totals": totals}
+            compared["extremes"] = planner.rendered(
+                "extremes", reads, names=differences, flipped=flipped, **groups
+            )
+        if test == "wilcoxon":
+            compared["signed_ranks"] = planner.rendered(
+                "signed_ranks", {"pairs": sliced}, rows=rows, few=FEW, **groups
+            )
+        return compared
+
+
+def _columns(table: WideTable) -> list[str]:
+    return [column.name for column in table.columns]

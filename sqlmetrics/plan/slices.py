@@ -1,0 +1,585 @@
+"""Slices: groups of users, or of judged items, that get values of their own.
+
+A slice of users is a part of the audience: what was computed per user is averaged over the users in
+it, and what has one value for a run is computed from their lists alone. A slice of items is a part
+of the truth: of every user, only the relevant items in it count, the lists and their ranks stay as
+they are. So a user counts once in each slice that an item of theirs is in.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.errors import (
+    DataError,
+    MissingTableError,
+    SqlmetricsWarning,
+    TemplateError,
+    UsageError,
+    callers_level,
+    suggestion,
+)
+from sqlmetrics.metrics.catalog import Catalog, Metric, Slice, template_root
+from sqlmetrics.metrics.requests import Call
+from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec
+from sqlmetrics.plan.planner import Planner, input_node
+from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.templates import environment, render
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.tables.reader import OPTIONS, Source, SourceColumn, Table
+from sqlmetrics.tables.sources import RANKED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sqlmetrics.rows import Rows
+
+_USER_TABLES = ("users", "recommendations", "interactions")
+# columns of results
+_TAKEN = [
+    "model", "convention", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high",
+    "baseline", "baseline_value", "difference", "relative", "wins", "ties", "losses", "test",
+    "p_value", "p_adjusted", "effect_size",
+    # what the queries of comparisons compute besides
+    "position", "interval_low", "interval_high", "n_extreme", "n_resamples", "n_nonzero",
+    "positive_ranks", "negative_ranks", "tie_term", "few_differences",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What is sliced by: a column of a table, or a query of `sql_templates/slices`.
+
+    `of`: "users", "items", or "interactions" (an item of one user).
+    """
+
+    name: str
+    of: str
+    table: str = ""
+    template: Slice | None = None
+    params: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def built_in(self) -> bool:
+        """Is it a query of the package?"""
+        return self.template is not None and template_root() in self.template.path.parents
+
+    @property
+    def missing(self) -> str:
+        """What stands for those without a value."""
+        return Slice.missing if self.template is None else self.template.missing
+
+
+def attributes_of(
+    by: str | Iterable[str] | None,
+    by_item: str | Iterable[str] | None,
+    catalog: Catalog,
+    tables: Mapping[str, Table],
+    user_keys: Sequence[str],
+) -> list[Attribute]:
+    """Find what to slice by, for each name in `by` and `by_item`.
+
+    Raises:
+        UsageError: a name that stands for nothing, for two things, or for a column of the result.
+        MissingTableError: the table that it is in was not given.
+    """
+    found = [
+        _attribute(name, option, catalog, tables)
+        for option, names in (("by", by), ("by_item", by_item))
+        for name in _names(names, option)
+    ]
+    for position, attribute in enumerate(found):
+        if attribute.name.lower() in (*_TAKEN, *(key.lower() for key in user_keys)):
+            raise UsageError(
+                f"by: results have a column {attribute.name} of another meaning; rename the column "
+                "of the table, or read it through a view with another name"
+            )
+        if any(attribute.name.lower() == one.name.lower() for one in found[:position]):
+            raise UsageError(f"by: {attribute.name} is there twice")
+    return found
+
+
+def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
+    if names is None:
+        return []
+    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    for name in listed:
+        if not isinstance(name, str) or not name.strip():
+            raise UsageError(f"{option}: {name!r} is not the name of a column or a slice")
+    return [str(name).strip() for name in listed]
+
+
+def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> Attribute:
+    """Find what `name` stands for; `option` is where it stands: by or by_item."""
+    of_items = option == "by_item"
+    owners = [
+        owner
+        for owner in (("items",) if of_items else _USER_TABLES)
+        if owner in tables and tables[owner].sources[0].find(name) is not None
+    ]
+    template = catalog.slices.get(name.lower())
+    if template is not None and of_items and template.of == "users":
+        template = None
+    if len(owners) + (template is not None) > 1:
+        options = [f"{owner}.{name}" for owner in owners]
+        options += [f"{template.name}()"] if template else []
+        there = [f"a column of {owner}" for owner in owners]
+        there += ["a slice of the package"] if template else []
+        raise UsageError(f"{option}: {name} is {' and '.join(there)}; write {' or '.join(options)}")
+    if owners:
+        return _column(owners[0], name, name, option, tables)
+    table, dot, column = name.partition(".")
+    if dot and "(" not in table:
+        if of_items and table != "items":
+            raise UsageError(f"by_item: {name} is not a column of items; slice by it with by")
+        return _column(table, column, name, option, tables)
+    try:
+        call = parse_spec(name)
+    except UsageError:
+        call = MetricCall(name)
+    template = catalog.slices.get(call.metric)
+    if template is None or (of_items and template.of == "users"):
+        raise _unknown(name, of_items, catalog, tables)
+    if call.cutoff is not None:
+        raise UsageError(f"{option}: {name}: a slice has no cutoff")
+    for param in (param for param, _ in call.params if param not in template.params):
+        close = suggestion(param, template.params)
+        raise UsageError(f"{option}: {name}: {template.name} has no parameter {param!r}{close}")
+    given = dict(call.params)
+    params = {
+        param.name: param.parse(given.get(param.name, param.default), f"{option}: {name}")
+        for param in template.params.values()
+    }
+    return Attribute(template.name, template.of, template=template, params=params)
+
+
+def _column(
+    table: str, name: str, asked: str, option: str, tables: Mapping[str, Table]
+) -> Attribute:
+    """Read `table.name` as a column to slice by."""
+    of = "items" if table == "items" else "users"
+    known = (*_USER_TABLES, "items")
+    if table not in known:
+        raise UsageError(
+            f"{option}: {asked}: columns to slice by are in {', '.join(known)}, not in "
+            f"{table!r}{suggestion(table, known)}"
+        )
+    if table not in tables:
+        raise MissingTableError(
+            f"{option}: {asked} is in the table {table}, which was not given: {OPTIONS[table]} on "
+            f"the command line (for a statement, --{table}-table NAME), {table}=… in Python"
+        )
+    for source in tables[table].sources:
+        column = source.find(name) or source.assume(name)
+        if column is None:
+            raise UsageError(
+                f"{option}: {source.label} ({table}) has no column {name!r}"
+                f"{suggestion(name, source.types)}; it has {', '.join(source.types)}"
+            )
+        if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
+            raise DataError(
+                f"{table}, column {name}: {source.label} holds {column.type}, which is no value "
+                "to slice by; export one value per row"
+            )
+    return Attribute(name, of, table)
+
+
+def _unknown(
+    name: str, of_items: bool, catalog: Catalog, tables: Mapping[str, Table]
+) -> UsageError:
+    owners = [t for t in (("items",) if of_items else _USER_TABLES) if t in tables]
+    columns = {owner: list(tables[owner].sources[0].types) for owner in owners}
+    slices = [one.name for one in catalog.slices.values() if not of_items or one.of != "users"]
+    items = tables.get("items")
+    if not of_items and items is not None and items.sources[0].find(name) is not None:
+        hint = f"; it is a column of items: write items.{name}, or --by-item {name}"
+    else:
+        hint = suggestion(name, [*(c for found in columns.values() for c in found), *slices])
+    if not of_items and "users" not in tables:
+        hint += "; the table users was not given (--users FILE)"
+    elif of_items and items is None:
+        hint += "; the table items was not given (--items FILE)"
+    there = [f"columns of {owner}: {', '.join(found)}" for owner, found in columns.items()]
+    listed = "; ".join([*there, f"slices: {', '.join(slices)}"])
+    return UsageError(f"by: there is nothing called {name!r} to slice by{hint}; {listed}")
+
+
+class Slicing:
+    """The slices of a run: who is in which, and what they are called.
+
+    Args:
+        planner: plans what is not sliced.
+        attributes: what to slice by.
+        combinations: also slices by fewer of the columns, down to none of them.
+        values: settings for the stages that derived slices read.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        attributes: Sequence[Attribute],
+        combinations: bool,
+        values: Mapping[str, Any],
+    ) -> None:
+        self.planner = planner
+        self.combinations = combinations
+        self.values = {**values, "cutoffs": [None], "max_cutoff": None}
+        self.attributes = list(attributes)
+        self.of_users = [one for one in attributes if one.of == "users"]
+        self.of_items = [one for one in attributes if one.of != "users"]
+        if combinations and not attributes:
+            raise UsageError("combinations are of columns to slice by; name them with --by")
+
+    # ---- nodes ---------------------------------------------------------------------------------
+
+    def slices(self, members: Sequence[Node], of_users: bool) -> tuple[Node, Node]:
+        """Plan who is in which slice, and the names of the slices.
+
+        `members`: queries whose users (or judged items) are in slices.
+        """
+        attributes = self.of_users if of_users else self.of_items
+        member_keys = self.member_keys(of_users)
+        sources = {f"members_{number}": node for number, node in enumerate(members, start=1)}
+        context: dict[str, Any] = {"of_users": of_users, "member_keys": member_keys}
+        reads: dict[str, Node] = {
+            "members": self.planner.rendered(
+                "members",
+                sources,
+                name="sliced_users" if of_users else "sliced_items",
+                sources=list(sources),
+                **context,
+            )
+        }
+        described = []
+        for number, attribute in enumerate(attributes, start=1):
+            source = f"attribute_{number}"
+            reads[source] = self.values_of(attribute)
+            about = [identifier(key) for key in self._keys(attribute)]
+            described.append({"name": attribute.name, "missing": attribute.missing,
+                              "source": source, "about": about})  # fmt: skip
+        context |= {
+            "attributes": described,
+            "combinations": self.combinations,
+            "slice": "slice" if of_users else "item_slice",
+        }
+        rollups = list(itertools.product((0, 1), repeat=len(attributes)))
+        suffix = "" if of_users else "_of_items"
+        values = self.planner.rendered(
+            "slice_values", reads, name=f"slice_values{suffix}", rollups=rollups, **context
+        )
+        names = self.planner.rendered(
+            "slice_names",
+            {"slice_values": values},
+            name="slice_names" if of_users else "item_slice_names",
+            **context,
+        )
+        slices = self.planner.rendered(
+            "slices",
+            {"slice_values": values, "slice_names": names},
+            name="slices" if of_users else "item_slices",
+            **context,
+        )
+        return slices, names
+
+    def member_keys(self, of_users: bool) -> list[str]:
+        """Name the columns that say who, or which judged item, is in a slice.
+
+        The user is one of them also where slices are of items alone: then a slice and its user come
+        from one table. From two, an engine may join on the slice without the user.
+        """
+        keys = [identifier(key) for key in self.planner.user_keys]
+        return keys if of_users else [*keys, "item_id"]
+
+    def _keys(self, attribute: Attribute) -> list[str]:
+        users = list(self.planner.user_keys)
+        return {"users": users, "items": ["item_id"], "interactions": [*users, "item_id"]}[
+            attribute.of
+        ]
+
+    def values_of(self, attribute: Attribute) -> Node:
+        """Plan the values of one attribute: its keys, `label` and `position`."""
+        if attribute.template is None:
+            return self.planner.rendered(
+                "attribute_values",
+                {"attribute": self.read(attribute)},
+                name=f"values_of_{attribute.name}",
+                of_users=attribute.of == "users",
+                attribute_keys=", ".join(map(identifier, self._keys(attribute))),
+            )
+        template = attribute.template
+        values = {**self.values, **attribute.params}
+        try:
+            text = render(template.body, self.planner.context(values), str(template.path))
+            node = self.planner.bind(
+                template.name,
+                text,
+                str(template.path),
+                lambda name: self.planner.node(name, values),
+            )
+        except MissingTableError as error:
+            raise MissingTableError(f"by: {attribute.name}: {error}") from error
+        expected = [*self._keys(attribute), "label", "position"]
+        if node.columns != expected:
+            raise TemplateError(
+                f"{template.path}: the query must return the columns {', '.join(expected)}, "
+                f"not {', '.join(node.columns)}"
+            )
+        return node
+
+    def uneven(self, attribute: Attribute) -> Plan:
+        """Plan a look at users that have several values of a column, or rows of a query."""
+        if attribute.template is not None:
+            reads: dict[str, Node] = {"attribute": self.values_of(attribute)}
+            return Plan(self.planner.rendered("repeated_users", reads))
+        return Plan(self.planner.rendered("uneven_attribute", {"attribute": self.read(attribute)}))
+
+    def read(self, attribute: Attribute) -> Query:
+        """Plan the reading of a column, with the columns that say whose it is."""
+        keys = self._keys(attribute)
+        sources = [
+            {"relation": source.relation, "about": [_found(source, key) for key in keys],
+             "column": _found(source, attribute.name), "where": source.where}
+            for source in self.planner.tables[attribute.table].sources
+        ]  # fmt: skip
+        text = (
+            environment()
+            .get_template("inputs/attribute.sql.j2")
+            .render(table=attribute.table, sources=sources, **self.planner.key_context)
+        )
+        return input_node(f"{attribute.name}_of_{attribute.table}", text, attribute.table)
+
+    # ---- planners ------------------------------------------------------------------------------
+
+    def by_item(self, values: Sequence[Mapping[str, Any]]) -> tuple[SlicedPlanner, Node]:
+        """Return a planner whose truth comes once per slice of items, and the slices' names.
+
+        `values`: the settings of all metrics that will be asked for.
+        """
+        base = self.planner
+        judged = {node.key: node for node in (base.node("judged", one) for one in values)}
+        slices, names = self.slices(list(judged.values()), of_users=False)
+        planner = SlicedPlanner(
+            **_shared(base),
+            user_keys=(*base.user_keys, "item_slice"),
+            several_models=base.several_models,
+            base=base,
+            folder="by_item",
+            more={"item_slices": slices, "item_slice_names": names},
+            knows={"member_keys": self.member_keys(of_users=False)},
+        )
+        return planner, names
+
+
+def by_user(
+    base: Planner,
+    slices: tuple[Node, Node] | None,
+    users: Node | None = None,
+    interval: Interval | None = None,
+) -> SlicedPlanner:
+    """Return a planner for values of a run: a population of lists stands in place of a model.
+
+    A population is a model, in a slice of its users, in a resample of them. `slices`: who is in
+    which, and their names; `users`: who is resampled, for `interval`.
+    """
+    more: dict[str, Node] = {}
+    knows: dict[str, Any] = {"sliced": slices is not None, "resampled": interval is not None}
+    if slices is not None:
+        more |= {"slices": slices[0], "slice_names": slices[1]}
+    if interval is not None and users is not None:
+        groups = base.rendered("user_groups", {"members": users}, **interval.draws)
+        half_samples = base.rendered("half_samples", {"user_groups": groups}, **interval.draws)
+        more |= {"user_groups": groups, "half_samples": half_samples}
+        knows |= interval.draws
+    return SlicedPlanner(
+        **_shared(base),
+        user_keys=base.user_keys,
+        several_models=True,
+        base=base,
+        folder="by_user",
+        more=more,
+        knows=knows,
+    )
+
+
+def _shared(base: Planner) -> dict[str, Any]:
+    names = (
+        "catalog", "tables", "model", "baseline_model", "checked", "fuse", "dialect", "warnings",
+        "needs",
+    )  # fmt: skip
+    return {name: getattr(base, name) for name in names}
+
+
+@dataclass
+class SlicedPlanner(Planner):
+    """Plans the same metrics over stages that come once per slice.
+
+    The stages of `folder` are put in place of those of the same name; what reads them is planned
+    anew, what does not is that of `base`. Of a slice of items, `judged_only` stands in place of
+    every stage that has only judged items: its rows come once per slice of the item.
+    """
+
+    base: Planner = field(kw_only=True)
+    folder: str = field(kw_only=True)
+    more: Mapping[str, Node] = field(kw_only=True)
+    knows: Mapping[str, Any] = field(kw_only=True)
+    _sliced: dict[str, bool] = field(default_factory=dict)  # by identity of a node of `base`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.keeps = False
+        self.lists_are_ranked = True  # a slice of users is one of whole lists
+        self.of_items = self.folder == "by_item"
+        if not self.of_items:
+            self.base = replace(self.base, lists_are_ranked=True)
+        folder = template_root() / self.folder
+        self._instead = {path.name.split(".")[0]: path for path in folder.iterdir()}
+        if self.of_items:
+            sliced = self._instead.pop("judged_only")
+            stages = self.catalog.stages.values()
+            self._instead |= {stage.name: sliced for stage in stages if stage.judged_only}
+
+    def node(self, name: str, values: Mapping[str, Any], for_metric: Metric | None = None) -> Query:
+        """Plan a stage or an input table under the given settings."""
+        plain = self.base.node(name, values, for_metric)
+        if name in self._instead:
+            return self.instead(name, values, for_metric)
+        if not self._is_sliced(plain):
+            return plain
+        return super().node(name, values, for_metric)
+
+    def instead(
+        self, name: str, values: Mapping[str, Any], for_metric: Metric | None = None
+    ) -> Query:
+        """Plan the template of the folder that stands in place of a stage."""
+        path = self._instead[name]
+        stage, names = self.catalog.stages.get(name), list[str]()
+        if stage is not None:
+            stage = replace(stage, keep=False)
+            names = self.base.node(name, values, for_metric).columns
+        context = {**self.base.key_context, **self.knows, "stage": name, "names": names}
+        text = render(path.read_text(encoding="utf-8"), context, str(path))
+
+        def find(table: str) -> Node | None:
+            if table == "populations":
+                return self.populations(values)
+            return self.more.get(table) or self.base.node(table, values, for_metric)
+
+        return self.bind(f"{name}_{self.folder}", text, str(path), find, stage)
+
+    def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
+        """Plan the query of a metric.
+
+        Raises:
+            UsageError: it reads the table of recommendations itself, which is not sliced.
+        """
+        query = super()._metric(metric, values)
+        parents = (parent for parent in query.parents.values() if isinstance(parent, Query))
+        if any(parent.table in RANKED for parent in parents):
+            raise UsageError(
+                f"{metric.name} reads the table recommendations itself; for slices and resamples a "
+                "metric reads the stages ranked, lists or what is made of them"
+            )
+        return query
+
+    def _everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
+        """Plan who gets a value: of a run every population, also one without a list.
+
+        Not so for resamples: what a draw leaves without lists says nothing about the others.
+        """
+        if metric.grain == "run" and not self.knows.get("resampled"):
+            return self.instead("populated", values, metric)
+        return super()._everybody(metric, values)
+
+    def populations(self, values: Mapping[str, Any]) -> Query:
+        """Plan what values of a run are computed for: a number for every model and slice."""
+        return self.instead("populations", values)
+
+    def _is_sliced(self, node: Node) -> bool:
+        """Does a query of `base` read a stage that comes once per slice?"""
+        if node.key not in self._sliced:
+            self._sliced[node.key] = any(
+                parent.name in self._instead or self._is_sliced(parent)
+                for parent in node.parents.values()
+            )
+        return self._sliced[node.key]
+
+    def judged_only(self, calls: Iterable[Call]) -> list[Call]:
+        """Keep the metrics that can be computed for a slice of the truth.
+
+        Those that nobody asked for by name are left out, with a warning for each.
+
+        Raises:
+            UsageError: a metric has no values per user, or also judges items that are not relevant.
+        """
+        kept: list[Call] = []
+        problem = ""
+        for call in calls:
+            why = self._why_not(call)
+            if not why:
+                kept.append(call)
+                continue
+            problem = (
+                f"{call.name} {why}; slices of items are for metrics of the relevant items alone, "
+                "such as recall and ndcg"
+            )
+            if not all(request.call.implied for request in call.requests):
+                raise UsageError(problem)
+            self.warnings[f"left out: {problem}"] = None
+        if not kept:
+            raise UsageError(problem)
+        return kept
+
+    def _why_not(self, call: Call) -> str:
+        """Say why a metric cannot be computed for a slice of the truth."""
+        if call.metric.grain != "user":
+            return "has one value for all users together"
+        nodes = self.nodes(call)
+        sliced = [nodes[call.metric.name], *filter(self._comes_per_slice, nodes.values())]
+        return next(
+            (
+                f"reads {parent.name} in {node.name}"
+                for node in sliced
+                if node.name not in self._named
+                for parent in node.parents.values()
+                if self._is_whole(parent)
+            ),
+            "",
+        )
+
+    @property
+    def _named(self) -> set[str]:
+        return {f"{name}_{self.folder}" for name in self._instead}
+
+    def _comes_per_slice(self, node: Node) -> bool:
+        return node.name in self._named or any(
+            self._comes_per_slice(parent) for parent in node.parents.values()
+        )
+
+    def _is_whole(self, node: Node) -> bool:
+        """Does a query have rows of whole lists, or of users, that come once for all slices?"""
+        of_users = isinstance(node, Query) and set(self.base.user_keys) <= set(node.columns)
+        return of_users and not self._comes_per_slice(node)
+
+
+def _found(source: Source, name: str) -> SourceColumn:
+    column = source.find(name) or source.assume(name)
+    assert column is not None
+    return column
+
+
+def warn_of_empty_slices(frame: pd.DataFrame | Rows, sliced_by: Iterable[Attribute]) -> None:
+    """Warn where nobody has a value of a column: ids may be of another kind."""
+    for attribute in sliced_by:
+        if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
+            who = "user" if attribute.of == "users" else "relevant item"
+            warnings.warn(
+                f"by: no {who} has a value of {attribute.name} in the table {attribute.table}; "
+                "check that it holds the same kind of id",
+                SqlmetricsWarning,
+                stacklevel=callers_level(),
+            )

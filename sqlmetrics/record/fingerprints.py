@@ -1,0 +1,187 @@
+"""Tells whether jobs, or runs at other times, were asked for the same, of the same data.
+
+The same files may have other paths there, so paths are no part of what is asked. What is in a table
+is told by the sum of the hashes of its rows, whatever their order and the files and types that they
+are held in. Jobs of one run only need to know that they read the same files, which are told without
+reading them: by their sizes, their first bytes and their last, which in a Parquet file say how many
+rows and which values every column has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlglot import exp
+
+from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
+from sqlmetrics.sql.quoting import path_of_pattern
+from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables.reader import ATTRIBUTES
+
+_ENDS = 1 << 20  # bytes that are read of both ends of a file
+_ORDER = "row_number"  # a column that says where a row lies, not what is in it
+
+_WHOLE = re.compile(r"(TINYINT|SMALLINT|INTEGER|BIGINT|UTINYINT|USMALLINT|UINTEGER)\Z")
+_FRACTIONS = re.compile(r"(FLOAT|DOUBLE|DECIMAL.*)\Z")
+_HUGE = re.compile(r"(UBIGINT|HUGEINT|UHUGEINT)\Z")
+_TIMES = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_S|TIMESTAMP_MS|TIMESTAMP WITH TIME ZONE)\Z")
+
+
+def identity(*roots: Node) -> str:
+    """Name a result by its queries, whatever the files or tables that they read."""
+    names: dict[str, str] = {}
+    for root in roots:
+        for node in Plan(root).nodes():
+            text = node.sql({key: names[key] for key in node.parents}, pretty=False)
+            if isinstance(node, Query) and node.is_input:
+                tree = node.tree.copy()
+                for table in list(tree.find_all(exp.Table)):
+                    table.replace(exp.table_("source", alias=table.alias or None))
+                text = f"{node.table}: {tree.sql('duckdb')}"
+            names[node.key] = f"q{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return _short(*(names[root.key] for root in roots)) if len(roots) > 1 else names[roots[0].key]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a table holds: how many rows, and the sum of their hashes (None: they were not read).
+
+    `model`: whose rows of the table these are, where it has a column that says so. `columns`: their
+    names in the queries.
+    """
+
+    table: str
+    model: str | None
+    columns: tuple[str, ...]
+    rows: int
+    hashes: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Name the content: equal for the same rows, in any order, of any files and types."""
+        return _short(json.dumps([self.columns, self.rows, str(self.hashes)]))
+
+
+def contents(engine: DuckDBEngine, roots: Iterable[Node]) -> list[Content]:
+    """Read every table that results read, once for each set of its columns.
+
+    Returns:
+        One entry per table, set of columns and model, in the order of their names.
+
+    Raises:
+        DataError, EngineError: a table cannot be read.
+    """
+    found: dict[Content, None] = {}
+    for root in roots:
+        for node in _inputs(root):
+            found.update(dict.fromkeys(content_of(engine, node)))
+    return sorted(found, key=lambda one: (one.table, one.columns, one.model or ""))
+
+
+def content_of(engine: DuckDBEngine, node: Query, with_values: bool = True) -> list[Content]:
+    """Read what a query returns that reads a table: one entry, or one per model."""
+    types: Mapping[str, str] = {}
+    if with_values:
+        types = engine.describe(f"({Plan(node).statement(pretty=False)})", node.name)
+    # the column of an attribute is called value in its query, whatever it is of
+    of_attribute = ATTRIBUTES.get(node.name, ("", node.name.removesuffix(f"_of_{node.table}")))[1]
+    columns = tuple(of_attribute if name == "value" else name for name in _columns(node))
+    return [
+        Content(
+            node.table,
+            str(row["model"]) if "model" in row else None,
+            columns,
+            row["n_rows"],
+            None if row["hash_sum"] is None else int(row["hash_sum"]),
+        )
+        for row in engine.records(Plan(rows_of(node, types)))
+    ]
+
+
+def _columns(node: Query) -> list[str]:
+    """Name the columns whose values count, in an order that does not depend on the source."""
+    return sorted({*node.columns} - {_ORDER, "model"})
+
+
+def rows_of(node: Query, types: Mapping[str, str]) -> Node:
+    """Plan the number of rows that a query returns, per model, and the sum of their hashes.
+
+    `types`: those of its columns; without any, rows are only counted.
+    """
+    hashed = [{"name": name, **_kind(types[name])} for name in _columns(node) if types]
+    return Rendered(
+        key=f"{node.key}_fingerprint",
+        name=f"fingerprint_of_{node.name}",
+        parents={node.key: node},
+        template=environment().get_template("summaries/fingerprint.sql.j2"),
+        context={"hashed": hashed, "by_model": "model" in node.columns},
+        aliases={"table_rows": node.key},
+    )
+
+
+def _kind(type_name: str) -> dict[str, str]:
+    """Say how values of a type are hashed: see the macro value_hash."""
+    if _WHOLE.match(type_name):
+        return {"kind": "whole"}
+    if _FRACTIONS.match(type_name):
+        return {"kind": "number", "otherwise": "DOUBLE"}
+    if _HUGE.match(type_name):
+        return {"kind": "number", "otherwise": "VARCHAR"}
+    if _TIMES.match(type_name):
+        return {"kind": "time"}
+    return {"kind": "nanoseconds" if type_name == "TIMESTAMP_NS" else "other"}
+
+
+def of_tables(engine: DuckDBEngine, root: Node) -> dict[str, str]:
+    """Say what is in each table that a result reads, by the ends of files: table -> hash.
+
+    Raises:
+        DataError: a table cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for node in _inputs(root):
+        paths = [path_of_pattern(path.name) for path in _paths(node.tree)]
+        other = any(isinstance(t.this, exp.Identifier) for t in node.tree.find_all(exp.Table))
+        local = [Path(path) for path in paths if "://" not in path]
+        texts = [_of_file(path) for path in local]
+        if other or len(local) < len(paths):  # of files elsewhere, rows are only counted
+            rows = content_of(engine, node, with_values=len(local) == len(paths))
+            texts += sorted(one.fingerprint for one in rows)
+        found.setdefault(node.table, []).extend(texts)
+    return {table: _short(" ".join(dict.fromkeys(texts))) for table, texts in sorted(found.items())}
+
+
+def _inputs(root: Node) -> Iterator[Query]:
+    """Find the queries that read the user's tables."""
+    for node in Plan(root).nodes():
+        if isinstance(node, Query) and node.is_input:
+            yield node
+
+
+def _short(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def _paths(tree: exp.Expr) -> Iterator[exp.Literal]:
+    """Find the paths of the files that a query reads."""
+    for table in list(tree.find_all(exp.Table)):
+        read = table.this
+        if isinstance(read, exp.Func):
+            first = next((one for one in [read.this, *read.expressions] if one is not None), None)
+            entries = first.expressions if isinstance(first, exp.Array) else [first]
+            yield from (one for one in entries if isinstance(one, exp.Literal) and one.is_string)
+
+
+def _of_file(path: Path) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        digest = hashlib.sha256(file.read(_ENDS))
+        file.seek(max(0, size - _ENDS))
+        digest.update(file.read(_ENDS))
+    return f"{size}:{digest.hexdigest()}"

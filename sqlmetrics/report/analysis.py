@@ -1,0 +1,745 @@
+"""What figures are made from: the values of one run, computed once, and questions about them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggestion
+from sqlmetrics.metrics.catalog import Catalog, Metric
+from sqlmetrics.metrics.requests import Request, cutoff_context
+from sqlmetrics.metrics.spec import MetricCall
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.templates import environment
+from sqlmetrics.stats import paired_tests
+from sqlmetrics.stats.leaderboard import best_models, leaderboard
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PRIMARY = "ndcg"  # what models are ranked by, if it is there and nothing else is asked for
+CUTOFFS = (1, 3, 5, 10)
+MAIN_CUTOFF = 10
+BEYOND = ("catalogue", "diversity", "novelty")  # families of metrics that know no hits
+
+SHOWN_CUTOFFS = 20
+SHOWN = 12  # so many models, the best ones, are in charts; the leaderboard has all
+PAIRED = 6  # so many are compared pair by pair
+PAIRED_METRICS = 4  # by so many metrics
+N_BINS = 20
+N_POINTS = 50  # of the curve of exposure
+POPULARITY_GROUPS = 10
+SHOWN_SLICES = 20
+MOST_COLUMNS = 4  # of users, where nobody said by what to slice
+FEW_VALUES = 12  # a column of users with more different values is no slice unless asked for
+N_EXAMPLES = 3  # users of each kind
+SHOWN_TRUTH = 12  # relevant items of an example
+TITLES = ("title", "name")  # columns of items that say what they are called
+_MOST_LISTED = 20  # items of a list in an example
+
+
+def metrics_of_reports(catalog: Catalog) -> list[str]:
+    """Name the metrics of a report that names none: the default set, and those beyond accuracy."""
+    first = [name for name in catalog.default_set() if name == PRIMARY]
+    beyond = [metric.name for metric in catalog.metrics.values() if metric.family in BEYOND]
+    return list(dict.fromkeys([*first, *catalog.default_set(), *beyond]))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a report is to say; attributes are the arguments of `Evaluator.report`."""
+
+    metrics: str | Iterable[str | MetricCall] | None = None
+    k: int | Iterable[int] | None = None
+    primary: str | None = None
+    by: str | Iterable[str] | None = None
+    by_item: str | Iterable[str] | None = None
+    test: str = "t"
+    correction: str = "holm"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    skip_missing: bool = False
+
+    def __post_init__(self) -> None:
+        paired_tests.checked(test=self.test, correction=self.correction)
+        if not isinstance(self.alpha, int | float) or not 0 < self.alpha < 1:
+            raise UsageError(f"alpha must be between 0 and 1, not {self.alpha!r}")
+        paired_tests.check_scipy(test=self.test, interval="normal")
+
+
+@dataclass
+class Study:
+    """The values of a run and what is asked about them; every answer is a data frame.
+
+    Attributes:
+        run: runs a plan.
+        hold: computes nodes once, for all plans that run afterwards.
+        results: all that is asked for, in no slices.
+        how: what was asked, and how differences are judged.
+        attributes: what is sliced by.
+        chosen: the metric that models are ranked by, if it was named.
+        room: which share of what figures may draw at most they are to draw.
+    """
+
+    run: Callable[[Plan], pd.DataFrame]
+    hold: Callable[[Sequence[Node]], None]
+    results: Results
+    how: Question
+    attributes: list[Attribute]
+    chosen: Request | None = None
+    room: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.planner: Planner = self.results.planner
+        self.requests: Sequence[Request] = self.results.requests
+        self.primary = self.chosen or _primary(self.requests)
+        self.main = _at_main(self.requests, self.primary.k)
+        self.of_users = [request for request in self.main if request.metric.grain == "user"]
+        self.compared = [one for one in self.of_users if one.values["aggregate"] == "mean"]
+        self.positions = {label(one): number for number, one in enumerate(self.main)}
+
+    @property
+    def asked(self) -> list[MetricCall]:
+        """All metrics, each with its cutoff."""
+        return [replace(request.call, cutoff=request.k) for request in self.requests]
+
+    @property
+    def asked_at_main(self) -> list[MetricCall]:
+        """All metrics, each at the cutoff that the report is about."""
+        return [replace(request.call, cutoff=request.k) for request in self.main]
+
+    # ---- what is computed first ----------------------------------------------------------------
+
+    @functools.cached_property
+    def item_counts(self) -> Node:
+        """Plan how often every item is recommended by every model."""
+        return self.planner.rendered(
+            "item_counts", {"ranked": self._stage("ranked")}, k=self.primary.k
+        )
+
+    @property
+    def held(self) -> list[Node]:
+        """What several answers read."""
+        return [*self.results.of_everybody, self.item_counts, self._stage("ranked")]
+
+    def _stage(self, name: str, planner: Planner | None = None) -> Query:
+        values = {**self.primary.values, **cutoff_context([self.primary.k])}
+        return (planner or self.planner).node(name, values)
+
+    # ---- values --------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def values(self) -> pd.DataFrame:
+        """What `Evaluator.evaluate` returns, with a model and a label (`ndcg@10`) in every row."""
+        return self._labelled(self.run(self.results.summary()))
+
+    def _labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if "model" not in frame.columns:
+            frame.insert(0, "model", self.planner.model)
+        frame["model"] = frame["model"].astype(str)
+        keys = zip(frame["metric"], frame["k"], strict=True)
+        frame["label"] = [_label(metric, _whole(k)) for metric, k in keys]
+        return frame
+
+    @functools.cached_property
+    def at_main(self) -> pd.DataFrame:
+        """The rows of `values` at the cutoff that the report is about."""
+        return self.values[self.values["label"].isin(self.positions)].reset_index(drop=True)
+
+    @functools.cached_property
+    def models(self) -> list[str]:
+        """All models, the best by the primary metric first."""
+        rows = self.at_main[self.at_main["label"] == label(self.primary)]
+        # sums that threads share differ beyond twelve digits, as the leaderboard knows
+        rows = rows.assign(value=[float(f"{value:.12g}") for value in rows["value"].astype(float)])
+        order = rows.sort_values(
+            ["value", "model"],
+            ascending=[self.primary.metric.higher_is_better is False, True],
+            na_position="last",
+        )
+        return list(dict.fromkeys([*order["model"], *self.at_main["model"]]))
+
+    @property
+    def shown(self) -> list[str]:
+        """The models that charts show, the best ones."""
+        return self.models[:SHOWN]
+
+    @property
+    def paired(self) -> list[str]:
+        """The models that are compared pair by pair, the best ones."""
+        return self.models[:PAIRED] if self.planner.several_models else []
+
+    # ---- comparisons ---------------------------------------------------------------------------
+
+    @functools.cached_property
+    def better(self) -> dict[str, bool | None]:
+        """Metric -> whether high values are the better ones."""
+        return {one.name: one.higher_is_better for one in self.planner.catalog.metrics.values()}
+
+    @functools.cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """What `Evaluator.compare` returns, its baselines the models that are best of a metric.
+
+        With the other models that are compared pair by pair, only for the primary metric.
+        P-values are not corrected: who is compared with whom is up to those who read it.
+        """
+        import pandas as pd
+
+        if len(self.models) < 2 or not self.compared:
+            return pd.DataFrame()
+        best = best_models(self.at_main, self.better)
+        everything = self.results.narrowed(self.compared)
+        frames = [self._compared(everything, model, test=self.how.test) for model in best]
+        if self.primary in self.compared:  # of others, only who is better for how many users
+            primary = self.results.narrowed([self.primary])
+            others = [model for model in self.paired if model not in best]
+            frames += [self._compared(primary, model) for model in others]
+        return pd.concat(frames, ignore_index=True)
+
+    def _compared(
+        self,
+        results: Results,
+        baseline: str,
+        names: Mapping[str, str] | None = None,
+        test: str = "t",
+    ) -> pd.DataFrame:
+        """Compare all models with one; `names` are those of columns, of slices, to be changed."""
+        how = self.how
+        frame = self.run(results.comparison(baseline, test)).rename(columns=names or {})
+        frame["model"] = frame["model"].astype(str)
+        finished = paired_tests.finished(
+            frame, test=test, interval="normal", confidence=how.confidence, correction="none"
+        )
+        return self._labelled(finished)
+
+    @functools.cached_property
+    def board(self) -> pd.DataFrame:
+        """What `Evaluator.leaderboard` returns for the cutoff that the report is about."""
+        values = self.at_main.drop(columns="label")
+        tested = self.comparisons
+        tested = tested.drop(columns="label") if len(tested) else tested
+        return leaderboard(values, tested, self.better, self.how.alpha, self.how.correction)
+
+    @functools.cached_property
+    def from_best(self) -> pd.DataFrame:
+        """Differences of every model to the best of each metric, with corrected p-values."""
+        rows = self.comparisons
+        if not len(rows):
+            return rows
+        best = {
+            _label(metric, k): model
+            for model, best_at in best_models(self.at_main, self.better).items()
+            for metric, k in best_at
+        }
+        rows = rows[rows["label"].map(best) == rows["baseline"]].reset_index(drop=True)
+        p_values = rows["p_value"].to_numpy("float64")
+        return rows.assign(
+            p_adjusted=paired_tests.adjusted_within(rows, p_values, self.how.correction)
+        )
+
+    # ---- users ---------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def histograms(self) -> pd.DataFrame:
+        """Count users by value: `model, label, low, high, n_users, share`, the empty bins too."""
+        import pandas as pd
+
+        frames = []
+        for name, columns in self._columns(self.of_users).items():
+            plan = self.planner.rendered(
+                "histogram",
+                {"per_user": self.results.wide.tables[name].node},
+                columns=columns,
+                n_bins=N_BINS,
+            )
+            frames.append(self.run(Plan(plan)))
+        if not frames:
+            return pd.DataFrame()
+        frame = pd.concat(frames, ignore_index=True)
+        if "model" not in frame.columns:
+            frame.insert(0, "model", self.planner.model)
+        frame["model"] = frame["model"].astype(str)
+        rows = []
+        for (model, place), own in frame.groupby(["model", "position"], sort=False):
+            low, high = float(own["low"].iloc[0]), float(own["high"].iloc[0])
+            counts = dict(zip(own["bin"].astype(int), own["n_users"].astype(int), strict=True))
+            total, n_bins = sum(counts.values()), N_BINS if high > low else 1
+            for number in range(n_bins):
+                n_users = counts.get(number, 0)
+                rows.append(
+                    {
+                        "model": model,
+                        "label": label(self.main[int(str(place))]),
+                        "low": low + (high - low) * number / n_bins,
+                        "high": low + (high - low) * (number + 1) / n_bins,
+                        "n_users": n_users,
+                        "share": n_users / total,
+                    }
+                )
+        return self._in_order(pd.DataFrame(rows))
+
+    @functools.cached_property
+    def difference_histograms(self) -> pd.DataFrame:
+        """Count users by difference, for pairs of models: `model, baseline, label, low, high, …`.
+
+        The bin from 0 to 0 holds the users for whom both models are as good. `outcome` says for
+        whom a bin is better: "better" (for the model), "equal" or "worse".
+        """
+        import pandas as pd
+
+        rows = []
+        of = sorted(self.compared, key=lambda one: one != self.primary)[:PAIRED_METRICS]
+        for place, baseline in enumerate(self.paired[1:], start=1):
+            above = self.paired[:place]
+            for name, columns in self._columns(of).items():
+                table = self.results.wide.tables[name].node
+                names = [column["name"] for column in columns]
+                pairs = self.planner.rendered(
+                    "pairs", {"per_user": table}, often=True, names=names, baseline=baseline
+                )
+                plan = self.planner.rendered(
+                    "difference_histogram",
+                    {"pairs": pairs},
+                    often=True,
+                    columns=columns,
+                    models=above,
+                    n_bins=N_BINS,
+                )
+                rows += self._bins_of_differences(self.run(Plan(plan)), baseline)
+        return pd.DataFrame(rows)
+
+    def _bins_of_differences(self, frame: pd.DataFrame, baseline: str) -> list[dict[str, Any]]:
+        frame["model"] = frame["model"].astype(str)
+        totals = frame.groupby(["model", "position"])["n_users"].transform("sum")
+        rows = []
+        for row, total in zip(records(frame), totals, strict=True):
+            request = self.main[int(row["position"])]
+            number, step = int(row["bin"]), float(row["width"]) / N_BINS
+            ends = sorted([number * step, (number - (number > 0) + (number < 0)) * step])
+            sign = -number if request.metric.higher_is_better is False else number
+            rows.append(
+                {
+                    "model": row["model"],
+                    "baseline": baseline,
+                    "label": label(request),
+                    "low": ends[0],
+                    "high": ends[1],
+                    "outcome": "better" if sign > 0 else "worse" if sign < 0 else "equal",
+                    "n_users": int(row["n_users"]),
+                    "share": int(row["n_users"]) / int(total),
+                }
+            )
+        return sorted(rows, key=lambda row: (row["model"], row["label"], row["low"], row["high"]))
+
+    def _columns(self, requests: Iterable[Request]) -> dict[str, list[dict[str, Any]]]:
+        """Find the columns of the wide tables of values that requests are in, by table."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for request in requests:
+            name, column = self.results.wide.home(request)
+            low, high = request.metric.range or (None, None)
+            found.setdefault(name, []).append(
+                {
+                    "name": column.name,
+                    "position": self.positions[label(request)],
+                    "low": low,
+                    "high": high,
+                }
+            )
+        return found
+
+    # ---- slices --------------------------------------------------------------------------------
+
+    def add_usual_slices(self) -> None:
+        """Slice by what there is, where nobody said by what.
+
+        These are columns of users with few different values, how active users are, and how popular
+        items are.
+        """
+        planner, how = self.planner, self.how
+        slicing = Slicing(planner, [], False, self.primary.values)
+        if how.by is None:
+            for attribute in self._columns_of_users():
+                plan = planner.rendered("number_of_values", {"attribute": slicing.read(attribute)})
+                (n_values,) = self.run(Plan(plan))["n_values"]
+                if 1 < n_values <= FEW_VALUES and len(self.attributes) < MOST_COLUMNS:
+                    self._add([attribute])
+        with_history = "history" in planner.tables
+        if how.by is None and with_history:
+            self._add(self._built_in("activity_group", None))
+        if how.by_item is None and with_history:
+            self._add(self._built_in(None, "popularity"))
+
+    def _add(self, attributes: Iterable[Attribute]) -> None:
+        """Slice also by these, but for those that are called as one that is there."""
+        known = {attribute.name.lower() for attribute in self.attributes}
+        self.attributes += [one for one in attributes if one.name.lower() not in known]
+
+    def _columns_of_users(self) -> list[Attribute]:
+        """Find columns to slice by that cannot be confused with anything else."""
+        users = self.planner.tables.get("users")
+        found = []
+        for name in users.sources[0].types if users is not None else ():
+            with contextlib.suppress(UsageError, DataError):  # a key, a list, two of a name
+                found += attributes_of(
+                    f"users.{name}", None, self.planner.catalog, self.planner.tables,
+                    self.planner.user_keys,
+                )  # fmt: skip
+        return found
+
+    def _built_in(self, by: str | None, by_item: str | None) -> list[Attribute]:
+        of = self.planner
+        by = by and f"{by}()"
+        by_item = by_item and f"{by_item}()"
+        return attributes_of(by, by_item, of.catalog, of.tables, of.user_keys)
+
+    @functools.cached_property
+    def slices(self) -> dict[str, pd.DataFrame]:
+        """What `Evaluator.evaluate` returns for every slice: attribute -> rows, with `slice`.
+
+        All at the cutoff that the report is about; of items, only a few metrics of relevant items.
+        """
+        found = {}
+        for attribute, results in self._sliced:
+            frame = self.run(results.summary())
+            found[attribute.name] = self._labelled(frame.rename(columns={attribute.name: "slice"}))
+        return found
+
+    @functools.cached_property
+    def wins(self) -> pd.DataFrame:
+        """Count who is better off, for pairs of models: as `comparisons`, also for slices of users.
+
+        `by` says what is sliced by, and is empty for all users together; `slice` is the slice.
+        """
+        import pandas as pd
+
+        own = label(self.primary)
+        if self.primary not in self.compared or not len(self.comparisons):
+            return pd.DataFrame()
+        everybody = self.comparisons[self.comparisons["label"] == own]
+        frames = [everybody.assign(by="", slice="all users")]
+        for attribute, results in self._sliced:
+            if attribute.of != "users":
+                continue
+            narrow = results.narrowed([self.primary])
+            names = {attribute.name: "slice"}
+            compared = [self._compared(narrow, baseline, names) for baseline in self.paired[1:]]
+            frames += [frame.assign(by=attribute.name) for frame in compared]
+        frame = pd.concat(frames, ignore_index=True)
+        # of every pair, the better model is the one that is compared
+        places = {model: place for place, model in enumerate(self.paired)}
+        kept = [
+            model in places and baseline in places and places[model] < places[baseline]
+            for model, baseline in zip(frame["model"], frame["baseline"], strict=True)
+        ]
+        return frame[kept].reset_index(drop=True)
+
+    @functools.cached_property
+    def _sliced(self) -> list[tuple[Attribute, Results]]:
+        """Plan the results of every attribute: for users all metrics, for items those it allows."""
+        found: list[tuple[Attribute, Results]] = []
+        for attribute in self.attributes if self.of_users else ():
+            slicing = Slicing(self.planner, [attribute], False, self.primary.values)
+            if attribute.of == "users":
+                results = self.results.sliced(slicing).narrowed(self.of_users)
+            else:
+                try:
+                    results = self._sliced_by_item(slicing)
+                except UsageError:  # none of the metrics is of the relevant items alone
+                    if self.how.by_item is not None:
+                        raise
+                    continue
+            found.append((attribute, results))
+        # how large they are is then known to the engine, or it joins in a costly order
+        self.hold([node for _, results in found for node in results.of_slices])
+        return found
+
+    def _sliced_by_item(self, slicing: Slicing) -> Results:
+        """Plan slices of items, of the few first metrics that have them."""
+        results = self.results
+        few = sorted(self.of_users, key=lambda one: one != self.primary)[:PAIRED_METRICS]
+        implied = [_implied(request) for request in few]
+        before = dict(self.planner.warnings)
+        sliced = Results(
+            results.planner, implied, results.with_convention, slicing, results.interval
+        )
+        self.planner.warnings.clear()
+        self.planner.warnings.update(before)
+        return sliced
+
+    # ---- items ---------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def exposure(self) -> pd.DataFrame:
+        """Points of the Lorenz curves: `model, share_of_items, share_of_recommendations, gini`."""
+        import pandas as pd
+
+        reads: dict[str, Node] = {"item_counts": self.item_counts}
+        if catalogue := self._if_there("catalogue"):
+            reads["catalogue"] = catalogue
+        plan = self.planner.rendered(
+            "lorenz", reads, often=True, has_catalogue=catalogue is not None, n_points=N_POINTS
+        )
+        frame = self.run(Plan(plan))
+        frame["model"] = frame["model"].astype(str)
+        starts = []
+        for _, own in frame.groupby("model", sort=False):
+            # up to the items that are in no list, nothing is recommended
+            one = own.iloc[0]
+            starts.append({**one, "share_of_items": 0.0, "share_of_recommendations": 0.0})
+            if one["n_listed"] < one["n_items"]:
+                share = 1 - float(one["n_listed"]) / float(one["n_items"])
+                starts.append({**one, "share_of_items": share, "share_of_recommendations": 0.0})
+        frame = pd.concat([pd.DataFrame(starts), frame], ignore_index=True)
+        frame = frame.sort_values(["share_of_items", "share_of_recommendations"], kind="stable")
+        return self._in_order(frame)
+
+    @property
+    def has_catalogue(self) -> bool:
+        """Is it known which items could be recommended?"""
+        return self._if_there("catalogue") is not None
+
+    @functools.cached_property
+    def popularity(self) -> pd.DataFrame:
+        """Shares of the recommendations by how popular items are: `model, group, share`.
+
+        The model of the rows of the history itself is missing; `group` is a number, 1 for the most
+        popular tenth of the items, and missing for items that the history lacks. No rows without a
+        history.
+        """
+        import pandas as pd
+
+        popularity = self._if_there("item_popularity")
+        if popularity is None:
+            return pd.DataFrame()
+        plan = self.planner.rendered(
+            "exposure_by_popularity",
+            {"item_counts": self.item_counts, "item_popularity": popularity},
+            n_groups=POPULARITY_GROUPS,
+        )
+        frame = self.run(Plan(plan)).rename(
+            columns={"popularity_group": "group", "share_of_rows": "share"}
+        )
+        # tenths that a model leaves out altogether have a share too
+        owners = [*dict.fromkeys(frame["model"].dropna().astype(str)), None]
+        shares = {
+            (None if pd.isna(row["model"]) else str(row["model"]), _whole(row["group"])):
+            float(row["share"]) for row in records(frame)
+        }  # fmt: skip
+        n_groups = max((group for _, group in shares if group is not None), default=0)
+        groups: list[int | None] = [*range(1, n_groups + 1)]
+        groups += [None] if any(group is None for _, group in shares) else []
+        rows = [(model, group, shares.get((model, group), 0.0)) for model in owners
+                for group in groups]  # fmt: skip
+        found = pd.DataFrame(rows, columns=["model", "group", "share"])
+        return found.astype({"group": "Int64"})
+
+    def _if_there(self, stage: str) -> Query | None:
+        try:
+            return self._stage(stage)
+        except MissingTableError:
+            return None
+
+    # ---- examples ------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def examples(self) -> dict[str, pd.DataFrame]:
+        """Find users that show what numbers mean: `users`, `lists`, `truth` and `values`.
+
+        They are the best, typical and worst of the best model by the primary metric. No tables
+        where the primary metric has no values per user, or there is no truth.
+        """
+        planner, primary = self.planner, self.primary
+        if primary.metric.grain != "user" or "interactions" not in planner.tables:
+            return {}
+        name, column = self.results.wide.home(primary)
+        per_user = self.results.wide.tables[name].node
+        of_users = planner.rendered(
+            "example_users",
+            {
+                "per_user": per_user,
+                "lists": self._stage("lists"),
+                "relevant_users": self._stage("relevant_users"),
+            },
+            column=identifier(column.name),
+            high_is_good=primary.metric.higher_is_better is not False,
+            model=self.models[0],
+            n_users=N_EXAMPLES,
+            own_user_keys=self.results.own_user_keys,
+        )
+        own = _PlannerOfUsers.of(planner, of_users)
+        titles = self._titles
+        reads: dict[str, Node] = {} if titles is None else {"titles": titles}
+        context: dict[str, Any] = {
+            "has_titles": titles is not None,
+            "own_user_keys": self.results.own_user_keys,
+        }
+        relevant = self._stage("relevant", own)
+        return {
+            "users": self.run(Plan(of_users)),
+            "lists": self.run(
+                Plan(
+                    planner.rendered(
+                        "example_lists",
+                        {"ranked": self._stage("ranked", own), "relevant": relevant, **reads},
+                        k=self.shown_places,
+                        **context,
+                    )
+                )
+            ),
+            "truth": self.run(
+                Plan(
+                    planner.rendered(
+                        "example_truth",
+                        {"relevant": relevant, **reads},
+                        n_items=SHOWN_TRUTH,
+                        **context,
+                    )
+                )
+            ),
+            "values": self.run(
+                Plan(
+                    planner.rendered(
+                        "values_of_users",
+                        {"per_user": per_user, "example_users": of_users},
+                        column=identifier(column.name),
+                    )
+                )
+            ),
+        }
+
+    @property
+    def shown_places(self) -> int:
+        """How many places of a list an example shows."""
+        return min(self.primary.k or _MOST_LISTED, _MOST_LISTED)
+
+    @property
+    def _titles(self) -> Query | None:
+        """Plan the names of items, if the table of items has a column for them."""
+        items = self.planner.tables.get("items")
+        for name in TITLES:
+            if items is not None and all(source.find(name) for source in items.sources):
+                slicing = Slicing(self.planner, [], False, self.primary.values)
+                return slicing.read(Attribute(name, "items", "items"))
+        return None
+
+    # ---- order ---------------------------------------------------------------------------------
+
+    def _in_order(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Put the rows of better models first, and leave their order otherwise."""
+        places = {model: place for place, model in enumerate(self.models)}
+        return frame.sort_values("model", key=lambda names: names.map(places), kind="stable")
+
+
+@dataclass
+class _PlannerOfUsers(Planner):
+    """Plans stages over the rows of a few users only."""
+
+    users: Node | None = None
+
+    @classmethod
+    def of(cls, base: Planner, users: Node) -> _PlannerOfUsers:
+        names = (
+            "catalog", "tables", "user_keys", "several_models", "model", "baseline_model",
+            "checked", "fuse", "dialect", "warnings", "needs",
+        )  # fmt: skip
+        return cls(**{name: getattr(base, name) for name in names}, keeps=False, users=users)
+
+    def _kept_rows(
+        self, rows: Query, values: Mapping[str, Any], for_metric: Metric | None
+    ) -> Query:
+        kept = super()._kept_rows(rows, values, for_metric)
+        if not set(self.user_keys) <= set(kept.columns):
+            return kept
+        template = "inputs/rows_of_users.sql.j2"
+        text = (
+            environment()
+            .get_template(template)
+            .render(table=kept.name, columns=kept.columns, **self.key_context)
+        )
+
+        def find(table: str) -> Node | None:
+            return kept if table == kept.name else self.users
+
+        return self.bind(f"{rows.name}_of_examples", text, template, find)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a data frame, each as a dict."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def label(request: Request) -> str:
+    """Spell a metric with its cutoff: `ndcg@10`."""
+    return _label(request.call.name, request.k)
+
+
+def _label(metric: str, k: int | None) -> str:
+    return metric if k is None else f"{metric}@{k}"
+
+
+def _whole(k: Any) -> int | None:
+    """Read a cutoff of a data frame, where it may be missing."""
+    import pandas as pd
+
+    return None if pd.isna(k) else int(k)
+
+
+def _primary(requests: Sequence[Request]) -> Request:
+    """Choose what models are ranked by: nDCG at 10, or what comes closest to that."""
+
+    def distance(request: Request) -> tuple[bool, bool, bool, bool, int]:
+        return (
+            request.metric.higher_is_better is None,
+            request.metric.name != PRIMARY,
+            request.metric.grain != "user",
+            request.k != MAIN_CUTOFF,
+            -(request.k or 0),
+        )
+
+    return min(requests, key=distance)
+
+
+def chosen_request(requests: Sequence[Request], call: MetricCall, typed: str) -> Request:
+    """Find the metric that models are to be ranked by among those that are computed.
+
+    Args:
+        requests: what is computed.
+        call: the metric, as its convention spells it, with a cutoff or without.
+        typed: what the user wrote.
+
+    Raises:
+        UsageError: it is not computed.
+    """
+    at_cutoff = [request for request in requests if call.cutoff in (None, request.k)]
+    found = [request for request in at_cutoff if request.call.name == call.name]
+    if not found and not call.params:  # there may be one with parameters
+        found = [request for request in at_cutoff if request.metric.name == call.metric]
+        found = found if len({request.call.name for request in found}) == 1 else []
+    if not found:
+        known = [label(request) for request in requests]
+        raise UsageError(
+            f"primary: {typed} is not among the metrics of this report; they are "
+            f"{', '.join(known)}{suggestion(typed, known)}"
+        )
+    return _primary(found)
+
+
+def _at_main(requests: Sequence[Request], k: int | None) -> list[Request]:
+    """Choose one cutoff of every metric: that of the primary metric, if it has that."""
+    found: dict[str, Request] = {}
+    for request in requests:
+        best = found.get(request.call.name)
+        if best is None or (best.k != k and (request.k == k or (request.k or 0) > (best.k or 0))):
+            found[request.call.name] = request
+    return list(found.values())
+
+
+def _implied(request: Request) -> Request:
+    return replace(request, call=replace(request.call, implied=True))

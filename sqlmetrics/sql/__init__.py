@@ -1,0 +1,1 @@
+"""Queries as text and as trees: rendering, quoting, fusion, dialects. No data."""

@@ -1,0 +1,318 @@
+"""Fusion: metric queries over the same rows become one SELECT.
+
+A metric query has the shape
+
+    SELECT keys, k, <aggregates> AS value FROM <stage> [LEFT JOIN <lookup> …] GROUP BY keys, k
+
+The stage has a column that cutoffs apply to (`rank`). At cutoff 10 such a query is
+
+    SELECT keys, CASE WHEN min(rank) <= 10 THEN <aggregates over rows with rank <= 10> ELSE … END
+
+so any number of metrics and cutoffs over the same stage share one scan, one join and one GROUP BY.
+A lookup is a LEFT JOIN on columns that its stage declares unique: it neither drops nor repeats
+rows, so lookups of different metrics can stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sqlmetrics.metrics.catalog import Stage
+from sqlmetrics.sql.query_graph import DIALECT, new_name
+from sqlmetrics.sql.quoting import identifier
+
+_BY_CASE = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg)
+_NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offset", "windows")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A LEFT JOIN that finds at most one row: the table, its alias and the ON condition."""
+
+    table: exp.Table
+    alias: str
+    condition: exp.Expr
+
+
+@dataclass(frozen=True)
+class Fusable:
+    """A metric query taken apart."""
+
+    source: exp.Table  # the stage; its alias is the stage's name
+    cutoff: exp.Column  # the column that cutoffs apply to
+    constant: frozenset[str]  # columns that are the same in all rows of one group
+    joins: tuple[exp.Join, ...]  # other joins; equal for all members of a group
+    where: exp.Expr | None
+    lookups: tuple[Lookup, ...]
+    values: Mapping[str, exp.Expr]  # `value`, and what else the query computes
+
+    @property
+    def group(self) -> str:
+        """Queries with the same text here can share one SELECT."""
+        parts: list[exp.Expr | None] = [self.source, self.cutoff, *self.joins, self.where]
+        return " | ".join("" if part is None else part.sql(DIALECT) for part in parts)
+
+
+@dataclass
+class FusedSelect:
+    """One SELECT that grows by a column for every metric and cutoff."""
+
+    keys: Sequence[str]
+    base: Fusable
+    columns: list[exp.Expr] = field(default_factory=list)
+    lookups: dict[tuple[str, str], Lookup] = field(default_factory=dict)
+
+    def add(
+        self,
+        query: Fusable,
+        k: int | None,
+        name: str,
+        part: str = "value",
+        empty: str | None = None,
+    ) -> None:
+        """Add a part of `query` at cutoff `k` as the column `name`.
+
+        `empty` is what stands there for keys whose rows all lie beyond the cutoff.
+        """
+        value = _at_cutoff(query, query.values[part], k, restrict=True)
+        for lookup in query.lookups:
+            condition = _at_cutoff(query, lookup.condition, k, restrict=False)
+            shared = self._share(lookup, condition, k)
+            for column in value.find_all(exp.Column):
+                if column.table == lookup.alias:
+                    column.set("table", exp.to_identifier(shared))
+        if k is not None:
+            first = exp.Min(this=query.cutoff.copy())
+            value = exp.Case(
+                ifs=[exp.If(this=exp.LTE(this=first, expression=_number(k)), true=value)],
+                default=None if empty is None else exp.Literal.number(empty),
+            )
+        self.columns.append(exp.alias_(value, name))
+
+    def _share(self, lookup: Lookup, condition: exp.Expr, k: int | None) -> str:
+        """Return the alias under which this lookup is joined, joining it if it is new."""
+        identity = (lookup.table.name, condition.sql(DIALECT))
+        if identity not in self.lookups:
+            taken = {known.alias for known in self.lookups.values()}
+            varies = condition != lookup.condition
+            wanted = f"{lookup.alias}_at_{k or 'all'}" if varies else lookup.alias
+            alias = new_name(wanted, taken)
+            for column in condition.find_all(exp.Column):
+                if column.table == lookup.alias:
+                    column.set("table", exp.to_identifier(alias))
+            self.lookups[identity] = Lookup(lookup.table, alias, condition)
+        return self.lookups[identity].alias
+
+    def build(self) -> exp.Select:
+        """Return the SELECT: one row per key that has a row in the stage."""
+        source = self.base.source
+        keys = [
+            exp.column(exp.to_identifier(key, quoted=identifier(key) != key), source.alias_or_name)
+            for key in self.keys
+        ]
+        select = exp.Select(expressions=[*keys, *self.columns]).from_(source.copy(), copy=False)
+        for join in self.base.joins:
+            select.append("joins", join.copy())
+        for lookup in self.lookups.values():
+            table = lookup.table.copy()
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(lookup.alias)))
+            select.join(table, on=lookup.condition, join_type="left", copy=False)
+        if self.base.where is not None:
+            select.where(self.base.where.copy(), copy=False)
+        return select.group_by(*[key.copy() for key in keys], copy=False)
+
+
+def analyse(
+    tree: exp.Expr,
+    keys: Sequence[str],
+    user_keys: Sequence[str],
+    stage_of: Callable[[str], Stage | None],
+) -> Fusable | None:
+    """Take a metric query apart; None if it has another shape and must run by itself.
+
+    `stage_of(table)`: the stage that a table name in the query is bound to.
+    """
+    if not isinstance(tree, exp.Select) or any(tree.args.get(arg) for arg in _NOT_FUSED):
+        return None
+    origin = tree.args.get("from_")
+    source = origin.this if origin is not None else None
+    if not isinstance(source, exp.Table):
+        return None
+    stage = stage_of(source.name)
+    if stage is None or stage.cutoff is None:
+        return None
+    alias = source.alias_or_name
+    joins = list(tree.args.get("joins") or ())
+    if not joins:
+        for column in tree.find_all(exp.Column):
+            if not column.table and column.find_ancestor(exp.Subquery) is None:
+                column.set("table", exp.to_identifier(alias))
+    expected = [exp.column(key, table=alias) for key in (*keys, "k")]
+    group = tree.args.get("group")
+    n_keys = len(expected)
+    computed = {e.alias_or_name: e.unalias() for e in tree.expressions[n_keys:]}
+    if (
+        [_without_quotes(column.unalias()) for column in tree.expressions[:n_keys]] != expected
+        or "value" not in computed
+        or group is None
+        or any(part for name, part in group.args.items() if name != "expressions")
+        or [_without_quotes(column) for column in group.expressions] != expected
+    ):
+        return None
+    for value in computed.values():
+        if value.find(exp.Window) is not None or _bare_columns(value, alias, keys):
+            return None
+
+    lookups, others = [], []
+    for join in joins:
+        lookup = _lookup(join, alias, user_keys, stage_of)
+        if lookup is not None:
+            lookups.append(lookup)
+        elif _mentions_k(join, alias):
+            return None
+        else:
+            others.append(join)
+    where = tree.args.get("where")
+    if where is not None and _mentions_k(where, alias):
+        return None
+    return Fusable(
+        source=source,
+        cutoff=exp.column(stage.cutoff, table=alias),
+        constant=frozenset(stage.constant),
+        joins=tuple(others),
+        where=None if where is None else where.this,
+        lookups=tuple(lookups),
+        values=computed,
+    )
+
+
+def _without_quotes(column: exp.Expr) -> exp.Expr:
+    """Return the column as `exp.column` would build it, to compare names only."""
+    if isinstance(column, exp.Column):
+        return exp.column(column.name, table=column.table or None)
+    return column
+
+
+def _bare_columns(value: exp.Expr, alias: str, keys: Sequence[str]) -> bool:
+    """Is a column used outside an aggregate that is known to be one, or inside a subquery?"""
+    return any(
+        column.table in (alias, "") and (column.table or column.name == "k")
+        if column.find_ancestor(exp.Subquery) is not None
+        else column.find_ancestor(exp.AggFunc) is None
+        and not (column.table == alias and column.name in (*keys, "k"))
+        for column in value.find_all(exp.Column)
+    )
+
+
+def _lookup(
+    join: exp.Join,
+    alias: str,
+    user_keys: Sequence[str],
+    stage_of: Callable[[str], Stage | None],
+) -> Lookup | None:
+    """Read a join as a lookup: LEFT JOIN stage ON unique columns = something, AND …"""
+    table, condition = join.this, join.args.get("on")
+    if join.side != "LEFT" or not isinstance(table, exp.Table) or condition is None:
+        return None
+    stage = stage_of(table.name)
+    if stage is None or not stage.unique:
+        return None
+    name = table.alias_or_name
+    columns = set()
+    for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+        own = [s for s in sides if isinstance(s, exp.Column) and s.table == name]
+        other = [s for s in sides if all(c.table == alias for c in s.find_all(exp.Column))]
+        if len(own) != 1 or len(other) != 1:
+            return None
+        columns.add(own[0].name)
+    unique = {key for entry in stage.unique for key in (user_keys if entry == "user" else [entry])}
+    return Lookup(table, name, condition) if unique <= columns else None
+
+
+def _mentions_k(tree: exp.Expr, alias: str) -> bool:
+    return any(c.name == "k" and c.table in (alias, "") for c in tree.find_all(exp.Column))
+
+
+def _number(k: int | None) -> exp.Expr:
+    return exp.null() if k is None else exp.Literal.number(k)
+
+
+def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) -> exp.Expr:
+    """Specialise an expression to one cutoff; with `restrict`, aggregates see only its rows."""
+    root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: the root itself may be replaced
+    nodes = list(root.walk())
+    alias = query.source.alias_or_name
+    for node in nodes:
+        if isinstance(node, exp.Column) and node.name == "k" and node.table == alias:
+            node.replace(_number(k))
+    for node in nodes:
+        if isinstance(node, exp.Coalesce | exp.Least):
+            _fold(node)
+    if restrict and k is not None:
+        for aggregate in [node for node in nodes if isinstance(node, exp.AggFunc)]:
+            if aggregate.find_ancestor(exp.Subquery, exp.AggFunc) is None:
+                _restrict(aggregate, query, k)
+    result: exp.Expr = root.this
+    return result
+
+
+def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
+    """Make one aggregate see only the rows within the cutoff."""
+    used = list(aggregate.find_all(exp.Column))
+    same = all(c.table == query.cutoff.table and c.name in query.constant for c in used)
+    if used and same and isinstance(aggregate, exp.Min | exp.Max | exp.Avg):
+        return  # of what is the same in every row
+    within = exp.LTE(this=query.cutoff.copy(), expression=_number(k))
+    if not isinstance(aggregate, _BY_CASE):
+        filtered = aggregate.parent if isinstance(aggregate.parent, exp.Filter) else None
+        if filtered is not None:
+            both = exp.and_(filtered.expression.this, within)
+            filtered.set("expression", exp.Where(this=both))
+        else:
+            aggregate.replace(exp.Filter(this=aggregate.copy(), expression=exp.Where(this=within)))
+        return
+
+    def only_within(term: exp.Expr) -> exp.Expr:
+        inner = term.unnest()
+        condition: exp.Expr = within.copy()
+        if isinstance(inner, exp.Case) and _is_plain_case(inner):
+            condition = exp.and_(condition, inner.args["ifs"][0].this, copy=False)
+            term = inner.args["ifs"][0].args["true"]
+        return exp.Case(ifs=[exp.If(this=condition, true=term)])
+
+    argument = aggregate.this
+    if isinstance(argument, exp.Star) or argument is None:
+        aggregate.set("this", only_within(exp.Literal.number(1)))
+    elif isinstance(argument, exp.Distinct):
+        argument.set("expressions", [only_within(term) for term in argument.expressions])
+    else:
+        aggregate.set("this", only_within(argument))
+
+
+def _is_plain_case(case: exp.Case) -> bool:
+    """Is it `CASE WHEN condition THEN value END`?"""
+    return (
+        len(case.args["ifs"]) == 1
+        and case.args.get("this") is None
+        and case.args.get("default") is None
+    )
+
+
+def _fold(node: exp.Expr) -> None:
+    """Evaluate what is known once k is: coalesce(10, x) is 10, least(NULL, x) is x."""
+    terms = [node.this, *node.expressions]
+    kept = [term for term in terms if not isinstance(term, exp.Null)]
+    if not kept:
+        node.replace(exp.null())
+        return
+    if isinstance(node, exp.Coalesce) and isinstance(kept[0], exp.Literal):
+        kept = kept[:1]
+    if len(kept) == 1:
+        node.replace(kept[0].copy())
+    else:
+        node.set("this", kept[0])
+        node.set("expressions", kept[1:])

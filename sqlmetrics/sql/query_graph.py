@@ -1,0 +1,331 @@
+"""A plan: a graph of named queries that ends in one result.
+
+A node is one query. Its identity is its own text with the identities of the nodes it reads in
+place of their names, so what is equal is computed once, whichever metrics, settings or calls ask
+for it. `Plan.statement` prints the whole graph as one statement with CTEs; an engine runs the same
+queries and may keep some of them as tables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jinja2
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from sqlmetrics.errors import TemplateError
+from sqlmetrics.metrics.catalog import Stage
+from sqlmetrics.sql import transpile
+from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.quoting import identifier
+
+DIALECT = NATIVE
+
+
+@dataclass(frozen=True, eq=False)
+class Node(ABC):
+    """One query of a plan, and the nodes it reads, by their identities."""
+
+    key: str
+    name: str
+    parents: Mapping[str, Node]
+    stage: Stage | None = None
+    is_input: bool = False
+    apart: bool = False  # does it get a statement of its own?
+
+    @property
+    def has_ctes(self) -> bool:
+        """Does the query start with WITH?"""
+        return False
+
+    @property
+    def keep(self) -> bool:
+        """Is the result small and used again in later calls?"""
+        return self.stage is not None and self.stage.keep
+
+    @abstractmethod
+    def reads(self) -> Sequence[str]:
+        """Return the identity of a parent for every time the query names it."""
+
+    @abstractmethod
+    def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
+        """Print the query for a dialect, its parents under the given names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Query(Node):
+    """A node whose query is a parsed tree; `tables` are those in it that stand for parents.
+
+    `table`: the table of the user that an input reads, or whose rows these are.
+    """
+
+    tree: exp.Expr = field(default_factory=exp.Select)
+    tables: Sequence[exp.Table] = ()
+    table: str = ""
+
+    @property
+    def has_ctes(self) -> bool:
+        """Does the query start with WITH?"""
+        return self.tree.args.get("with_") is not None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the result."""
+        assert isinstance(self.tree, exp.Query)
+        return list(self.tree.named_selects)
+
+    def reads(self) -> Sequence[str]:
+        """Return the identity of a parent for every table that stands for it."""
+        return [table.name for table in self.tables]
+
+    def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
+        """Print a copy of the tree in which the tables have their names."""
+        if not pretty and dialect == DIALECT:  # for an engine, again and again: aliases may stay
+            return self._with_names(names)
+        tree = self.tree.copy()
+        keys = {table.name for table in self.tables}
+        for table in [table for table in tree.find_all(exp.Table) if table.name in keys]:
+            name, alias = names[table.name], table.args.get("alias")
+            table.set("this", exp.to_identifier(name))
+            if alias is not None and alias.name == name:
+                table.set("alias", None)
+        return transpile.printed(tree, dialect, pretty, self.is_input)
+
+    @property
+    def _text(self) -> str:
+        """The query with the identities of its parents in place of their names."""
+        return _text_of(_Itself(self.tree), self.is_input)
+
+    def _with_names(self, names: Mapping[str, str]) -> str:
+        parents = {table.name for table in self.tables}
+        if not parents:
+            return self._text
+        return re.sub(
+            "|".join(map(re.escape, parents)),
+            lambda found: exp.to_identifier(names[found[0]]).sql(DIALECT),
+            self._text,
+        )
+
+
+class _Itself:
+    """A tree that equals no other, so that it can be looked up without a walk through it."""
+
+    def __init__(self, tree: exp.Expr) -> None:
+        self.tree = tree
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.tree is self.tree
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+
+@functools.lru_cache(maxsize=1024)
+def _text_of(of: _Itself, is_input: bool) -> str:
+    return transpile.printed(of.tree, DIALECT, False, is_input)
+
+
+@dataclass(frozen=True, eq=False)
+class Rendered(Node):
+    """A node whose template is rendered with the names of its parents when it is printed.
+
+    The template calls `ref(alias)` where it reads a parent, `ref(alias, other)` to read it under
+    another name.
+    """
+
+    template: jinja2.Template = field(default_factory=lambda: jinja2.Template(""))
+    context: Mapping[str, Any] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)  # alias -> identity
+    often: bool = False  # is every parent read more than once?
+
+    @property
+    def has_ctes(self) -> bool:
+        """Does the query start with WITH?"""
+        names = {key: parent.name for key, parent in self.parents.items()}
+        return re.match(r"(\s|--[^\n]*\n)*WITH\b", self.sql(names, pretty=False)) is not None
+
+    def reads(self) -> Sequence[str]:
+        """Return the identities of the parents."""
+        return [*self.aliases.values()] * (2 if self.often else 1)
+
+    def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
+        """Render the template; for another dialect, its text is parsed and printed anew."""
+
+        def ref(parent: str, alias: str | None = None) -> str:
+            name, alias = names[self.aliases[parent]], alias or parent
+            return identifier(name) + ("" if name == alias else f" AS {identifier(alias)}")
+
+        text = self.template.render(self.context, ref=ref).strip()
+        if dialect == DIALECT and not any(map(transpile.is_reference, names.values())):
+            return text
+        return transpile.printed(parse(text, f"the query of {self.name}"), dialect, pretty)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A graph of queries that ends in `root`."""
+
+    root: Node
+
+    def nodes(self, have: Collection[str] = ()) -> list[Node]:
+        """All nodes the result needs, parents first; those in `have` end the walk."""
+        found: dict[str, Node] = {}
+
+        def visit(node: Node) -> None:
+            if node.key in found:
+                return
+            if node.key not in have:
+                for parent in node.parents.values():
+                    visit(parent)
+            found[node.key] = node
+
+        visit(self.root)
+        return list(found.values())
+
+    def barriers(self, have: Collection[str] = ()) -> list[Node]:
+        """Nodes to compute before the result, each with a statement of its own, in this order."""
+        return [node for node in barriers([self.root], have) if node is not self.root]
+
+    def reads(self, have: Collection[str] = ()) -> dict[str, int]:
+        """How often each input table is read when the plan runs."""
+        tables = set(have)
+        counts: dict[str, int] = {}
+        for node in [*self.barriers(have), self.root]:
+            statement = Plan(node).nodes(tables)
+            for reader in statement:
+                for parent in reader.parents.values() if reader.key not in tables else ():
+                    if parent.is_input:
+                        counts[parent.name] = counts.get(parent.name, 0) + 1
+            tables.add(node.key)
+        return counts
+
+    def statement(
+        self,
+        tables: Mapping[str, str] | None = None,
+        pretty: bool = True,
+        dialect: str = DIALECT,
+    ) -> str:
+        """Print the plan as one statement; `tables` names nodes that are tables already.
+
+        Raises:
+            UsageError: a query has something that the dialect cannot express.
+        """
+        tables = tables or {}
+        names: dict[str, str] = dict(tables)
+        uses: dict[str, int] = {}
+        nodes = [node for node in self.nodes(tables) if node.key not in tables]
+        # what a table of the user's is called, no CTE may be called: it would be read instead
+        taken = {
+            name
+            for node in nodes
+            if isinstance(node, Query) and node.is_input
+            for name in transpile.tables_named(node.tree)
+        }
+        for node in nodes:
+            names[node.key] = new_name(node.name, taken)
+            taken.add(names[node.key])
+            for key in node.reads():
+                uses[key] = uses.get(key, 0) + 1
+        texts = {node.key: node.sql(names, pretty, dialect) for node in nodes}
+        ctes = []
+        for node in nodes:
+            if node is self.root and not node.has_ctes:
+                continue
+            how = ""
+            if uses.get(node.key, 0) > 1 and transpile.keeps_materialized(dialect):
+                # an input is cheaper to scan twice than to copy
+                how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
+            inner = _indented(texts[node.key]) if pretty else texts[node.key]
+            name = transpile.name(names[node.key], dialect)
+            ctes.append(f"{name} AS {how}(\n  {inner}\n)")
+        result = texts[self.root.key]
+        if self.root.has_ctes:  # of a rendered query, which is never a result, all columns
+            known = self.root.columns if isinstance(self.root, Query) else []
+            columns = ", ".join(transpile.name(column, dialect) for column in known) or "*"
+            result = f"SELECT {columns} FROM {transpile.name(names[self.root.key], dialect)}"
+        statement = f"WITH {', '.join(ctes)}\n{result}" if ctes else result
+        return "\n".join(filter(None, [statement, transpile.settings(dialect)]))
+
+
+def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
+    """Nodes that get a statement of their own where all of `roots` are wanted, in this order.
+
+    These are the roots, the nodes that say so, those worth keeping, and those that more than one
+    statement reads.
+    """
+    ends = {root.key for root in roots}
+    found = {node.key: node for root in roots for node in Plan(root).nodes(have)}
+    nodes = [node for node in found.values() if node.key not in have]
+    readers: dict[str, set[str]] = {node.key: set() for node in nodes}
+    alone: set[str] = set(ends)
+    for node in reversed(nodes):
+        if node.apart or node.keep or (len(readers[node.key]) > 1 and not node.is_input):
+            alone.add(node.key)
+        own = {node.key} if node.key in alone else readers[node.key]
+        for parent in node.parents.values():
+            if parent.key in readers:
+                readers[parent.key] |= own
+    return [node for node in nodes if node.key in alone]
+
+
+def parse(text: str, where: str) -> exp.Expr:
+    """Parse one query.
+
+    Raises:
+        TemplateError: it is not one SELECT.
+    """
+    try:
+        with _quiet():
+            trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
+    except ParseError as error:
+        first = error.errors[0]
+        raise TemplateError(
+            f"{where}: the rendered SQL cannot be parsed: {first['description']} Near "
+            f"{first['start_context'][-40:]}{first['highlight']}{first['end_context'][:40]}"
+        ) from error
+    except SqlglotError as error:
+        raise TemplateError(f"{where}: the rendered SQL cannot be parsed: {error}") from error
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise TemplateError(f"{where}: a template is one SELECT")
+    for node in trees[0].walk():  # positions in the text, which every copy would copy
+        node._meta = None
+    return trees[0]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the parser from logging statements that it does not know: we refuse them ourselves."""
+    logger = logging.getLogger("sqlglot")
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return "Falling back to parsing as a 'Command'" not in record.getMessage()
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
+
+
+def new_name(wanted: str, taken: Collection[str]) -> str:
+    """Return `wanted`, with a number at its end if it is taken."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
+
+
+def _indented(sql: str) -> str:
+    """Indent a query, but not the inside of names and literals that span lines."""
+    pattern = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")|\n(?!\n)""", re.DOTALL)
+    return pattern.sub(lambda m: m[0] if m["quoted"] else m[0].replace("\n", "\n  "), sql)

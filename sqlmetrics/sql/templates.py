@@ -1,0 +1,134 @@
+"""The one Jinja environment, which renders every template."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+
+from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError, UsageError
+from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.sql.quoting import identifier, literal, path_literal
+
+_DEMO = "demo"  # the macros that evaluations do not read, and so do not compile
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """Build the environment that renders every template; macros and quoting are its globals."""
+    root = template_root()
+    env = SandboxedEnvironment(
+        loader=jinja2.FileSystemLoader(root),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
+        keep_trailing_newline=True,
+    )
+    env.globals.update(
+        ident=identifier,
+        literal=literal,
+        path_literal=path_literal,
+        refuse=_refuse,
+        refuse_setting=_refuse_setting,
+    )
+    for path in sorted((root / "macros").glob("*.sql")):
+        if path.stem != _DEMO:
+            env.globals.update(_macros_of(env, path.stem))
+    return env
+
+
+def demo_macros() -> dict[str, Any]:
+    """Find the macros that only the templates of the demo read."""
+    return _macros_of(environment(), _DEMO)
+
+
+def _macros_of(env: jinja2.Environment, file: str) -> dict[str, Any]:
+    module = env.get_template(f"macros/{file}.sql").module
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
+
+def macro(name: str) -> Callable[..., str]:
+    """Find a macro of `sql_templates/macros`."""
+    return cast("Callable[..., str]", environment().globals[name])
+
+
+def render(source: str, context: Mapping[str, Any], where: str) -> str:
+    """Render a template's text; `where` names it in the message of a TemplateError."""
+    try:
+        return _compile(source).render(context).strip()
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateError(f"{where}, line {error.lineno}: {error.message}") from error
+    except jinja2.TemplateError as error:
+        raise TemplateError(f"{where}: {error.message}") from error
+    except SqlmetricsError:  # a template that refuses its tables or settings
+        raise
+    except Exception as error:  # bad arithmetic, a call of what is not callable, endless recursion
+        raise TemplateError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+@functools.lru_cache(maxsize=512)
+def _compile(source: str) -> jinja2.Template:
+    return environment().from_string(source)
+
+
+def _refuse(message: str, settings: bool = False) -> None:
+    """Let a template refuse tables that its settings make no sense for, or settings alone."""
+    raise (UsageError if settings else DataError)(message)
+
+
+def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> str:
+    """Let a template refuse the values of a setting that mean nothing for it."""
+    if value in choices:
+        raise UsageError(
+            f"{name}={value} has no meaning for {why}; say what repeated rows mean there with "
+            f"--set METRIC.{name}=VALUE"
+        )
+    return ""
+
+
+def key_context(
+    user_keys: Sequence[str], several_models: bool, model: str, dialect: str = "duckdb"
+) -> dict[str, Any]:
+    """Build what every template knows: about keys, and the dialect that its query is printed in.
+
+    `keys` are the columns of one list (model and user), `user_keys` those of one user. Queries are
+    always written in DuckDB's SQL; for another dialect, in the part of it that is the same
+    everywhere.
+    """
+    users = [identifier(name) for name in user_keys]
+    keys = ["model", *users] if several_models else users
+
+    def listed(names: Sequence[str], alias: str) -> str:
+        return ", ".join(f"{alias}.{name}" for name in names)
+
+    def equal(names: Sequence[str], left: str, right: str) -> str:
+        return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
+
+    def either(name: str, left: str, right: str) -> str:
+        return f"coalesce({left}.{name}, {right}.{name})"
+
+    return {
+        "dialect": dialect,
+        "keys": ", ".join(keys),
+        "user_keys": ", ".join(users),
+        "first_user_key": users[0],
+        "keys_of": lambda alias: listed(keys, alias),
+        "user_keys_of": lambda alias: listed(users, alias),
+        "same_keys": lambda left, right: equal(keys, left, right),
+        "same_user": lambda left, right: equal(users, left, right),
+        "coalesced_keys": lambda left, right: ", ".join(
+            f"{either(name, left, right)} AS {name}" for name in keys
+        ),
+        "same_coalesced_user": lambda table, left, right: " AND ".join(
+            f"{table}.{name} = {either(name, left, right)}" for name in users
+        ),
+        "no_keys": " OR ".join(f"{name} IS NULL" for name in keys),
+        "no_user": " OR ".join(f"{name} IS NULL" for name in users),
+        "user_texts_of": lambda alias: " || ':' || ".join(
+            f"CAST({alias}.{name} AS VARCHAR)" for name in users
+        ),
+        "several_models": several_models,
+        "model_of": lambda alias: f"{alias}.model" if several_models else literal(model),
+    }

@@ -1,0 +1,333 @@
+"""A leaderboard: one row per model, a column per metric and cutoff, and who is best at each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.metrics.spec import MetricCall, unique
+from sqlmetrics.stats.paired_tests import adjusted_within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Key: TypeAlias = tuple[str, int | None]
+"""A column of the leaderboard: what `metric` and `k` hold, None for whole lists."""
+
+Group: TypeAlias = tuple[Hashable, ...]
+"""The convention and slices of a row; within each, the models are judged apart."""
+
+Row: TypeAlias = tuple[Group, str]
+"""A row of the leaderboard: its group and its model."""
+
+BEST = "best"
+NOT_WORSE = "not worse"
+
+
+def best_models(
+    values: pd.DataFrame, better: Mapping[str, bool | None]
+) -> dict[str, list[tuple[str, int | None]]]:
+    """Find who is best at what: the baselines for `leaderboard`.
+
+    Args:
+        values: a summary of several models, as `leaderboard` reads it.
+        better: as of `leaderboard`.
+
+    Returns:
+        Model -> the metrics and cutoffs that it is the best of, both in the order of the table. Of
+        models with equal values the first of the table is the best. Metrics without a direction or
+        without any value have no best. Where the table has conventions or slices, a metric is
+        named for every model that is the best of at least one of them.
+
+    Raises:
+        UsageError, DataError: as `leaderboard`.
+    """
+    board = _Board.read(values)
+    higher = {metric: _direction(metric, better) for metric, _ in board.keys}
+    winners = [
+        (best, key)
+        for key in board.keys
+        for group in board.groups
+        if (best := _best(board.at(group, key), higher[key[0]])) is not None
+    ]
+    return {
+        model: unique(key for best, key in winners if best == model)
+        for model in board.models
+        if any(best == model for best, _ in winners)
+    }
+
+
+def leaderboard(
+    values: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    better: Mapping[str, bool | None],
+    alpha: float = 0.05,
+    correction: str = "none",
+) -> pd.DataFrame:
+    """Lay out a summary with a row per model, and mark the best and those that are as good.
+
+    Args:
+        values: `model`, then what groups the rows (`convention`, slices), then `metric`, `k`,
+            `value`, `n_users` and whatever else; what `Evaluator.evaluate` returns.
+        comparisons: what `Evaluator.compare` returns for the same request, with the models of
+            `best_models` as baselines. Rows with other baselines are not read. It may have no rows.
+        better: for every metric whether high values are the better ones, None if neither. A metric
+            with parameters is looked up with them (`ndcg(gain=exponential)`), then without.
+        alpha: a model is worse than the best if its corrected p-value is below.
+        correction: of the p-values (`statistics.adjusted`), over the comparisons with the best.
+
+    Returns:
+        One row per model and group: `model`, the columns of the group, `n_users`, and for every
+        metric and cutoff, in the order of the table, its value (`ndcg@10`; `ndcg` for whole lists)
+        and its mark (`ndcg@10 mark`):
+
+        - `best`; of equal values, the first of the table;
+        - `not worse`: a value equal to the best one, a corrected p-value of at least `alpha`, or a
+          difference to the best in the model's favour, over the users that have both values;
+        - empty: significantly worse, or not tested (no such comparison, or no p-value), or a metric
+          without a direction.
+
+        `n_users` (Int64) is missing where the metrics are about different numbers of users; metrics
+        that have no number of users do not count. Groups are in the order of the table. In each,
+        the best of the first metric that has a direction comes first, models without a value last,
+        and equals by name. Values count as equal if they are so in twelve digits: sums that threads
+        share differ beyond.
+
+    Raises:
+        UsageError: there is no column `model`, the two tables are grouped differently, `better`
+            says nothing of a metric, `alpha` is not between 0 and 1, or a column of the group is
+            named like one of the result.
+        DataError: `values` has a model, group, metric and cutoff twice.
+    """
+    import pandas as pd
+
+    if not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise UsageError(f"alpha must be between 0 and 1, not {alpha!r}")
+    board = _Board.read(values)
+    higher = {metric: _direction(metric, better) for metric, _ in board.keys}
+    labels = {key: str(MetricCall(key[0], cutoff=key[1])) for key in board.keys}
+    taken = {"n_users", *labels.values(), *map(_mark_of, labels.values())}
+    if clash := taken.intersection(board.columns):
+        raise UsageError(
+            f"the slice column {min(clash)!r} is named like a column of the leaderboard; rename "
+            "it in the table that it comes from"
+        )
+    best_at = {
+        (group, key): _best(board.at(group, key), higher[key[0]])
+        for group in board.groups
+        for key in board.keys
+    }
+    tested = _tested(comparisons, board.columns, best_at, correction)
+    rows = _sorted_rows(board, higher)
+    columns: dict[str, Any] = {
+        "n_users": pd.array([board.users_of(row) for row in rows], dtype="Int64")
+    }
+    for key, label in labels.items():
+        marks = _marks(board, key, higher[key[0]], tested, alpha)
+        shown = [board.at(group, key).get(model) for group, model in rows]
+        columns[label] = pd.array(shown, dtype="float64")
+        columns[_mark_of(label)] = [marks.get(row, "") for row in rows]
+    leading = values[["model", *board.columns]].iloc[[board.rows[row] for row in rows]]
+    return pd.concat([leading.reset_index(drop=True), pd.DataFrame(columns)], axis=1)
+
+
+def marked_columns(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the columns of a leaderboard that have marks, and the columns that hold these."""
+    return {name: mark for name, mark in pairwise(frame.columns) if mark == _mark_of(name)}
+
+
+def _mark_of(label: str) -> str:
+    return f"{label} mark"
+
+
+@dataclass(frozen=True)
+class _Board:
+    """The table of values, taken apart.
+
+    `columns` are those of the group, `rows` the groups and models with the first row of each in the
+    table. `values` has no missing ones, so that a model may be absent from a metric.
+    """
+
+    columns: list[str]
+    groups: list[Group]
+    models: list[str]
+    keys: list[Key]
+    rows: dict[Row, int]
+    values: dict[tuple[Group, Key], dict[str, float]]
+    n_users: dict[Row, set[int]]
+
+    @classmethod
+    def read(cls, frame: pd.DataFrame) -> _Board:
+        import pandas as pd
+
+        if "model" not in frame.columns:
+            raise UsageError(
+                "a leaderboard is about several models, and these have no names; give each its "
+                "own, with -r NAME=FILE or a column model (in Python: a dict of models)"
+            )
+        columns = _group_columns(frame, ("model",))
+        rows: dict[Row, int] = {}
+        values: dict[tuple[Group, Key], dict[str, float]] = {}
+        n_users: dict[Row, set[int]] = {}
+        seen: set[tuple[Group, str, Key]] = set()
+        keys = _keys(frame)
+        groups = _groups(frame, columns)
+        cells = zip(groups, frame["model"], keys, frame["value"], frame["n_users"], strict=True)
+        for number, (group, model, key, value, users) in enumerate(cells):
+            if (group, model, key) in seen:
+                label = MetricCall(key[0], cutoff=key[1])
+                raise DataError(
+                    f"{model} has two values of {label}"
+                    + "".join(f", {n}={v}" for n, v in zip(columns, group, strict=True))
+                    + "; give one row per model, metric and cutoff"
+                )
+            seen.add((group, model, key))
+            rows.setdefault((group, model), number)
+            if not pd.isna(value):
+                values.setdefault((group, key), {})[model] = float(value)
+            if not pd.isna(users):
+                n_users.setdefault((group, model), set()).add(int(users))
+        models = unique(frame["model"])
+        return cls(columns, unique(groups), models, unique(keys), rows, values, n_users)
+
+    def at(self, group: Group, key: Key) -> dict[str, float]:
+        """Return the values of the models, in the order of the table."""
+        return self.values.get((group, key), {})
+
+    def users_of(self, row: Row) -> int | None:
+        """Return the number of users if it is one for all metrics."""
+        numbers = self.n_users.get(row, set())
+        return next(iter(numbers)) if len(numbers) == 1 else None
+
+
+def _group_columns(frame: pd.DataFrame, others: Sequence[str]) -> list[str]:
+    """Return the columns before `metric`, without `others`."""
+    names = list(frame.columns)
+    return [name for name in names[: names.index("metric")] if name not in others]
+
+
+def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> list[Group]:
+    """Return the group of every row; whatever stands for a missing value is None."""
+    import pandas as pd
+
+    rows = zip(*(frame[name] for name in columns), strict=True) if columns else [()] * len(frame)
+    return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
+
+
+def _keys(frame: pd.DataFrame) -> list[Key]:
+    import pandas as pd
+
+    pairs = zip(frame["metric"], frame["k"], strict=True)
+    return [(metric, None if pd.isna(k) else int(k)) for metric, k in pairs]
+
+
+def _direction(metric: str, better: Mapping[str, bool | None]) -> bool | None:
+    name = metric if metric in better else metric.partition("(")[0]
+    if name not in better:
+        raise UsageError(
+            f"it is not said whether high values of {metric} are the better ones; put it into "
+            "`better`, with None if neither"
+        )
+    return better[name]
+
+
+def _best(values: Mapping[str, float], higher: bool | None) -> str | None:
+    """Return the model with the best of the values, the first of equal ones."""
+    if higher is None or not values:
+        return None
+    choose = max if higher else min
+    return choose(values, key=lambda model: _rounded(values[model]))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.12g}")
+
+
+def _tested(
+    comparisons: pd.DataFrame,
+    columns: Sequence[str],
+    best_at: Mapping[tuple[Group, Key], str | None],
+    correction: str,
+) -> dict[tuple[Group, Key, str, str], tuple[float, float]]:
+    """Read the corrected p-value and the difference of every model and the best one."""
+    if comparisons.empty:
+        return {}
+    theirs = _group_columns(comparisons, ("model", "baseline"))
+    if set(theirs) != set(columns):
+        raise UsageError(
+            f"the values are grouped by {', '.join(columns) or 'nothing'} and the comparisons by "
+            f"{', '.join(theirs) or 'nothing'}; compute both in the same way"
+        )
+    who = list(
+        zip(
+            _groups(comparisons, columns),
+            _keys(comparisons),
+            comparisons["model"].astype(str),
+            comparisons["baseline"].astype(str),
+            strict=True,
+        )
+    )
+    # another baseline, in a slice where that is not the best, is no comparison that is used
+    used = [best_at.get((group, key)) == baseline for group, key, _, baseline in who]
+    rows = comparisons[used]
+    p_values = adjusted_within(rows, rows["p_adjusted"].to_numpy("float64"), correction)
+    numbers = zip(p_values.tolist(), rows["difference"].astype("float64").tolist(), strict=True)
+    return dict(
+        zip([one for one, is_used in zip(who, used, strict=True) if is_used], numbers, strict=True)
+    )
+
+
+def _sorted_rows(board: _Board, higher: Mapping[str, bool | None]) -> list[Row]:
+    """Order the rows: by group, by the first metric that has a direction, by name."""
+    first = next((key for key in board.keys if higher[key[0]] is not None), None)
+
+    def place(row: Row) -> tuple[int, bool, float, str]:
+        group, model = row
+        number = board.groups.index(group)
+        value = None if first is None else board.at(group, first).get(model)
+        if first is None or value is None:
+            return number, True, 0.0, model
+        return number, False, -_rounded(value) if higher[first[0]] else _rounded(value), model
+
+    return sorted(board.rows, key=place)
+
+
+def _marks(
+    board: _Board,
+    key: Key,
+    higher: bool | None,
+    tested: Mapping[tuple[Group, Key, str, str], tuple[float, float]],
+    alpha: float,
+) -> dict[Row, str]:
+    """Mark the best of every group and those that are not worse."""
+    marks: dict[Row, str] = {}
+    for group in board.groups:
+        values = board.at(group, key)
+        best = _best(values, higher)
+        if best is None:
+            continue
+        for model, value in values.items():
+            if model == best:
+                marks[group, model] = BEST
+            elif _rounded(value) == _rounded(values[best]) or _stands(
+                tested.get((group, key, model, best)), bool(higher), alpha
+            ):
+                marks[group, model] = NOT_WORSE
+    return marks
+
+
+def _stands(test: tuple[float, float] | None, higher: bool, alpha: float) -> bool:
+    """Tell whether a model was compared with the best and not found to be worse.
+
+    The comparison is about the users that have a value of both models. Where a metric has another
+    audience for each, it can find that the best of the leaderboard is the worse one.
+    """
+    if test is None:
+        return False
+    p_adjusted, difference = test
+    return p_adjusted >= alpha or (
+        p_adjusted < alpha and (difference > 0 if higher else difference < 0)
+    )

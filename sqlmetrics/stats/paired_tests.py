@@ -1,0 +1,285 @@
+"""From the statistics of paired differences to p-values, intervals and effect sizes."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.stats.intervals import KINDS
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+    Numbers: TypeAlias = npt.NDArray[np.float64]
+
+TESTS = ("t", "wilcoxon", "randomization", "bootstrap")
+INTERVALS = KINDS
+CORRECTIONS = ("holm", "bh", "none")
+
+FEW = 50  # up to so many non-zero differences, Wilcoxon's test can be exact
+
+_FEW_TIED = 13  # up to so many, all signs are tried if differences are tied
+_ROUNDING = 1e-12  # a relative spread this small is only rounding
+_COUNTS = ("k", "wins", "ties", "losses", "n_users")
+_COLUMNS = (
+    *("metric", "k", "model", "baseline", "value", "baseline_value", "difference"),
+    *("ci_low", "ci_high", "relative", "wins", "ties", "losses"),
+    *("test", "p_value", "p_adjusted", "effect_size", "n_users"),
+)
+
+
+def checked(
+    *, test: str | None = None, interval: str | None = None, correction: str | None = None
+) -> None:
+    """Check the names that are given.
+
+    Raises:
+        UsageError: one of them is unknown.
+    """
+    for what, name, known in (
+        ("test", test, TESTS),
+        ("interval", interval, INTERVALS),
+        ("correction", correction, CORRECTIONS),
+    ):
+        if name is not None and name not in known:
+            there_are = ", ".join(known)
+            close = suggestion(str(name), known)
+            raise UsageError(f"unknown {what} {name!r}; there are {there_are}{close}")
+
+
+def check_scipy(*, test: str | None = None, interval: str | None = None) -> None:
+    """Check that scipy is there if the test or the interval needs it.
+
+    Raises:
+        UsageError: it is needed and not installed.
+    """
+    needs = {"t": "the t-test", "wilcoxon": "Wilcoxon's test"}
+    needed_by = [needs[test]] if test in needs else []
+    needed_by += ["the interval 'normal'"] if interval == "normal" else []
+    if needed_by:
+        _special(" and ".join(needed_by))
+
+
+def _special(needed_by: str) -> Any:
+    """Import `scipy.special`, all that is needed; `scipy.stats` would take far longer."""
+    try:
+        return importlib.import_module("scipy.special")
+    except ImportError as error:
+        verb = "need" if " and " in needed_by else "needs"
+        raise UsageError(
+            f"{needed_by} {verb} scipy, which cannot be imported ({error}); "
+            "install it with pip install 'sqlmetrics[stats]'"
+        ) from error
+
+
+def finished(
+    rows: pd.DataFrame, *, test: str, interval: str, confidence: float, correction: str
+) -> pd.DataFrame:
+    """Compute intervals, p-values and effect sizes from what SQL has summed up.
+
+    Args:
+        rows: one per comparison: any columns that say of what, then `metric, k, model, baseline,
+            n_users, value, baseline_value, difference, std, wins, ties, losses`. `std` is the
+            sample standard deviation of the users' differences, missing for fewer than two users;
+            without users, `n_users` is 0 and all statistics are missing. Also
+
+            - for the test "wilcoxon": `n_nonzero`, the number of differences that are not 0;
+              `positive_ranks` and `negative_ranks`, the sums of the midranks of their sizes over
+              those above and below 0; `tie_term`, the sum of t³ − t over groups of t equal sizes;
+              `few_differences`, an array of them all that is read where they are `FEW` at most;
+            - for the tests "randomization" and "bootstrap": `n_resamples`, and `n_extreme`, how
+              many of them have a mean at least as far out as the observed one;
+            - for the interval "bootstrap": `interval_low` and `interval_high`.
+        test: one of `TESTS`.
+        interval: one of `INTERVALS`. "normal" belongs to the t-test: difference ± quantile of
+            Student's t with n − 1 degrees of freedom times std / √n.
+        confidence: of the interval "normal".
+        correction: one of `CORRECTIONS`, over all rows of a convention that have a p-value; see
+            `adjusted`.
+
+    Returns:
+        The rows in their order, with the other columns before `metric`, then `metric, k, model,
+        baseline, value, baseline_value, difference, ci_low, ci_high, relative, wins, ties, losses,
+        test, p_value, p_adjusted, effect_size, n_users`. Counts are Int64, with NA where there is
+        none; other numbers float64, with NaN. `relative` is difference / baseline_value, missing
+        where that is 0. All tests are two-sided:
+
+        - "t": as `scipy.stats.ttest_rel`; where all differences are equal, `p_value` is 1 if they
+          are 0 and else 0. `effect_size` is Cohen's d of the paired differences,
+          difference / std; where std is 0 it is 0 for the difference 0 and else missing. Both
+          are missing for fewer than two users.
+        - "wilcoxon": as `scipy.stats.wilcoxon` of the differences, which drops those that are 0:
+          exact for `FEW` users at most of whom none are tied or differ by 0, and for 13 at most in
+          any case, else the normal approximation with its correction for ties and none for
+          continuity; 1 if all are 0.
+          `effect_size` is the matched-pairs rank-biserial correlation, (positive − negative) /
+          (positive + negative) ranks, 0 if all differences are 0.
+        - "randomization", "bootstrap": (1 + n_extreme) / (1 + n_resamples), missing for fewer than
+          two users; `effect_size` as for "t".
+
+    Raises:
+        UsageError: an unknown name, or scipy is needed and not installed.
+    """
+    import numpy as np
+    import pandas as pd
+
+    checked(test=test, interval=interval, correction=correction)
+    check_scipy(test=test, interval=interval)
+    n = _numbers(rows, "n_users")
+    difference, std = _numbers(rows, "difference"), _numbers(rows, "std")
+    std = np.where(std <= _ROUNDING * np.abs(difference), 0.0, std)
+    error = _divided(std, np.sqrt(n))
+    if interval == "normal":
+        low, high = _t_interval(difference, error, n, confidence)
+    elif interval == "bootstrap":
+        low, high = _numbers(rows, "interval_low"), _numbers(rows, "interval_high")
+    else:
+        low = high = np.full(len(rows), np.nan)
+    if test == "t":
+        p = _t_test(difference, error, n)
+    elif test == "wilcoxon":
+        p = _wilcoxon(rows)
+    else:
+        p = (1 + _numbers(rows, "n_extreme")) / (1 + _numbers(rows, "n_resamples"))
+        p = np.where(n > 1, p, np.nan)  # one user tells nothing about others
+    if test == "wilcoxon":
+        positive, negative = _numbers(rows, "positive_ranks"), _numbers(rows, "negative_ranks")
+        effect = _divided(positive - negative, positive + negative)
+        effect = np.where(_numbers(rows, "n_nonzero") == 0, 0.0, effect)
+    else:
+        effect = np.where((std == 0) & (difference == 0), 0.0, _divided(difference, std))
+    nobody = ~(n > 0)
+    p, effect = np.where(nobody, np.nan, p), np.where(nobody, np.nan, effect)
+    found: dict[str, Any] = {
+        "difference": difference,
+        "value": _numbers(rows, "value"),
+        "baseline_value": _numbers(rows, "baseline_value"),
+        "ci_low": low,
+        "ci_high": high,
+        "relative": _divided(difference, _numbers(rows, "baseline_value")),
+        "test": pd.Series([test] * len(rows), index=rows.index, dtype=str),
+        "p_value": p,
+        "p_adjusted": adjusted_within(rows, p, correction),
+        "effect_size": effect,
+    }
+    before = list(rows.columns).index("metric")
+    leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
+    frame = rows.assign(**found)[[*leading, *_COLUMNS]].reset_index(drop=True)
+    return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
+
+
+def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
+    """Correct p-values for their number, in each convention apart.
+
+    Conventions are other definitions of the same comparisons, not more of them.
+    """
+    import numpy as np
+
+    result = np.array(p_values, dtype=np.float64)
+    conventions = rows["convention"] if "convention" in rows.columns else np.zeros(len(rows))
+    for convention in set(conventions):
+        of_it = np.asarray(conventions == convention)
+        result[of_it] = adjusted(result[of_it], correction)
+    return result
+
+
+def adjusted(p_values: Numbers, correction: str) -> Numbers:
+    """Correct p-values for their number m; NaN stays NaN and does not count.
+
+    "holm" bounds the probability of one or more false discoveries under any dependence: the i-th
+    smallest is multiplied by m − i + 1, none may be below a smaller one, and 1 is the most. "bh"
+    (Benjamini and Hochberg) bounds the expected share of false discoveries among all, for
+    independent or positively dependent tests: the i-th smallest is multiplied by m / i, and none
+    may be above a larger one. "none" leaves them as they are.
+    """
+    import numpy as np
+
+    result = np.array(p_values, dtype=np.float64)
+    places = np.flatnonzero(~np.isnan(result))
+    places = places[np.argsort(result[places], kind="stable")]
+    m, ascending = len(places), result[places]
+    if correction == "holm":
+        result[places] = np.minimum(np.maximum.accumulate(ascending * np.arange(m, 0, -1)), 1)
+    elif correction == "bh":
+        scaled = ascending * m / np.arange(1, m + 1)
+        result[places] = np.minimum.accumulate(scaled[::-1])[::-1]
+    return result
+
+
+def _numbers(rows: pd.DataFrame, name: str) -> Numbers:
+    """Return a column of any type as floats, NaN where a value is missing."""
+    import numpy as np
+
+    values = rows[name].astype("Float64").to_numpy("float64", na_value=np.nan)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _divided(above: Numbers, below: Numbers) -> Numbers:
+    """Divide, with NaN where that has no value."""
+    import numpy as np
+
+    result: Numbers = np.full(len(above), np.nan)
+    np.divide(above, below, out=result, where=below != 0)
+    return result
+
+
+def _t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
+    """Compute two-sided p-values; `error` is the standard error of the mean difference."""
+    import numpy as np
+
+    special = _special("the t-test")
+    t = _divided(difference, error)
+    p: Numbers = 2 * special.stdtr(n - 1, -np.abs(t))
+    return np.where(error == 0, np.where(difference == 0, 1.0, 0.0), p)
+
+
+def _t_interval(
+    difference: Numbers, error: Numbers, n: Numbers, confidence: float
+) -> tuple[Numbers, Numbers]:
+    special = _special("the interval 'normal'")
+    half = special.stdtrit(n - 1, (1 + confidence) / 2) * error
+    return difference - half, difference + half
+
+
+def _wilcoxon(rows: pd.DataFrame) -> Numbers:
+    """Compute two-sided p-values of the signed-rank test, without the differences that are 0."""
+    import numpy as np
+
+    special = _special("Wilcoxon's test")
+    n, positive = _numbers(rows, "n_nonzero"), _numbers(rows, "positive_ranks")
+    mean = n * (n + 1) / 4
+    variance = n * (n + 1) * (2 * n + 1) / 24 - _numbers(rows, "tie_term") / 48
+    z = _divided(positive - mean, np.sqrt(variance))
+    p: Numbers = np.where(n == 0, 1.0, 2 * special.ndtr(-np.abs(z)))
+    n_users = _numbers(rows, "n_users")
+    for place in np.flatnonzero((n > 0) & (n_users <= FEW)):
+        differences = np.asarray(rows["few_differences"].iloc[place], dtype=np.float64)
+        exact = _exact_wilcoxon(differences, int(n_users[place]))
+        p[place] = p[place] if exact is None else exact
+    return p
+
+
+def _exact_wilcoxon(differences: Numbers, n_users: int) -> float | None:
+    """Return the p-value that takes all signs as equally likely; None where it is approximated.
+
+    What is exact is scipy's choice since 1.15; older releases take the distribution of untied ranks
+    also where there are ties. It is counted here because scipy tries out all signs of tied ranks,
+    which takes seconds per comparison.
+    """
+    import numpy as np
+
+    n = len(differences)
+    _, group, sizes = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
+    if len(sizes) < n_users and n_users > _FEW_TIED:  # some are tied, or 0
+        return None
+    ranks = (2 * np.cumsum(sizes) - sizes + 1)[group]  # doubled, so that midranks are whole
+    patterns = np.zeros(ranks.sum() + 1)  # of signs, by the sum of the ranks above 0
+    patterns[0] = 1
+    for rank in ranks:
+        patterns[rank:] += patterns[:-rank].copy()
+    observed = ranks[differences > 0].sum()
+    tail = min(patterns[: observed + 1].sum(), patterns[observed:].sum())
+    return float(min(1, 2 * tail / 2**n))

@@ -1,0 +1,1 @@
+"""The user's data under our names: sources, formats, columns, conditions."""

@@ -1,0 +1,255 @@
+"""Conditions on the rows of a table (`--where`): data that is read, never SQL that is passed on.
+
+A condition is parsed, everything in it has to be known here, and what is printed into queries is
+the tree that was read. So it is one expression about the columns of one row, in every dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from sqlglot import exp, parse_one
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+
+from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.templates import environment
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.base import Engine
+
+_DUCKDB = "duckdb"
+_ALIAS = "source"  # of the table, in the templates that read one
+_DEEPEST = 200  # levels of a condition: engines and parsers call themselves for each
+
+
+def _classes(names: str) -> tuple[type[exp.Expr], ...]:
+    return tuple(getattr(exp, name) for name in names.split())
+
+
+_OPERATORS = _classes(
+    "Column Identifier Literal Boolean Null Paren And Or Not EQ NEQ GT GTE LT LTE NullSafeEQ "
+    "NullSafeNEQ Is In Between Like ILike Escape Add Sub Mul Div Mod Neg DPipe Case If Cast "
+    "TryCast DataType DataTypeParam Interval Var"
+)
+# of one row, the same for the same row; of texts, numbers and times
+_FUNCTIONS = _classes(
+    "Abs Ceil Floor Round Sign Sqrt Exp Ln Pow Greatest Least Coalesce Nullif IsNan Lower Upper "
+    "Trim Length Substring Left Right Concat Replace StartsWith Contains Extract Year Month Day "
+    "Quarter Hour Minute Second TimestampTrunc DateTrunc"
+)
+_TYPE_NAMES = (
+    "BOOLEAN TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE "
+    "DECIMAL VARCHAR TEXT CHAR DATE TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ TIME INTERVAL"
+)
+_TYPES = frozenset(getattr(exp.DType, name) for name in _TYPE_NAMES.split())
+# what a condition cannot be, where its table is not there to be asked
+_NO_CONDITIONS = _classes("Literal Neg Add Sub Mul Div Mod DPipe Interval")
+_ALLOWED = (
+    "a condition is made of columns, values, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, "
+    "LIKE, CASE, CAST, arithmetic and functions such as lower, length, abs, round, coalesce and "
+    "year"
+)
+
+
+def check_tables(where: Mapping[str, str], known: Iterable[str], given: Iterable[str]) -> None:
+    """Check that conditions are on tables that were given.
+
+    Raises:
+        UsageError: names the condition.
+    """
+    if not isinstance(where, Mapping):
+        raise UsageError(f"where is a dict {{table: condition}}, not {where!r}")
+    known, given = list(known), list(given)
+    for table, condition in where.items():
+        if table not in known:
+            raise UsageError(
+                f"where {table}={condition}: unknown table {table!r}"
+                f"{suggestion(str(table), known)}; the form is TABLE=CONDITION, and tables are "
+                + ", ".join(known)
+            )
+        if not isinstance(condition, str):
+            raise UsageError(
+                f"where: the condition on {table} is a text such as 'rating >= 4', not "
+                f"{condition!r}"
+            )
+        if table not in given:
+            raise UsageError(f"{_named(table, condition)}: the table was not given")
+
+
+def read_condition(table: str, condition: str, columns: Mapping[str, str] | None) -> str:
+    """Read a condition; returns it in DuckDB's SQL, its columns those of `source`.
+
+    Args:
+        table: the table that it is on.
+        condition: one SQL expression, over the columns as the user's table calls them.
+        columns: these columns and their types; None where they are not known.
+
+    Raises:
+        UsageError: it is something else; names the condition, and what was refused.
+    """
+    name = _named(table, condition)
+    tree = _parsed(name, condition)
+    _check_depth(name, tree)
+    for node in list(tree.walk()):
+        if problem := _problem(node):
+            raise UsageError(f"{name}: {problem} is refused: {_ALLOWED}")
+    root = exp.Paren(this=tree)  # a wrapper: the column may be all there is
+    for column in list(root.find_all(exp.Column)):
+        column.replace(_column(name, table, column, columns))
+    for division in list(root.find_all(exp.Div, exp.Mod)):
+        arithmetic.guarded_division(division)
+    for distinct in list(root.find_all(exp.NullSafeEQ, exp.NullSafeNEQ)):
+        # DataFusion takes `a IS DISTINCT FROM b OR c` for `a IS DISTINCT FROM (b OR c)`
+        distinct.replace(exp.Paren(this=distinct.copy()))
+    if columns is None and isinstance(root.this.unnest(), _NO_CONDITIONS):
+        raise UsageError(f"{name}: it is neither true nor false; {_ALLOWED}")
+    text: str = root.this.sql(_DUCKDB, normalize_functions="lower")
+    return text
+
+
+def columns_of(text: str) -> set[str]:
+    """Return the columns that a condition reads; `text` is as `read_condition` returns it."""
+    return {column.name for column in parse_one(text, read=_DUCKDB).find_all(exp.Column)}
+
+
+def check_rows(
+    engine: Engine, table: str, condition: str, text: str, relation: str, label: str
+) -> None:
+    """Check that a condition is one, and that it keeps a row.
+
+    Args:
+        engine: reads the table.
+        table: the table that it is on.
+        condition: as it was given.
+        text: as `read_condition` returns it.
+        relation: what the table is in the engine.
+        label: names it in messages.
+
+    Raises:
+        UsageError: it is neither true nor false.
+        DataError: it cannot be computed, or no row satisfies it.
+    """
+    name = _named(table, condition)
+    context = {"table": table, "condition": text, "relation": relation}
+
+    def ask(template: str) -> list[dict[str, object]]:
+        query = environment().get_template(f"inputs/{template}.sql.j2").render(context)
+        try:
+            return engine.query(query, label)
+        except DataError as error:
+            reason = str(error).removeprefix(f"{label} cannot be read: ")
+            raise DataError(f"{name}: it cannot be computed of {label}: {reason}") from error
+
+    for row in ask("condition_type"):
+        held = str(row["held"]).strip('"')
+        if held.upper() != "BOOLEAN":
+            raise UsageError(
+                f"{name}: it is neither true nor false, but {held}; compare it with something"
+            )
+    (counts,) = ask("condition")
+    if counts["n_rows"] and not counts["n_kept"]:
+        raise DataError(
+            f"{name}: it keeps none of the {counts['n_rows']:,} rows of {label}. Check the values "
+            "that it compares with"
+        )
+
+
+def _named(table: str, condition: str) -> str:
+    shown = condition if len(condition) <= 200 else f"{condition[:200]}…"
+    return f"where {table}={shown}"
+
+
+def _parsed(name: str, condition: str) -> exp.Expr:
+    """Parse one expression and nothing beside it."""
+    dialect = Dialect.get_or_raise(_DUCKDB)
+    try:
+        tokens = dialect.tokenize(condition)
+        if any(token.comments for token in tokens):
+            raise UsageError(f"{name}: a comment is refused: write the condition alone")
+        if any(token.token_type.name == "SEMICOLON" for token in tokens):
+            raise UsageError(f"{name}: several statements are refused: one condition, without ;")
+        if not tokens:
+            raise UsageError(f"{name}: the condition is empty")
+        (tree,) = dialect.parse_into(exp.Condition, condition)
+    except (SqlglotError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{name}: it cannot be read as one SQL condition; {_ALLOWED}") from None
+    except RecursionError:
+        raise _too_deep(name) from None
+    assert isinstance(tree, exp.Expr)
+    return tree
+
+
+def _check_depth(name: str, tree: exp.Expr) -> None:
+    level: list[exp.Expr] = [tree]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in node.iter_expressions()]
+        if not level:
+            return
+    raise _too_deep(name)
+
+
+def _too_deep(name: str) -> UsageError:
+    return UsageError(
+        f"{name}: it is nested too deep, or joins too many parts with AND or OR: {_DEEPEST} levels "
+        "at most; write x IN (…) for many values"
+    )
+
+
+def _problem(node: exp.Expr) -> str | None:
+    """Say what is refused, if it is that."""
+    if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.All | exp.Any):
+        return "a subquery"
+    if isinstance(node, exp.Window):
+        return "a window function"
+    if isinstance(node, exp.AggFunc):
+        return f"an aggregate ({_function(node)})"
+    if isinstance(node, exp.Star | exp.Columns):
+        return "*"
+    if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+        return f"a placeholder ({node.sql(_DUCKDB)})"
+    if isinstance(node, exp.DataType) and node.this not in _TYPES:
+        return f"the type {node.sql(_DUCKDB)}"
+    if isinstance(node, exp.In) and not node.expressions:
+        return "a subquery" if node.args.get("query") else "IN without a list of values"
+    if isinstance(node, exp.Round) and node.args.get("decimals"):
+        return "round to digits, which not every system knows,"
+    if type(node) in _OPERATORS or type(node) in _FUNCTIONS:
+        return None
+    if isinstance(node, exp.Func):
+        return f"the function {_function(node)}"
+    return f"{node.sql(_DUCKDB)}"
+
+
+def _function(node: exp.Func) -> str:
+    name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+    return str(name).lower()
+
+
+def _column(
+    name: str, table: str, column: exp.Column, columns: Mapping[str, str] | None
+) -> exp.Column:
+    """Find the column that is meant, whatever the case of its letters."""
+    wanted = column.name
+    if column.args.get("db") or column.table not in ("", table):
+        raise UsageError(
+            f"{name}: {column.sql(_DUCKDB)} is no column of {table}; write the name of a column "
+            "alone"
+        )
+    actual: str | None = wanted
+    if columns is not None:
+        lowered = {one.lower(): one for one in columns}
+        actual = wanted if wanted in columns else lowered.get(wanted.lower())
+    if actual is None:
+        assert columns is not None
+        close = suggestion(wanted, columns)
+        raise UsageError(
+            f"{name}: {table} has no column {wanted!r}{close or '.'} It has {', '.join(columns)}; "
+            "conditions name columns as the table itself does, and texts stand in single quotes"
+        )
+    return exp.column(exp.to_identifier(actual, quoted=identifier(actual) != actual), table=_ALIAS)

@@ -1,0 +1,556 @@
+"""The input tables: which columns they have, and which columns of the sources hold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.engines.relation import Relation
+from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.tables.filters import check_rows, columns_of, read_condition
+from sqlmetrics.tables.sources import (
+    RANKED,
+    check_quotes,
+    hides_rows,
+    ids_as_they_stand,
+    is_models,
+    read_source,
+    uneven_lists,
+)
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.base import Engine
+
+# the option of the command line that supplies each table
+OPTIONS = {
+    "recommendations": "-r FILE",
+    "interactions": "-i FILE",
+    "history": "--history FILE",
+    "items": "--items FILE",
+    "users": "--users FILE",
+    "aspects": "--aspects FILE",
+    "baseline": "--baseline FILE",
+    "logs": "--logs FILE",
+}
+
+# columns beside the keys of the user: required, then optional
+_COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "recommendations": (("item_id",), ("rank", "score", "model", "timestamp")),
+    "interactions": (("item_id",), ("relevance", "timestamp")),
+    "history": (("item_id",), ("timestamp",)),
+    "items": (("item_id",), ("price", "category", "features")),
+    "users": ((), ()),
+    "aspects": (("item_id", "aspect"), ()),
+    "baseline": (("item_id",), ("rank", "score")),
+    "logs": (("item_id", "reward"), ("propensity",)),
+}
+# attributes of items that are tables of their own in the queries: one row per item and value
+ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items", "features")}
+# names of columns that the queries compute
+_RESULT_NAMES = {
+    "k", "metric", "row_number", "value", "slice", "item_slice", "resample", "resample_group",
+    "resample_hash", "label", "position", "example_kind", "example_item", "example_title",
+    "example_rank",
+}  # fmt: skip
+_NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
+UNKNOWN = "UNKNOWN"  # the type of a column of a table of which only the name is known
+# what the queries take other columns of such a table for
+_ASSUMED = {
+    "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "relevance": "DOUBLE",
+    "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR", "features": "DOUBLE[]",
+    "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE",
+}  # fmt: skip
+_WITHOUT_USER = {"items"}
+_USER_IS_OPTIONAL = {"aspects"}
+
+# words in the names of columns that may hold a relevance, the likeliest first
+_LIKE_RELEVANCE = (
+    "relevance", "rating", "ratings", "stars", "star", "grade", "grades", "score", "scores",
+    "label", "labels", "weight", "weights", "rate",
+)  # fmt: skip
+# names that say so only by themselves (`value`, but not `order_value`)
+_LIKE_RELEVANCE_ALONE = ("value", "values")
+# words in the names of columns that say something about a relevance: its id, its time, its number
+_ABOUT_RELEVANCE = {
+    "id", "ids", "idx", "index", "key", "hash", "time", "timestamp", "ts", "date", "day", "month",
+    "year", "at", "count", "counts", "n", "num",
+}  # fmt: skip
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+_INTEGERS = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)\Z")
+_FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column of a source and the name that the queries know it by.
+
+    `parts`: several columns of the source that make one list.
+    """
+
+    name: str
+    source: str
+    type: str
+    cast: str | None = None
+    parts: tuple[str, ...] = ()
+
+    @property
+    def is_list(self) -> bool:
+        """Does it hold a whole list in one row?"""
+        return self.type.endswith("]")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One relation of a table, with the model it belongs to (None where models are not named).
+
+    `types`: every column of the relation, also those that no query knows by name. `files` are those
+    that it reads, of a `format`. `watched` and `is_held` are those of the relation. `where`: the
+    condition that rows satisfy, in DuckDB's SQL, or "".
+    """
+
+    relation: str
+    ordered_relation: str
+    columns: tuple[SourceColumn, ...]
+    label: str
+    model: str | None = None
+    row_number: str | None = None
+    list_column: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[str] = ()
+    format: str = ""
+    watched: Sequence[str] = ()
+    is_held: bool = True
+    only_named: bool = False
+    where: str = ""
+
+    def find(self, name: str) -> SourceColumn | None:
+        """Find a column: by the name that the queries know it by, else by its own."""
+        lowered = {column.lower(): column for column in self.types}
+        known = next((column for column in self.columns if column.name == name), None)
+        actual = name if name in self.types else lowered.get(name.lower())
+        if known is not None or actual is None:
+            return known
+        return SourceColumn(name, actual, self.types[actual])
+
+    def assume(self, name: str) -> SourceColumn | None:
+        """Take a column to be there, in a table of which only the name is known."""
+        return SourceColumn(name, name, UNKNOWN) if self.only_named else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """An input table under the names of the queries. `columns`: canonical name -> type."""
+
+    name: str
+    sources: tuple[Source, ...]
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rank_is_whole(self) -> bool:
+        """Is the rank column of an integer type?"""
+        return bool(_INTEGERS.match(self.columns.get("rank", "")))
+
+    @property
+    def unread_relevance(self) -> list[str]:
+        """Columns of numbers that look like a relevance, the likeliest first; none if one is read.
+
+        Their names are those of the source. A condition on the rows reads its columns, too.
+        """
+        source = self.sources[0]
+        read = {name for column in source.columns for name in (column.source, *column.parts)}
+        read |= columns_of(source.where) if source.where else set()
+        found = {
+            name: likeness
+            for name, type_name in source.types.items()
+            if name not in read and is_number(type_name)
+            if (likeness := _likeness_to_relevance(name)) is not None
+        }
+        return [] if "relevance" in self.columns else sorted(found, key=lambda name: found[name])
+
+    def require_order(self, order: str, ties: str) -> bool:
+        """Check that lists can be ordered so; tells whether the order of rows is needed.
+
+        Raises:
+            DataError: the table lacks the column, or a source has no order of rows.
+        """
+        if order != "row" and order not in self.columns:
+            neither = not {"rank", "score"} & set(self.columns)
+            raise DataError(
+                f"{self.name}: {self.sources[0].label} has "
+                + ("neither a column rank nor a column score" if neither else f"no column {order}")
+                + f" to order the lists by; name the one that holds it with "
+                f"--column {self.name}.{order}=COLUMN, or choose another order with "
+                "--set order=rank, score or row (the order of the rows)"
+            )
+        if "row" not in (order, ties if order == "score" else None):
+            return False
+        for source in self.sources:
+            if hiding := hides_rows(source.format, source.types):
+                raise DataError(
+                    f"{self.name}: the order of rows gives the ranking, and {source.label} has a "
+                    f"column {hiding}, which hides the number that every row has in its file; "
+                    "rename it"
+                )
+            if source.row_number is None:
+                raise DataError(
+                    f"{self.name}: {source.label} has no order of rows that could be the ranking "
+                    "(only frames, Arrow tables, Parquet and CSV files have one); "
+                    + (
+                        "equal scores are ordered so: choose another rule for them with "
+                        "--set ties=item_asc, or give it a column rank"
+                        if order == "score"
+                        else "give it a column rank or score"
+                    )
+                )
+        return True
+
+    def require_time(self, column: str) -> None:
+        """Check that a column holds points in time.
+
+        Raises:
+            DataError: it holds something else.
+        """
+        held = self.columns[column]
+        if not held.startswith(("TIMESTAMP", "DATE")):
+            raise DataError(
+                f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
+                f"holds {held}, not times; write month(unit=seconds) or month(unit=milliseconds) "
+                "for numbers since 1970, or export it as a timestamp"
+            )
+
+    def describe_column(self, name: str) -> str:
+        """Name a column in a message: its own name, and the one in the file where that differs."""
+        actual = {c.source for s in self.sources for c in s.columns if c.name == name}
+        return name if actual <= {name} else f"{name} ({', '.join(sorted(actual))})"
+
+
+def type_family(type_name: str) -> str:
+    """Group types whose values can be equal: all integers, all texts; others stand alone."""
+    if _INTEGERS.match(type_name):
+        return "integer"
+    if type_name == "VARCHAR" or type_name.startswith("ENUM"):
+        return "text"
+    if _FLOATS.match(type_name):
+        return "floating-point"
+    if type_name.startswith("DECIMAL"):
+        return "decimal"
+    return type_name
+
+
+def is_number(type_name: str) -> bool:
+    """Can values of this type be compared as scores?"""
+    return type_family(type_name) in ("integer", "floating-point", "decimal")
+
+
+def _likeness_to_relevance(name: str) -> int | None:
+    """Say how likely the name of a column is that of a relevance: 0 is best, None is not at all."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if words and words[0] in _LIKE_RELEVANCE_ALONE and len(words) == 1:
+        return len(_LIKE_RELEVANCE)
+    if _ABOUT_RELEVANCE & set(words):
+        return None
+    places = [_LIKE_RELEVANCE.index(word) for word in words if word in _LIKE_RELEVANCE]
+    return min(places, default=None)
+
+
+def _assumed(
+    table: str, wanted: Mapping[str, str | None], required: Sequence[str]
+) -> dict[str, str]:
+    """Say which columns a table has of which only the name is known, and of which types.
+
+    `wanted`: the columns that it may have, and the names that were given for them.
+    """
+    there = [name for name, column in wanted.items() if column or name in required]
+    if table in RANKED and not {"rank", "score"} & set(there):
+        there.append("rank")
+    types: dict[str, str] = {}
+    for name in there:
+        column, type_name = wanted[name] or name, _ASSUMED.get(name, UNKNOWN)
+        if name == "features" and "," in column:
+            types |= {part.strip(): "DOUBLE" for part in column.split(",")}
+        else:
+            types[column] = type_name
+    return types
+
+
+class TableReader:
+    """Opens sources in an engine and maps their columns."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        user_keys: Sequence[str],
+        columns: Mapping[str, str],
+        where: Mapping[str, str] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.where = where or {}
+        self.user_keys = tuple(user_keys)
+        names = {column for required, more in _COLUMNS.values() for column in (*required, *more)}
+        for key in self.user_keys:
+            if key.lower() in names | _RESULT_NAMES or _NUMBERED.match(key.lower()):
+                raise UsageError(
+                    f"key: {key!r} has a meaning of its own in the queries; call the key user_id "
+                    f"and map it: key='user_id', columns={{'user_id': {key!r}}}"
+                )
+        if len({key.lower() for key in self.user_keys}) < len(self.user_keys):
+            raise UsageError(f"key: {', '.join(self.user_keys)} names a column twice")
+        self.mapping: dict[tuple[str, str], str] = {}
+        self._used: set[str] = set()
+        self.warnings: list[str] = []  # what the reader of a result should know of the sources
+        self.notes: list[str] = []
+        if not isinstance(columns, Mapping):
+            raise UsageError(f"columns is a dict {{name: column}}, not {columns!r}")
+        for full_name, source in columns.items():
+            table, _, name = str(full_name).rpartition(".")
+            known = {*self.user_keys, *names}
+            if table and table not in _COLUMNS:
+                raise UsageError(
+                    f"column mapping {full_name}={source}: unknown table "
+                    f"{table!r}{suggestion(table, _COLUMNS)}"
+                )
+            if name not in known:
+                raise UsageError(
+                    f"column mapping {full_name}={source}: the queries have no column "
+                    f"{name!r}{suggestion(name, known)}; the form is NAME_HERE=NAME_IN_THE_FILE"
+                )
+            if name == "features" and not isinstance(source, str):
+                source = ",".join(map(str, source))
+            self.mapping[table, name] = str(source)
+
+    def read(self, name: str, source: Any) -> Table:
+        """Open the source(s) of a table.
+
+        Raises:
+            DataError: a file cannot be read, a column is missing or has a type that cannot be used.
+        """
+        named = name == "recommendations" and is_models(source)
+        parts = source if named else {None: source}
+        if not parts:
+            raise UsageError(f"{name}: an empty dict has no recommendations")
+        sources = []
+        for model, part in parts.items():
+            if model is not None and not (isinstance(model, str) and model.isidentifier()):
+                raise UsageError(f"{name}: {model!r} cannot name a model; use letters, digits, _")
+            label = name if model is None else f"{name} of {model}"
+            relation = read_source(self.engine, name, label, part)
+            self.warnings += relation.warnings
+            sources.append(self._source(name, relation, model))
+        columns = {column.name: column.type for column in sources[0].columns}
+        for model, other in zip(list(parts)[1:], sources[1:], strict=True):
+            first = f"{next(iter(parts))} ({sources[0].label})"
+            there = f"{model} ({other.label})"
+            theirs = {column.name: column.type for column in other.columns}
+            if set(theirs) != set(columns):
+                raise DataError(
+                    f"{name}: the models have different columns: {first} has "
+                    f"{', '.join(columns)}; {there} has {', '.join(theirs)}"
+                )
+            for column, type_name in columns.items():
+                if type_family(theirs[column]) != type_family(type_name):
+                    raise DataError(
+                        f"{name}, column {column}: {first} holds {type_name}, {there} holds "
+                        f"{theirs[column]}; write them as one type"
+                    )
+        by_list = {bool(source.list_column) for source in sources}
+        if len(by_list) > 1:
+            raise DataError(
+                f"{name}: some models hold whole lists in one row, whose order is the ranking, "
+                "others have neither rank nor score"
+            )
+        if by_list == {True}:
+            columns["rank"] = "BIGINT"
+        if named:
+            columns["model"] = "VARCHAR"
+        return Table(name, tuple(sources), columns)
+
+    def check_mapping(self, tables: Mapping[str, Table]) -> None:
+        """Refuse a mapping for all tables that names a column of none.
+
+        Raises:
+            UsageError: names the mapping, and where the column could be.
+        """
+        for (table, name), column in self.mapping.items():
+            owners = [t for t in tables if name in _COLUMNS[t][0] + _COLUMNS[t][1]]
+            if not table and owners and name not in self._used:
+                raise UsageError(
+                    f"column mapping {name}={column}: no table has a column {column!r}; "
+                    f"{name} is a column of {', '.join(owners)}"
+                )
+
+    # ---- columns -------------------------------------------------------------------------------
+
+    def _source(self, table: str, relation: Relation, model: str | None) -> Source:
+        required, optional = _COLUMNS[table]
+        users = () if table in _WITHOUT_USER else self.user_keys
+        if table in _USER_IS_OPTIONAL:
+            optional, users = (*users, *optional), ()
+        names = [n for n in (*users, *required, *optional) if not (n == "model" and model)]
+        wanted = {n: self.mapping.get((table, n), self.mapping.get(("", n))) for n in names}
+        assumed = relation.only_named and not relation.types
+        if assumed:
+            relation = replace(relation, types=_assumed(table, wanted, (*users, *required)))
+        taken = {column.lower() for column in wanted.values() if column}
+        lowered = {column.lower(): column for column in relation.types}
+        actual: dict[str, str] = {}
+        several: dict[str, tuple[str, ...]] = {}
+        for name, mapped in wanted.items():
+            column = mapped or name
+            if name == "features" and "," in column and column not in relation.types:
+                parts = [part.strip() for part in column.split(",")]
+                parts = [lowered.get(part.lower(), part) for part in parts]
+                for part in parts:
+                    if part not in relation.types:
+                        raise self._missing(table, name, part, relation)
+                several[name] = tuple(parts)
+                self._used |= {name}
+                continue
+            column = column if column in relation.types else lowered.get(column.lower(), column)
+            if column in relation.types and (mapped or column.lower() not in taken):
+                actual[name] = column
+                self._used |= {name}
+            elif name not in optional or (table, name) in self.mapping:
+                raise self._missing(table, name, column, relation)
+        if table in _USER_IS_OPTIONAL:
+            self._check_user(table, relation, actual)
+        of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
+        self.notes += [
+            f"{table}: the column {name} of {relation.label} is read from the names of folders "
+            f"({column}=…/), since the files have none"
+            for name, column in actual.items()
+            if column in of_folders
+        ]
+        ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
+        relation = ids_as_they_stand(self.engine, relation, ids)
+        self.warnings += check_quotes(self.engine, table, relation, ids)
+        found = [self._column(table, name, column, relation) for name, column in actual.items()]
+        for number, one in enumerate(found):
+            if one.name == "features" and not one.is_list:
+                found[number] = self._joined(table, "features", (one.source,), relation)
+        found += [self._joined(table, name, parts, relation) for name, parts in several.items()]
+        lists = {c.name for c in found if c.is_list and (table, c.name) not in ATTRIBUTES.values()}
+        where = self._condition(table, relation, assumed)
+        has_order = {"rank", "score"} & set(actual)
+        is_list = "item_id" in lists
+        if is_list != ("score" in lists) and "score" in actual:
+            raise DataError(
+                f"{table}: in {relation.label} only one of {actual['item_id']} and "
+                f"{actual['score']} holds lists; give a list of scores for a list of items"
+            )
+        if is_list and "rank" in actual:
+            raise DataError(
+                f"{table}: {relation.label} holds whole lists in {actual['item_id']}, whose order "
+                "is the ranking, and a column rank as well; drop one of them"
+            )
+        if is_list:
+            of_lists = [c.source for c in found if c.name in lists]
+            self._check_lengths(table, relation, of_lists, where)
+        ranked_by_list = is_list and table in RANKED and not has_order
+        return Source(
+            relation=relation.sql,
+            ordered_relation=relation.ordered or relation.sql,
+            columns=tuple(found),
+            label=relation.label,
+            model=model,
+            row_number=None if is_list else relation.row_number,
+            list_column=actual["item_id"] if ranked_by_list else None,
+            types=relation.types,
+            files=relation.files,
+            format=relation.format,
+            watched=relation.watched,
+            is_held=relation.is_held,
+            only_named=relation.only_named,
+            where=where,
+        )
+
+    def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
+        """Read the condition on a table, if there is one, and try it; `assumed`: its columns are.
+
+        Raises:
+            UsageError: it is none.
+            DataError: it keeps no row, or cannot be computed.
+        """
+        condition = self.where.get(table)
+        if condition is None:
+            return ""
+        text = read_condition(table, condition, None if assumed else relation.types)
+        if not relation.only_named:
+            check_rows(self.engine, table, condition, text, relation.sql, relation.label)
+        return text
+
+    def _column(self, table: str, name: str, column: str, relation: Relation) -> SourceColumn:
+        type_name = relation.types[column]
+        where = f"{table}, column {name if name == column else f'{name} ({column})'}"
+        for part, types in relation.parts:
+            theirs = types.get(column)
+            if theirs is None:
+                raise DataError(f"{where}: {relation.parts[0][0]} has it, {part} has not")
+            if type_family(theirs) != type_family(type_name):
+                raise DataError(
+                    f"{where}: {relation.parts[0][0]} holds {type_name}, {part} holds {theirs}; "
+                    "write the files with one type"
+                )
+        inner = type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
+        is_list = inner != type_name
+        hint = f"map another one with --column {table}.{name}=COLUMN"
+        cast = None
+        if name in self.user_keys and is_list:
+            raise DataError(f"{where}: {relation.label} holds lists of users ({type_name}); {hint}")
+        if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
+            raise DataError(f"{where}: {relation.label} holds {type_name}, which cannot be an id")
+        numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
+        if name in ("relevance", "reward") and inner == "BOOLEAN":
+            cast = "INTEGER"
+        elif name in numbers and not is_number(inner):
+            raise DataError(
+                f"{where}: {relation.label} holds {type_name}, not numbers; convert the column, or "
+                f"{hint}"
+            )
+        return SourceColumn(name, column, type_name, cast)
+
+    def _check_user(self, table: str, relation: Relation, actual: Mapping[str, str]) -> None:
+        """Refuse a table that says something per user, but not by the columns that make a user."""
+        absent = [key for key in self.user_keys if key not in actual]
+        hints = {"user_id", *(key.lower() for key in self.user_keys)}
+        if absent and (
+            len(absent) < len(self.user_keys) or hints & {*map(str.lower, relation.types)}
+        ):
+            wanted = self.mapping.get((table, absent[0]), self.mapping.get(("", absent[0])))
+            raise self._missing(table, absent[0], wanted or absent[0], relation)
+
+    def _joined(
+        self, table: str, name: str, parts: Sequence[str], relation: Relation
+    ) -> SourceColumn:
+        """Read several columns as one list of numbers."""
+        for part in parts:
+            if self._column(table, name, part, relation).is_list:
+                raise DataError(
+                    f"{table}, column {name}: {part} of {relation.label} holds lists; map either "
+                    "one column of lists or several columns of numbers"
+                )
+        return SourceColumn(name, ", ".join(parts), "DOUBLE[]", parts=tuple(parts))
+
+    def _check_lengths(
+        self, table: str, relation: Relation, columns: Sequence[str], where: str
+    ) -> None:
+        """Refuse rows whose lists are of different lengths."""
+        row = uneven_lists(self.engine, relation, columns, where) if len(columns) > 1 else None
+        if row is not None:
+            raise DataError(
+                f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "
+                f"different lengths: {row}"
+            )
+
+    def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
+        close = suggestion(column, relation.types)
+        columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
+        if relation.format == "csv":
+            columns += " (the first line of a CSV file names its columns)"
+        return DataError(
+            f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}. "
+            f"Name the one that holds it with --column {table}.{name}=COLUMN (in Python: "
+            f"columns={{'{table}.{name}': 'COLUMN'}})"
+        )

@@ -1,0 +1,918 @@
+"""Where rows come from: files, frames, Arrow, dicts and tables become relations in an engine."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.engines import lakes
+from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation, TableName
+from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.sql import transpile
+from sqlmetrics.sql.templates import environment, macro
+from sqlmetrics.tables import csv_layout, folders
+from sqlmetrics.tables.csv_layout import PACKED
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.base import Engine
+
+RANKED = ("recommendations", "baseline")  # tables that hold lists in an order
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+_QUOTE = '"'  # what encloses values of CSV files
+# columns by which rows of files are numbered; the engine hides its own where a file has one
+_ROW_NUMBERS = {
+    "parquet": ("file_index", "file_row_number", "sqlmetrics_row"),
+    "csv": ("sqlmetrics_row",),
+}
+_FROM_TEXTS = ("DATE", "TIME", "UUID")  # what the engine takes texts of JSON for
+_KNOWN_FORMATS = ".parquet, .csv, .tsv or .jsonl, a TREC run (6 columns) or qrels (4 columns)"
+
+
+def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation:
+    """Turn one source of a table into a relation; `label` names it in messages.
+
+    Raises:
+        DataError: the source cannot be read.
+        UsageError: it is nothing that can be a source.
+    """
+    if isinstance(source, TableName):
+        types = {} if source.like is None else read_source(engine, table, label, source.like).types
+        named = f"the table {source.name}"
+        return Relation(transpile.table(source.name), types, named, only_named=True)
+    own = engine.relation(table, label, source)
+    if own is not None:
+        return own
+    if isinstance(source, str | Path):
+        paths = _expand(engine, label, source)
+        if paths is None:
+            return _table_of_connection(engine, label, str(source))
+        return _read_files(engine, table, label, paths)
+    if isinstance(source, list | tuple) and source and _all_texts(source):
+        files: list[str] = []
+        for entry in source:
+            found = _expand(engine, label, entry)
+            if found is None:
+                hint = "; if these are ids, give a set of them" if table == "items" else ""
+                raise DataError(f"{label}: there is no file {entry}{hint}")
+            files += found
+        return _read_files(engine, table, label, files)
+    if isinstance(source, list | tuple) and not source:
+        raise UsageError(f"{label}: an empty list of files")
+    ids = _ids(source) if table == "items" else None
+    if ids == []:
+        raise DataError(f"{label}: the table is empty, there is no item in it")
+    if ids is not None and any(isinstance(one, list | tuple | dict | set) for one in ids):
+        raise DataError(f"{label}: {ids[0]!r} is a list, not the id of one item")
+    if ids is not None:
+        return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
+    if table == "aspects" and isinstance(source, Mapping):
+        return _register(engine, table, label, _arrow_from_aspects(label, source))
+    if isinstance(source, Mapping):
+        return _register(engine, table, label, _arrow_from_dict(table, label, source))
+    return _register(engine, table, label, _to_arrow(label, source))
+
+
+def is_models(source: Any) -> bool:
+    """Is it `{"als": source, …}` rather than `{user: [items]}`?"""
+    if not isinstance(source, Mapping) or not source:
+        return False
+    if not all(isinstance(name, str) for name in source):
+        return False
+
+    def is_list_of_user(value: Any) -> bool:
+        if isinstance(value, Mapping):  # {item: score}; of a model it would be {user: [items]}
+            first = next(iter(value.values()), ())
+            return not hasattr(first, "__iter__") or isinstance(first, str | bytes)
+        if isinstance(value, set | frozenset):
+            return True
+        if type(value).__module__ == "numpy":
+            return True
+        if not isinstance(value, list | tuple):
+            return False
+        files = value and all(isinstance(v, Path) or _is_file(v) for v in value)
+        return not files
+
+    return not any(is_list_of_user(value) for value in source.values())
+
+
+def _all_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str | Path) for value in values)
+
+
+def _is_file(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and Path(value).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+# ---- tables and frames --------------------------------------------------------------------------
+
+
+def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
+    full_name = engine.find_table(name)
+    if full_name is None:
+        folder = Path(name).parent
+        try:
+            nearby = [str(path) for path in folder.glob("*")] if folder.is_dir() else []
+        except OSError:
+            nearby = []
+        model, equals, rest = name.partition("=")
+        hint = suggestion(name, nearby)
+        if equals and Path(rest).exists():
+            hint = f"; to name a model, {model!r} must be letters, digits and _ only"
+        elsewhere = "" if engine.owned else ", and no such table in the connection"
+        raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
+    types = engine.describe(full_name, label)
+    return Relation(full_name, types, f"the table {name}", is_held=False)
+
+
+def _register(engine: Engine, table: str, label: str, data: Any) -> Relation:
+    import pyarrow as pa
+
+    row_number = None
+    if isinstance(data, pa.Table):
+        names = [name.lower() for name in data.column_names]
+        twice = [name for name in data.column_names if names.count(name.lower()) > 1]
+        if twice:
+            raise DataError(f"{label}: columns have the same name: {', '.join(twice)}; rename one")
+        if table in RANKED:
+            row_number = "sqlmetrics_row"
+            while row_number in names:
+                row_number += "_"
+            data = data.append_column(row_number, _numbers(data.num_rows))
+    name = engine.bind(f"sqlmetrics_{re.sub(r'[^a-z0-9]+', '_', label.lower())}", data)
+    types = engine.describe(name, label)
+    types.pop(str(row_number), None)
+    watched = _files_behind(data)
+    return Relation(
+        name,
+        types,
+        f"the table given as {label}",
+        row_number,
+        watched=watched,
+        is_held=isinstance(data, pa.Table) or bool(watched),
+    )
+
+
+def _numbers(count: int) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.array(np.arange(count, dtype=np.int64))
+
+
+def _ids(source: Any) -> list[Any] | None:
+    """Read a bare list of items: a set, a list of ids, an array or a series; None: another kind."""
+    if isinstance(source, set | frozenset):
+        return sorted(source, key=repr)
+    if isinstance(source, list | tuple):  # of texts, it is a list of files
+        return list(source)
+    if not hasattr(source, "columns"):  # an array or a series
+        for method in ("to_pylist", "tolist", "to_list"):  # Arrow, NumPy and pandas, Polars
+            if hasattr(source, method):
+                return list(getattr(source, method)())
+    return None
+
+
+def _arrow_from_aspects(label: str, source: Mapping[Any, Any]) -> Any:
+    """Turn `{user: [{items of one aspect}, {items of another}]}` into a long Arrow table."""
+    rows = []
+    for user, groups in source.items():
+        if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
+            raise DataError(
+                f"{label}: user {user!r} has {groups!r}, not a list with the items of each aspect"
+            )
+        for number, items in enumerate(groups, start=1):
+            if isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__"):
+                raise DataError(
+                    f"{label}: aspect {number} of user {user!r} is {items!r}, not a set of items"
+                )
+            rows += [(user, item, number) for item in items]
+    if not rows:
+        raise DataError(f"{label}: the dict is empty: no aspect has an item")
+    names = ("user_id", "item_id", "aspect")
+    return _arrow_columns(label, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def _arrow_from_dict(table: str, label: str, source: Mapping[Any, Any]) -> Any:
+    """Turn `{user: [items]}` or `{user: {item: number}}` into a long Arrow table."""
+    if not source:
+        raise DataError(f"{label}: the dict is empty")
+    ranked = table in RANKED
+    scored = isinstance(next(iter(source.values())), Mapping)
+    columns: dict[str, list[Any]] = {"user_id": [], "item_id": []}
+    numbers: list[Any] = []
+    for user, value in source.items():
+        if isinstance(value, Mapping) != scored:
+            raise DataError(
+                f"{label}: user {user!r} has a {type(value).__name__}, the users before have a "
+                f"{'dict' if scored else 'list'}; give all of them the same"
+            )
+        if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+            raise DataError(f"{label}: user {user!r} has {value!r}, not a list of items")
+        if ranked and isinstance(value, set | frozenset):
+            raise DataError(f"{label}: user {user!r} has a set of items, which has no order")
+        items = list(value)
+        if items and not scored and isinstance(items[0], tuple | list):
+            raise DataError(
+                f"{label}: user {user!r} has pairs such as {items[0]!r}; give a dict "
+                "{item: score} for each user, or a list of items in their order"
+            )
+        columns["user_id"] += [user] * len(items)
+        columns["item_id"] += items
+        numbers += [value[item] for item in items] if scored else range(1, len(items) + 1)
+    if not numbers:
+        raise DataError(f"{label}: the dict is empty: no user has an item")
+    if scored:
+        columns["score" if ranked else "relevance"] = numbers
+    elif ranked:
+        columns["rank"] = numbers
+    return _arrow_columns(label, columns)
+
+
+def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Make an Arrow table of Python values."""
+    import pyarrow as pa
+
+    arrays = {}
+    for name, values in columns.items():
+        plain = [value.item() if hasattr(value, "item") else value for value in values]
+        try:
+            arrays[name] = pa.array(plain)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            kinds = {type(value): value for value in reversed(plain)}
+            shown = ", ".join(f"{value!r} is {kind.__name__}" for kind, value in kinds.items())
+            raise DataError(
+                f"{label}, column {name}: values of different types: {shown}; give them one type"
+            ) from error
+    return pa.table(arrays)
+
+
+def _to_arrow(label: str, source: Any) -> Any:
+    """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
+
+    A table has the rows of now, whatever becomes of the source. Readers are read to their end,
+    since they cannot be read twice.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return _copied(source)
+    if isinstance(source, pa.RecordBatch):
+        return _copied(pa.Table.from_batches([source]))
+    if isinstance(source, pa.RecordBatchReader):
+        return _copied(source.read_all())
+    kind = type(source)
+    module = kind.__module__.partition(".")[0]
+    if module == "pyarrow" and kind.__name__ == "InMemoryDataset":
+        return _copied(source.to_table())
+    if module == "pyarrow" and hasattr(source, "scanner"):
+        lakes.check_dataset(label, source)
+        return source
+    if module == "pandas" and kind.__name__ == "DataFrame":
+        return _copied(_from_pandas(label, source))
+    if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
+        return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
+    if hasattr(source, "to_arrow_table"):  # a DuckDB relation, whose rows are computed here
+        return source.to_arrow_table()
+    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
+        return _copied(pa.table(source))
+    raise UsageError(
+        f"{label}: cannot read a {kind.__module__}.{kind.__qualname__}; give a path, a frame, an "
+        "Arrow table, a DuckDB relation or a dict of lists"
+    )
+
+
+def _copied(table: Any) -> Any:
+    """Copy the columns whose memory may be that of an array, which others can write to.
+
+    Numbers and times of frames, and Arrow arrays made of NumPy's, share its memory. Texts do not.
+    """
+    import pyarrow as pa
+
+    texts = (pa.string(), pa.large_string())
+
+    def copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if column.type in texts:
+            return column
+        # a single array would be handed back as it is
+        chunks = [pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks]
+        return pa.chunked_array(chunks, type=column.type)
+
+    columns = [copied(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _files_behind(data: Any) -> list[str]:
+    """Return the files of this machine that an Arrow dataset reads; none of other data.
+
+    None as well where some of its files are elsewhere, so that not all of them can be watched.
+    """
+    from pyarrow import fs
+
+    if children := getattr(data, "children", None):  # a union of datasets
+        found = [_files_behind(child) for child in children]
+        return [file for files in found for file in files] if all(found) else []
+    system, folder = getattr(data, "filesystem", None), ""
+    while isinstance(system, fs.SubTreeFileSystem):
+        system, folder = system.base_fs, system.base_path + folder
+    if not isinstance(system, fs.LocalFileSystem):
+        return []
+    return [os.path.abspath(folder + file) for file in data.files]
+
+
+def _from_pandas(label: str, frame: Any) -> Any:
+    """Convert a pandas frame column by column; one that cannot be converted is left out.
+
+    It is missed, by name, only if it is needed.
+    """
+    import pyarrow as pa
+
+    if any(frame.index.names):
+        levels = [n for n in frame.index.names if n is not None and n not in frame.columns]
+        frame = frame.reset_index(level=levels) if levels else frame
+    arrays: list[Any] = []
+    names: list[str] = []
+    failed: dict[str, Exception] = {}
+    for position, name in enumerate(frame.columns):
+        try:
+            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+            names.append(str(name))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            failed[str(name)] = error
+    for name, reason in failed.items():
+        if name in ("user_id", "item_id", "score", "rank", "relevance"):
+            raise DataError(
+                f"{label}, column {name}: values of different types, or of one that tables cannot "
+                f"hold: {reason}"
+            ) from reason
+    chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
+    return pa.table(chunks, names=names)
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
+    """Expand a path, folder or glob; None if there is no such file and it may name a table."""
+    text = str(source)
+    if not text or (isinstance(source, Path) and text == "."):
+        raise DataError(f"{label}: an empty file name")
+    if any(ord(character) < 32 for character in text):
+        if engine.find_table(text) is not None:
+            return None
+        raise DataError(f"{label}: the file name {text!r} has control characters")
+    if text == "-":
+        return [str(engine.spool(sys.stdin.buffer))]
+    if "://" in text:
+        return [text]
+    path = Path(text)
+    try:
+        if path.is_dir():
+            lakes.check_paths(label, [text])
+            files = [p for p in sorted(path.rglob("*")) if p.is_file() and p.name[0] not in "._"]
+            if not files:
+                raise DataError(f"{label}: the folder {text} holds no files")
+            return [str(file) for file in files]
+        if path.exists():
+            return [text]
+        if glob.has_magic(text):
+            matches = matching_files(text)
+            if matches:
+                return matches
+            if engine.find_table(text) is None:
+                raise DataError(f"{label}: no file matches {text}")
+    except OSError as error:
+        raise DataError(f"{label}: {text[:80]} cannot be read: {error.strerror}") from error
+    return None
+
+
+def matching_files(pattern: str) -> list[str]:
+    """Find the files that a glob matches, in order. Its first folders that exist are folders.
+
+    Raises:
+        OSError: the glob is too long, or a folder cannot be read.
+    """
+    folder = ""
+    first, slash, rest = pattern.partition("/")
+    while slash and (not first or os.path.isdir(folder + first)):
+        folder += first + slash
+        first, slash, rest = rest.partition("/")
+    exact = glob.escape(folder) + first + slash + rest
+    try:
+        return sorted(match for match in glob.glob(exact, recursive=True) if os.path.isfile(match))
+    except RecursionError:  # of a thousand folders, one in the other
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
+
+
+def _engine_reads_exact_names() -> bool:
+    """Can DuckDB be told to read a name with * ? [ as it stands? Before 2.0, it may not."""
+    import duckdb
+
+    return int(duckdb.__version__.partition(".")[0]) >= 2
+
+
+def _check_names(label: str, paths: Sequence[str]) -> None:
+    """Refuse files that are given twice, which would count their rows twice, or cannot be named.
+
+    Raises:
+        DataError: names the file, and both of its spellings.
+    """
+    first: dict[str, str] = {}
+    for path in paths:
+        if os.sep == "/" and "\\" in path and glob.has_magic(path) and "://" not in path:
+            raise DataError(
+                f"{label}: the engine cannot read {path}, whose name has both a backslash and one "
+                "of * ? [; rename it"
+            )
+        if glob.has_magic(path) and "://" not in path and not _engine_reads_exact_names():
+            raise DataError(
+                f"{label}: this version of DuckDB reads the name {path} as a pattern and may find "
+                "another file; rename it, or install DuckDB 2.0 or newer"
+            )
+        real = path if "://" in path else os.path.realpath(path)
+        if real in first:
+            spelled = "" if first[real] == path else f", as {first[real]} and as {path}"
+            raise DataError(
+                f"{label}: the file {path} is given twice{spelled}; its rows would count twice. "
+                "Give it once"
+            )
+        first[real] = path
+
+
+def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Relation:
+    _check_names(label, paths)
+    shown = [engine.shown(path) for path in paths]
+    # before their formats: a lake table also has logs, which are no Parquet
+    lakes.check_paths(label, (path for path in paths if _format_by_name(path) == "parquet"))
+    kinds = [_format(label, path, name) for path, name in zip(paths, shown, strict=True)]
+    if len(set(kinds)) > 1:
+        raise DataError(f"{label}: files of different formats: {', '.join(shown)}")
+    kind = kinds[0]
+    if kind == "parquet":  # by what is in the files
+        lakes.check_paths(label, paths)
+    if (kind == "trec_run") != (table in RANKED) and kind in ("trec_run", "trec_qrels"):
+        is_run = kind == "trec_run"
+        raise DataError(
+            f"{label}: {shown[0]} is a TREC {'run' if is_run else 'qrels file'}, which holds "
+            f"{'recommendations' if is_run else 'interactions'}, not {table}"
+        )
+    name = shown[0] if len(paths) == 1 else f"{shown[0]} and {len(paths) - 1} more"
+    source = macro(f"source_{kind}")
+    given: str | list[str] = paths[0] if len(paths) == 1 else paths
+    options: dict[str, Any] = {}
+    if kind == "csv":
+        options["layout"] = _layout_of_files(label, paths, shown)
+    try:
+        if kind == "csv":
+            options["quotes"] = _quotes_of_files(engine, label, paths, options["layout"])
+        parts, read_of_folders, warned = _columns_of_files(
+            engine, label, kind, paths, shown, options
+        )
+    except DataError as error:
+        if kind == "csv":
+            _check_lines(label, paths, shown, options["layout"], error)
+        raise
+    row_number, ordered = None, None
+    if kind == "csv":
+        options["by_name"] = _are_in_different_orders(label, parts)
+    if kind == "parquet" and "://" not in paths[0]:
+        if read_of_folders is None or not read_of_folders.added:
+            row_number = str(macro("row_in_parquet")())
+        else:
+            row_number, ordered = (
+                "sqlmetrics_row",
+                str(source(given, read_of_folders, in_order=True)),
+            )
+    elif kind == "csv":
+        row_number = "sqlmetrics_row"
+        ordered = str(source(given, read_of_folders, in_order=True, **options))
+    if hides_rows(kind, parts[0][1]):
+        row_number, ordered = None, None
+    return Relation(
+        str(source(given, read_of_folders, **options)),
+        parts[0][1],
+        name,
+        row_number,
+        ordered,
+        parts if len(parts) > 1 else (),
+        paths,
+        kind,
+        is_held=not any("://" in path for path in paths),
+        folders=read_of_folders,
+        warnings=warned,
+        **options,
+    )
+
+
+def _layout_of_files(label: str, paths: Sequence[str], shown: Sequence[str]) -> Layout | None:
+    """Tell the layout that CSV files have in common; None: the engine has to find it.
+
+    Raises:
+        DataError: two files have different layouts.
+    """
+    if any("://" in path for path in paths):
+        return None
+    first, *others = (csv_layout.layout(path) for path in paths)
+    for name, other in zip(shown[1:], others, strict=True):
+        if other != first:
+            raise DataError(
+                f"{label}: {shown[0]} and {name} separate their values by different characters, or "
+                "have another number of lines above the header. Write both alike"
+            )
+    return first
+
+
+def _check_lines(
+    label: str,
+    paths: Sequence[str],
+    shown: Sequence[str],
+    layout: Layout | None,
+    error: Exception,
+) -> None:
+    """Look for a line that has not the values that the header names.
+
+    Raises:
+        DataError: names the file and the line.
+    """
+    for path, name in zip(paths, shown, strict=True):
+        if layout and (fault := csv_layout.broken_line(path, layout)):
+            raise DataError(f"{label}: {name} {fault}") from error
+
+
+def _quotes_of_files(
+    engine: Engine, label: str, paths: Sequence[str], layout: Layout | None
+) -> str:
+    """Find the characters that enclose and escape values in CSV files, where the engine does not.
+
+    It looks for them in the first file only, and would take those of the others for a part of
+    their values. And it takes apostrophes for quotes, which are a part of values. An empty text: it
+    finds them.
+    """
+    if not any(_may_break(path, b"\"'") for path in paths):
+        return ""
+    first, _ = _quotes(engine, label, paths[0], layout)
+    if first == _QUOTE:
+        return ""
+    for path in paths:
+        character, escape = _quotes(engine, label, path, layout)
+        if character == _QUOTE:
+            return character + (escape or character)
+    return _QUOTE * 2 if first else ""
+
+
+def _quotes(engine: Engine, label: str, path: str, layout: Layout | None) -> tuple[str, str]:
+    """Return the characters that the engine finds to enclose and escape the values of a CSV file.
+
+    They are empty texts where it finds none.
+    """
+    query = environment().get_template("inputs/quotes.sql.j2").render(files=path, layout=layout)
+    (row,) = engine.query(query, f"{label}: {path}")
+    quote, escape = (
+        str(row[f"{what}_character"]).replace("(empty)", "") for what in ("quote", "escape")
+    )
+    return quote, escape
+
+
+def hides_rows(kind: str, columns: Iterable[str]) -> str:
+    """Name a column of files of a format that stands where the engine numbers their rows."""
+    known = _ROW_NUMBERS.get(kind, ())
+    return next((name for name in columns if name.lower() in known), "")
+
+
+def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str, str]]]) -> bool:
+    """Tell whether CSV files have the same columns in different orders.
+
+    Raises:
+        DataError: a file lacks a column that the first file has.
+    """
+    (first, columns), *others = parts
+    for part, theirs in others:
+        absent = [name for name in columns if name not in theirs]
+        if absent:
+            raise DataError(
+                f"{label}: {first} has a column {absent[0]}, {part} has none; it has "
+                f"{', '.join(theirs)}. Write the files with the same columns"
+            )
+    return any([*theirs][: len(columns)] != [*columns] for _, theirs in others)
+
+
+def _columns_of_files(
+    engine: Engine,
+    label: str,
+    kind: str,
+    paths: list[str],
+    shown: Sequence[str],
+    options: Mapping[str, Any],
+) -> tuple[list[tuple[str, Mapping[str, str]]], Folders | None, list[str]]:
+    """Find the columns that files have, and those that only the names of their folders tell.
+
+    `options`: how the files are read.
+
+    Returns:
+        For each path its columns and their types, what is read of folders, and warnings.
+    """
+    source = macro(f"source_{kind}")
+    named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
+    unread = Folders() if any(named) else None
+    own: list[tuple[str, Mapping[str, str]]] = [
+        (text, engine.describe(str(source(path, unread, **options)), f"{label}: {text}"))
+        for path, text in zip(paths, shown, strict=True)
+    ]
+    if unread is None or kind.startswith("trec"):
+        return own, unread, []
+
+    def types_with_folders() -> Mapping[str, str]:
+        relation = f"{source(paths, Folders((FolderColumn('', ''),)), **options)}"
+        return engine.describe(relation, f"{label}: {shown[0]}")
+
+    found = folders.of_files(named, [types for _, types in own], types_with_folders)
+    warned = []
+    for column in found.hidden:
+        having = [
+            (path, text, types)
+            for path, (text, types) in zip(paths, own, strict=True)
+            if column.lower() in map(str.lower, types)
+        ]
+        paths_having = [path for path, *_ in having]
+        relation = str(source(paths_having, Folders(with_file=True), **options))
+        _, text, types = having[0]
+        warned.append(folders.contradiction(engine, label, text, column, types, relation))
+    more = {column.name: column.type for column in found.columns}
+    parts = [(text, {**types, **more}) for text, types in own]
+    return [*parts], found, [*filter(None, warned)]
+
+
+def _matched(engine: Engine, label: str, path: str) -> list[str]:
+    """Return the files that a path elsewhere (`s3://…`) means, if it has wildcards."""
+    if "://" not in path or not glob.has_magic(path):
+        return [path]
+    query = environment().get_template("inputs/files_matched.sql.j2").render(pattern=path)
+    return [row["file"] for row in engine.query(query, f"{label}: {path}")] or [path]
+
+
+def ids_as_they_stand(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read the ids of CSV and JSON files as they stand there."""
+    columns = [name for name in columns if name not in relation.of_folders]
+    if relation.format == "csv":
+        return _ids_of_csv(engine, relation, columns)
+    if relation.format == "json":
+        return _ids_of_json(engine, relation, columns)
+    return relation
+
+
+def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read id columns of CSV files as they stand, unless all ids in all files are whole numbers.
+
+    So 1e2, 2020-1-1 and true stay what they are, and so do 007, +7 and 0x10.
+    """
+    held = _types_held(relation, columns)
+    whole = [n for n in columns if all(one.endswith(("INT", "INTEGER")) for one in held[n])]
+    others = [name for name in columns if name not in whole and held[name] != {"VARCHAR"}]
+    types = dict.fromkeys(whole, "HUGEINT")
+    as_texts = relation.csv(text_columns=whole)
+    found = [*others, *_spelled_otherwise(engine, relation, types, as_texts, trimmed=True)]
+    if not found:
+        return relation
+    return replace(
+        relation.with_types(dict.fromkeys(found, "VARCHAR")),
+        sql=relation.csv(text_columns=found),
+        ordered=relation.csv(in_order=True, text_columns=found),
+    )
+
+
+def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read ids of JSON files that are texts as they stand.
+
+    The engine takes them for dates or times, which they stay if these are spelled the same: so
+    2020-1-1 is not taken for 2020-01-01. It also takes them for UUIDs, which are texts, as in CSV.
+    """
+    held = _types_held(relation, columns)
+    texts = {
+        name: _text_type(relation.types[name])
+        for name in columns
+        if any(kind.startswith(_FROM_TEXTS) for kind in held[name])
+        and all(kind.startswith((*_FROM_TEXTS, "VARCHAR")) for kind in held[name])
+    }
+    if not texts:
+        return relation
+    types = {
+        name: kind
+        for name in texts
+        for kind in held[name]
+        if len(held[name]) == 1 and not kind.startswith("UUID")
+    }
+    otherwise = _spelled_otherwise(engine, relation, types, relation.json(texts))
+    found = {name: text for name, text in texts.items() if name not in types or name in otherwise}
+    return replace(relation.with_types(found), sql=relation.json(found)) if found else relation
+
+
+def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
+    """Return the types of columns, each of which may have several in several files."""
+    files = [relation.types, *(types for _, types in relation.parts)]
+    return {name: {types.get(name, "") for types in files} for name in columns}
+
+
+def _text_type(type_name: str) -> str:
+    """Return the type of texts, or of lists of texts where a type is one of lists."""
+    return re.sub(r"\A[^[]*", "VARCHAR", type_name)
+
+
+def _spelled_otherwise(
+    engine: Engine,
+    relation: Relation,
+    types: Mapping[str, str],
+    as_texts: str,
+    trimmed: bool = False,
+) -> list[str]:
+    """Find the columns with an id that its type spells in another way than the file.
+
+    `types`: of the columns to look at; `as_texts` reads them as texts; `trimmed`: blanks around
+    ids do not count.
+    """
+    if not types:
+        return []
+    ids = [{"name": name, "type": kind, "text": _text_type(kind)} for name, kind in types.items()]
+    probe = environment().get_template("inputs/other_spellings.sql.j2")
+    query = probe.render(ids=ids, relation=as_texts, trimmed=trimmed)
+    (row,) = engine.query(query, relation.label)
+    return [name for name in types if row[name]]
+
+
+def check_quotes(
+    engine: Engine, table: str, relation: Relation, columns: Sequence[str]
+) -> list[str]:
+    """Check that no id in a CSV file is what an unclosed quote or a NUL byte made of it.
+
+    Returns:
+        Warnings of ids that go over several lines.
+
+    Raises:
+        DataError: names the file, the column and an id that is none.
+    """
+    texts = [
+        name
+        for name in columns
+        if relation.types[name] == "VARCHAR" and name not in relation.of_folders
+    ]
+    if relation.format != "csv" or not texts or not any(map(_may_break, relation.files)):
+        return []
+    probe = environment().get_template("inputs/broken_ids.sql.j2")
+    row = engine.query(probe.render(columns=texts, relation=relation.sql), relation.label)[0]
+    warned = []
+    for number, column in enumerate(texts, start=1):
+        where = f"{table}, column {column}: {relation.label}"
+        with_quote, with_nul, lines = (
+            row[f"{kind}_{number}"] for kind in ("quote", "nul", "lines")
+        )
+        if with_nul is not None:
+            raise DataError(
+                f"{where} has an id with a NUL byte, e.g. {with_nul[:80]!r}; the file is damaged. "
+                "Export or copy it again"
+            )
+        if with_quote is not None and not _has_quotes(engine, relation):
+            raise DataError(
+                f"{where} has an id with a quote that is not closed, e.g. {with_quote[:80]!r}. "
+                "Close it; in a value that has quotes, double them and enclose the value in quotes"
+            )
+        if lines is not None:
+            warned.append(
+                f"{where} has an id of several lines, e.g. {lines[:80]!r}. If these are several "
+                "rows, close the quote before them"
+            )
+    return warned
+
+
+def _may_break(path: str, characters: bytes = b'"\0') -> bool:
+    """Has a CSV file a quote or a NUL byte? To look for them takes far less than to read the ids.
+
+    Files that are packed or elsewhere may have some. `characters`: others to look for.
+    """
+    if "://" in path or path.lower().endswith(PACKED):
+        return True
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            if any(character in block for character in characters):
+                return True
+    return False
+
+
+def _has_quotes(engine: Engine, relation: Relation) -> bool:
+    """Do double quotes enclose values in every CSV file that may have some?
+
+    Where they all do, the engine may still find single quotes, or none.
+    """
+    of = relation.layout
+    return all(
+        _quotes(engine, relation.label, path, of)[0] == _QUOTE
+        or (of is not None and not csv_layout.broken_line(path, of))
+        for path in filter(_may_break, relation.files)
+    )
+
+
+def uneven_lists(
+    engine: Engine, relation: Relation, columns: Sequence[str], where: str = ""
+) -> Any:
+    """Find a row whose lists have different lengths, among those that satisfy a condition."""
+    probe = environment().get_template("inputs/uneven_lists.sql.j2")
+    query = probe.render(columns=columns, relation=relation.sql, where=where)
+    rows = engine.query(query, relation.label)
+    return rows[0] if rows else None
+
+
+def _format(label: str, path: str, shown: str) -> str:
+    """Tell the format of a file from its name, or, where the name says nothing, from its start.
+
+    Raises:
+        DataError: the file cannot be read, is empty, or is not what its name says.
+    """
+    by_name = _format_by_name(path)
+    if "://" in path:
+        return by_name or "parquet"
+    is_packed = path.lower().endswith(PACKED)
+    try:
+        start = _start_of(path)
+    except (EOFError, zlib.error) as error:
+        raise DataError(
+            f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
+        ) from error
+    except OSError as error:
+        if is_packed and error.errno is None:  # of the packer
+            raise DataError(
+                f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
+            ) from error
+        raise DataError(f"{label}: {shown} cannot be read: {error.strerror}") from error
+    if not start.strip():
+        raise DataError(f"{label}: {shown} is empty")
+    is_parquet = start[:4] == b"PAR1"
+    if by_name == "csv" and len(start.strip().splitlines()) == 1:
+        raise DataError(f"{label}: {shown} is empty: it has the names of columns and no rows")
+    if by_name is None:
+        by_start = "parquet" if is_parquet else _text_format(start)
+        if by_start is None:
+            raise DataError(
+                f"{label}: cannot tell the format of {shown}; known are {_KNOWN_FORMATS}"
+            )
+        return by_start
+    if (by_name == "parquet") != is_parquet and not is_packed:
+        found = "a Parquet file" if is_parquet else f"no Parquet file (it starts {start[:8]!r})"
+        raise DataError(f"{label}: {shown} is {found}, which its name does not say")
+    return by_name
+
+
+def _start_of(path: str) -> bytes:
+    """Read the first bytes of a file, unpacked.
+
+    A file packed by zstd is read to its end: the engine does not miss the end of a torn one.
+    """
+    with csv_layout.opened(path) as file:
+        start = file.read(65536)
+        if path.lower().endswith(".zst"):
+            while file.read(1 << 22):
+                pass
+        return start
+
+
+def _format_by_name(path: str) -> str | None:
+    name = path.lower()
+    for packed in PACKED:
+        name = name.removesuffix(packed)
+    return next((kind for end, kind in _FORMATS.items() if name.endswith(end)), None)
+
+
+def _text_format(start: bytes) -> str | None:
+    lines = [line for line in start.decode("utf-8", errors="replace").splitlines() if line.strip()]
+    words = lines[0].split()
+    if words[0][0] in "{[":
+        return "json"
+    if len(words) == 6 and _is_number(words[3]) and _is_number(words[4]):
+        return "trec_run"
+    if len(words) == 4 and _is_number(words[3]):
+        return "trec_qrels"
+    return "csv" if "," in lines[0] or "\t" in lines[0] else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
