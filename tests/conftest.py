@@ -171,7 +171,30 @@ def pytest_terminal_summary(
             terminalreporter.write_line(texts[folder])
 
 
+MOST_CASES = 4  # of one test, in a run without --thorough
+
+
+def _mark_further_cases(items: list[pytest.Item]) -> None:
+    """Mark as thorough most cases of a test with many, every third of which says nearly as much.
+
+    Not those that docs/coverage.md names, nor where the mark `every_case` keeps them all.
+    """
+    named = named_tests(COVERAGE.read_text(encoding="utf-8"))
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not item.get_closest_marker("thorough") and not item.get_closest_marker("every_case"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, of_test in cases.items():
+        if len(of_test) > MOST_CASES and not any(one.startswith(name) for one in named):
+            for number, item in enumerate(of_test):
+                if number % 3:
+                    item.add_marker("thorough")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # before the choice of marks (-m), and before the order is shuffled
+    _mark_further_cases(items)
     if not config.getoption("--thorough"):
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]

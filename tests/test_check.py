@@ -123,6 +123,19 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
             {"item_id": 14, "n_held_out": 1},
         ),
     ],
+    "models_without_common_items": [
+        (
+            {
+                "recommendations": {
+                    "als": LISTS,
+                    "renamed": LISTS.assign(item_id=LISTS["item_id"] + 1000),
+                }
+            },
+            1,
+            "1 of 2 models recommend no item that is in the interactions",
+            {"model": "renamed", "first_item": '"1011"', "last_item": '"1013"'},
+        ),
+    ],
     "few_common_users": [
         (
             {"interactions": pairs((1, 11), (7, 14), (8, 14))},
@@ -428,15 +441,15 @@ def test_what_was_checked_is_still_refused() -> None:
 
 def test_a_model_whose_items_are_all_unknown_is_named() -> None:
     """Beside another model, which has items of the truth."""
-    other = LISTS.assign(item_id=LISTS["item_id"] + 1000)
-    lists = {"als": LISTS, "renamed": other}
-    with sm.Evaluator(lists, TRUTH) as evaluator:
-        (finding,) = [one for one in evaluator.findings() if one.check == "common_items"]
-        with pytest.raises(sm.DataError, match="recommendations of renamed"):
+    lists = {"als": LISTS, "renamed": LISTS.assign(item_id=LISTS["item_id"] + 1000)}
+    with sm.Evaluator(lists, TRUTH, check=True) as evaluator:
+        with pytest.warns(sm.DataWarning, match="1 of 2 models recommend no item"):
             evaluator.evaluate("recall@5")
-    assert (finding.level, finding.n) == ("error", len(other))
-    shown = [row["in_table"] for row in finding.examples]
-    assert shown == ["recommendations of renamed", "interactions"]
+        (finding,) = [
+            one for one in evaluator.findings() if one.check == "models_without_common_items"
+        ]
+    (row,) = finding.examples
+    assert (row["model"], row["first_item"]) == ("renamed", f'"{LISTS["item_id"].min() + 1000}"')
 
 
 def test_nothing_in_common_and_an_empty_table_are_findings() -> None:

@@ -794,6 +794,7 @@ def test_a_range_of_cutoffs_that_is_too_long() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+@pytest.mark.thorough
 def test_broken_pipe() -> None:
     users = list(range(12_000))
     pd.DataFrame({"user_id": users, "item_id": 1, "rank": 1}).to_parquet("r.parquet")

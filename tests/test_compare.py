@@ -664,3 +664,14 @@ def test_a_leaderboard_of_all_metrics_leaves_out_what_a_convention_lacks() -> No
     assert of_replay["dcg@5"].isna().all()
     assert (of_replay["dcg@5 mark"] == "").all()
     assert "best" in of_replay["ndcg@5 mark"].tolist()
+
+
+def test_a_request_that_means_nothing_is_refused_before_rows_are() -> None:
+    """With settings, and without gates as with them, the same of two faults is told."""
+    lists = pd.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "rank": [1, 3]})
+    truth = pd.DataFrame({"user_id": [1], "item_id": [1]})
+    with (
+        sm.Evaluator({"a": lists, "b": lists}, truth, settings={"aggregate": "max"}) as evaluator,
+        pytest.raises(UsageError, match="not by aggregate=max"),
+    ):
+        evaluator.compare("hit_rate@2", baseline="a")

@@ -205,6 +205,7 @@ def test_a_missing_engine_is_a_failure_where_engines_are_asked_for(
 
 
 @pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.thorough
 def test_named_tests_of_engines_are_judged_where_they_run(with_engines: Path, passes: bool) -> None:
     line = "def test_engine(): pass" if passes else "def test_other(): pass"
     file = with_engines / "tests" / "engines" / "test_engine.py"

@@ -116,6 +116,7 @@ def test_few_users_with_a_list() -> None:
         )
 
 
+@pytest.mark.thorough
 def test_checks_that_ran_do_not_run_again(
     evaluator: sm.Evaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +157,7 @@ def test_long_lists_are_checked_only_where_that_is_asked_for(
             assert warned(lambda: evaluator.evaluate("ndcg@2")) == found
 
 
+@pytest.mark.thorough
 def test_a_report_can_say_otherwise_than_its_evaluator() -> None:
     for check, of_report, found in ((False, True, FOUND), (None, False, [])):
         with sm.Evaluator(**TABLES, check=check) as evaluator:
@@ -182,6 +184,7 @@ def test_a_part_of_the_users_is_not_checked(tmp_path: Path) -> None:
         assert warned(lambda: evaluator.per_user("ndcg@2")) == FOUND
 
 
+@pytest.mark.thorough
 def test_runs_in_partitions_are_checked_only_where_that_is_asked_for() -> None:
     for check, found in ((None, []), (True, FOUND)):
         with sm.Evaluator(**TABLES, check=check, partitions=2) as evaluator:
@@ -220,6 +223,7 @@ SELECT item_id, count(*) OVER () AS n_found FROM recommendations WHERE item > 12
 """
 
 
+@pytest.mark.thorough
 def test_a_check_that_fails_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "checks").mkdir()
     (tmp_path / "checks" / "old_shop.sql.j2").write_text(BROKEN)
@@ -305,6 +309,7 @@ def test_every_command_warns(command: str) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.thorough
 def test_results_that_go_to_a_file_are_warned_of_too() -> None:
     for target in ("out.csv", "out.parquet"):
         for command in ("evaluate", "per-user", "compare"):

@@ -154,6 +154,7 @@ def test_every_model_and_its_columns_are_described(
                 assert column.get("description"), (name, column["name"])
 
 
+@pytest.mark.thorough
 def test_columns_of_metrics_say_how_and_by_whom_they_are_defined(everything: Path) -> None:
     schema = yaml_of(everything, "models/schema.yml")
     columns = {

@@ -29,6 +29,7 @@ def test_all_metrics_at_five_cutoffs_are_one_table() -> None:
     assert result["value"].notna().all()
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_computed_is_left_out_by_name() -> None:
     some = {name: TABLES[name] for name in ("history", "aspects")}
     with sm.Evaluator(

@@ -269,6 +269,7 @@ def test_a_full_disk_keeps_the_old_result(data: Path, place: Path, name: str) ->
 
 
 @pytest.mark.parametrize("unbuffered", ["1", pytest.param("", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_a_full_disk_behind_stdout(
     data: Path, place: Path, monkeypatch: pytest.MonkeyPatch, unbuffered: str
 ) -> None:
@@ -336,6 +337,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.thorough
 def test_a_small_file_system(data: Path, place: Path, small_disk: Path) -> None:
     """A result goes to the temporary folder first, and from there to another file system."""
     with sm.Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
@@ -361,6 +363,7 @@ def test_a_small_file_system(data: Path, place: Path, small_disk: Path) -> None:
     assert temporary_files(place) == []
 
 
+@pytest.mark.thorough
 def test_a_folder_that_takes_no_files(data: Path) -> None:
     """Root may write everywhere but for file systems of the kernel."""
     if not Path("/proc/self").is_dir():
@@ -376,6 +379,7 @@ def test_a_folder_that_takes_no_files(data: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", ["3MB", pytest.param("12MB", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_too_little_memory(data: Path, place: Path, limit: str) -> None:
     (place / "out.csv").write_text("old")
     failed(
@@ -608,6 +612,7 @@ def test_rules_that_rows_break_leave_a_transaction_open(
 # --- two runs at once
 
 
+@pytest.mark.thorough
 def test_two_runs_at_once_in_one_database(
     connection: duckdb.DuckDBPyConnection, data: Path
 ) -> None:

@@ -151,6 +151,7 @@ def test_a_pipe_is_written_to(place: Path, command: list[str], force: list[str])
     assert os.listdir(place) == ["pipe"]
 
 
+@pytest.mark.thorough
 def test_a_device_is_written_to() -> None:
     """As root, /dev/null was replaced by a file."""
     before = os.stat(os.devnull)
@@ -162,6 +163,7 @@ def test_a_device_is_written_to() -> None:
 
 
 @pytest.mark.usefixtures("place")
+@pytest.mark.thorough
 def test_what_is_neither_a_file_nor_a_stream_is_refused() -> None:
     import socket
 
@@ -353,6 +355,7 @@ def test_closed_input() -> None:
 
 
 @pytest.mark.usefixtures("place")
+@pytest.mark.thorough
 def test_all_streams_closed_and_a_file() -> None:
     """No file that the run opens gets the number of a stream."""
     code, _, _ = shell(["evaluate", *INPUT, "ndcg@10", "-o", "out.csv"], "<&- >&- 2>&-")

@@ -47,6 +47,7 @@ def slice_of_the_fuzz(first: int, batches: int, worlds: int, alone: int) -> Figu
     return figures
 
 
+@pytest.mark.thorough
 def test_a_slice_of_the_fuzz() -> None:
     figures = slice_of_the_fuzz(first=1, batches=2, worlds=30, alone=6)
     assert figures.cases > 50

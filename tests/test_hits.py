@@ -75,6 +75,7 @@ def test_models_and_users_of_several_columns() -> None:
     pd.testing.assert_frame_equal(ours, whole)
 
 
+@pytest.mark.thorough
 def test_repeated_items_that_are_kept() -> None:
     tables = lists(4, 10**9)
     lists_ = tables["recommendations"]

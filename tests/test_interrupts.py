@@ -134,6 +134,7 @@ def folders(place: Path) -> set[str]:
     return {str(path.relative_to(place)) for path in found}
 
 
+@pytest.mark.thorough
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     with endless_run(tmp_path) as process:
         process.kill()

@@ -351,6 +351,7 @@ def test_named_metrics_are_what_a_script_has() -> None:
         script("course", metrics=["surprisal"])
 
 
+@pytest.mark.thorough
 def test_scores_count_where_ranks_do_not() -> None:
     tables, settings = world(), {"order": "score"}
     with (
@@ -432,6 +433,7 @@ def test_cutoffs(shell: duckdb.DuckDBPyConnection, k: str, expected: list[int | 
 
 
 @pytest.mark.parametrize("k", ["0", "-1", "2.5", "[1, 0]"])
+@pytest.mark.thorough
 def test_cutoffs_that_are_none(shell: duckdb.DuckDBPyConnection, k: str) -> None:
     with pytest.raises(duckdb.Error, match="k is a positive whole number or a list of them, not"):
         shell.sql(f"FROM sm_ndcg('recs', 'truth', k := {k})").fetchall()

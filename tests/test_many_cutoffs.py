@@ -90,6 +90,7 @@ def test_means_are_those_of_separate_calls(name: str, evaluator: sm.Evaluator) -
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
+@pytest.mark.thorough
 def test_comparisons_are_those_of_separate_calls(test: str, evaluator: sm.Evaluator) -> None:
     asked: dict[str, Any] = {"baseline": "popular", "test": test, "correction": "none",
                              "resamples": 50}  # fmt: skip
@@ -98,6 +99,7 @@ def test_comparisons_are_those_of_separate_calls(test: str, evaluator: sm.Evalua
     pd.testing.assert_frame_equal(many, single, check_exact=False, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.thorough
 def test_leaderboards_rank_by_many_cutoffs(evaluator: sm.Evaluator) -> None:
     board = evaluator.leaderboard("ndcg", k=MANY)
     means = evaluator.evaluate("ndcg", k=SOME)
@@ -115,6 +117,7 @@ def test_metrics_of_runs_at_many_cutoffs(evaluator: sm.Evaluator) -> None:
     pd.testing.assert_frame_equal(many, single, check_exact=False, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.thorough
 def test_partitions_at_many_cutoffs(evaluator: sm.Evaluator) -> None:
     with sm.Evaluator(LISTS, TRUTH, users=USERS, partitions=3) as split:
         found = split.evaluate("ndcg", k=MANY, by="country")
@@ -135,6 +138,7 @@ def test_cutoffs_in_any_order_and_whole_lists(evaluator: sm.Evaluator) -> None:
     assert whole == both[both["k"] == 29]["value"].tolist()  # lists have 25 items
 
 
+@pytest.mark.thorough
 def test_the_statement_of_many_cutoffs_runs_alone(evaluator: sm.Evaluator) -> None:
     for per_user in (False, True):
         statement = evaluator.sql("ndcg", k=range(1, 42), per_user=per_user)

@@ -147,6 +147,7 @@ def test_lists_in_no_order_are_sorted(by_user: dict[str, str], tmp_path: Path) -
         assert_same(divided.evaluate(METRICS, 3), whole.evaluate(METRICS, 3))
 
 
+@pytest.mark.thorough
 def test_frames_of_a_connection_of_ones_own_are_split(by_user: dict[str, str]) -> None:
     with duckdb.connect() as connection:
         frames = {name: connection.sql(f"FROM '{path}'").df() for name, path in by_user.items()}

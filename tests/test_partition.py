@@ -107,6 +107,7 @@ def assert_same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
         ),
     ],
 )  # fmt: skip
+@pytest.mark.thorough
 def test_every_metric_of_the_demo(tmp_path: Path, of: int, asked: dict[str, Any]) -> None:
     cutoffs = [5, 10] if asked else [5]
     with demo() as evaluator:
@@ -686,6 +687,7 @@ def test_rules_about_whole_tables_hold_in_every_partition(
                 evaluator.write_partition(tmp_path / "parts", partition, "recall", 3)
 
 
+@pytest.mark.thorough
 def test_an_item_in_common_is_looked_for_among_all_users(tmp_path: Path) -> None:
     users = range(6)
     lists = frame([(user, user, 1) for user in users], "user_id", "item_id", "rank")

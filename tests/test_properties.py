@@ -389,6 +389,7 @@ def test_lists_without_ties_are_not_ranked_item_by_item(
     assert scans["interactions"] == 1
 
 
+@pytest.mark.thorough
 def test_without_attributes_of_items_lists_are_read_twice(
     connection: duckdb.DuckDBPyConnection, scans: dict[str, int]
 ) -> None:

@@ -363,6 +363,7 @@ def test_sources_are_named_as_they_were_given(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_the_hash_of_the_sql(tmp_path: Path) -> None:
     def of(recommendations: Any, metrics: str, **more: Any) -> str:
         with sm.Evaluator(recommendations, TRUTH, **more) as evaluator:

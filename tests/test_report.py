@@ -880,6 +880,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.usefixtures("bundle")
+@pytest.mark.thorough
 def test_the_command(files: list[str], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     more = ["--title", "A & B", "--no-examples", "--primary", "precision", "--alpha", "0.1"]
@@ -972,6 +973,7 @@ def renamed(table: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("bundle")
+@pytest.mark.thorough
 def test_hostile_names_are_only_text() -> None:
     # the same page as with other names, but for the texts
     pages, contents = [], []

@@ -147,6 +147,7 @@ def test_nothing_comes_from_elsewhere(html: str) -> None:
     assert not re.search(r"url\(|@import", laid_out._file("page.css"))
 
 
+@pytest.mark.thorough
 def test_a_page_is_small() -> None:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")

@@ -122,6 +122,7 @@ def test_lists_without_seen_items_give_the_same_numbers(of: Any, convention: Any
         same(one, other, everything)
 
 
+@pytest.mark.thorough
 def test_several_models_keys_of_ones_own_and_slices() -> None:
     def keyed(frame: pd.DataFrame) -> pd.DataFrame:
         user = frame.pop("user_id")
@@ -359,6 +360,7 @@ def test_rows_that_do_not_satisfy_it_are_not_there() -> None:
     pd.testing.assert_frame_equal(negated, found)
 
 
+@pytest.mark.thorough
 def test_of_every_table() -> None:
     """A table with more rows, and a condition that leaves those of the table: the same numbers."""
     tables = {
@@ -401,6 +403,7 @@ def test_checks_look_at_the_rows_that_are_left() -> None:
     pd.testing.assert_frame_equal(evaluated(recommendations=lists, where=where), evaluated())
 
 
+@pytest.mark.thorough
 def test_lists_in_one_row_and_in_the_order_of_rows(tmp_path: Path) -> None:
     lists = pd.DataFrame(
         {"user_id": list(LISTS) * 2, "item_id": [list(of) for of in LISTS.values()] * 2}

@@ -320,6 +320,7 @@ def test_several_columns_slice_by_the_pairs_that_there_are(world: sm.Evaluator) 
     assert len(of_metric) == 13  # 4 countries with 3 ages, and who is not in the table
 
 
+@pytest.mark.thorough
 def test_combinations_also_slice_by_fewer_columns(world: sm.Evaluator) -> None:
     metrics = ["ndcg@5", "surprisal@5", "coverage(scale=count)@2", "inter_list_diversity@5"]
     found = world.evaluate(metrics, by=["country", "age"], combinations=True)
@@ -397,6 +398,7 @@ def with_column(table: str, name: str, values: Mapping[int, Any]) -> Tables:
     return {**MAIN, table: frame.assign(**{name: frame["user_id"].map(values)})}
 
 
+@pytest.mark.thorough
 def test_a_column_of_lists_or_truth_is_one_of_their_users() -> None:
     metrics = ["ndcg@5", "coverage@5"]
     arms = {user: "ab"[user % 2] for user in range(1, 41)}
@@ -651,6 +653,7 @@ def test_items_of_a_genre_are_all_that_is_relevant(world: sm.Evaluator, parts: P
     assert_same(found, parts.expected("category", lambda part: part.evaluate(JUDGED, k=4)))
 
 
+@pytest.mark.thorough
 def test_cutoffs_and_whole_lists_by_item(world: sm.Evaluator, parts: Parts) -> None:
     metrics = ["map@1", "map", "ndcg(gain=linear)", "roc_auc@6", "roc_auc"]
     found = world.evaluate(metrics, by_item="decade")
@@ -932,6 +935,7 @@ def own_slices(folder: Path, **files: str) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
     evaluator = {"templates": own_slices(tmp_path, length=LENGTH, grade=GRADE)}
     metrics = ["recall@5", "coverage@5"]

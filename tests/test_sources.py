@@ -1079,6 +1079,7 @@ def test_dict_as_history() -> None:
         assert evaluator.evaluate("coverage@1")["value"].item() == pytest.approx(0)
 
 
+@pytest.mark.thorough
 def test_list_columns(tmp_path: Path) -> None:
     lists = pa.table({"user_id": list(LISTS), "item_id": list(LISTS.values())})
     truth = pa.table({"user_id": list(TRUTH), "item_id": list(TRUTH.values())})

@@ -339,6 +339,7 @@ def test_auc_with_one_class_is_undefined(grade: int) -> None:
     assert frame["k"].tolist() == [5, 100]
 
 
+@pytest.mark.thorough
 def test_models_are_compared_by_themselves() -> None:
     """Lists of several models, of the same users, do not mix."""
     first, second = WORLDS["text ids by score"], World(11, "score", False)

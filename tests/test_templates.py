@@ -609,6 +609,7 @@ def assert_one_query(rendered: Iterable[tuple[str, str]]) -> None:
         assert isinstance(trees[0], sqlglot.exp.Query), label
 
 
+@pytest.mark.thorough
 def test_plans_and_the_demo_use_every_other_template() -> None:
     rendered: dict[str, set[str]] = {}
     for _, node in nodes_of(all_plans()).values():
@@ -667,6 +668,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     assert len(FILES) == len(files) + len(TEMPLATES) + len(of_macros) + len(shared)
 
 
+@pytest.mark.thorough
 def test_queries_of_results_run() -> None:
     """Every column is there, is meant by one table, and is of a type that its use allows."""
     with duckdb.connect(config={"threads": 1}) as connection:

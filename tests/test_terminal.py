@@ -207,6 +207,7 @@ def test_nothing_hostile_reaches_a_terminal(what: str, more: list[str]) -> None:
 # ---------------------------------------------------------------- what programs read
 
 
+@pytest.mark.thorough
 def test_files_and_pipes_keep_the_data() -> None:
     with sm.Evaluator("r.pq", "t.pq") as evaluator:
         wanted = sorted(evaluator.per_user("mrr", 1)["user_id"])

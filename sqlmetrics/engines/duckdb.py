@@ -766,15 +766,18 @@ def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
     try:
-        result = connection.sql(statement)
+        result = connection.execute(statement)  # `sql` would plan the query twice
     except duckdb.Error:
         raise
     except RuntimeError as error:  # what DuckDB 1.4 says of a damaged file
         raise duckdb.InvalidInputException(str(error)) from error
-    if any("WITH TIME ZONE" in str(type_of_column) for type_of_column in result.types):
+    if any("WITH TIME ZONE" in str(kind) for _, kind, *_ in result.description):
         # to fetch them takes the package pytz, which nobody has to have; Arrow does without
-        return list(result.to_arrow_table().to_pylist())
-    return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
+        if hasattr(connection, "abort"):  # from DuckDB 2.0 on, a result has to be given up first
+            connection.abort()
+        return list(connection.sql(statement).to_arrow_table().to_pylist())
+    names = [name for name, *_ in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 def _rows(result: duckdb.DuckDBPyConnection) -> Rows:

@@ -445,10 +445,8 @@ class Results:
 
     # ---- comparisons ---------------------------------------------------------------------------
 
-    def comparison(self, baseline: str, test: str) -> Plan:
-        """Plan what a comparison of every model with `baseline` rests on: one row per comparison.
-
-        Its columns are those that `statistics.finished` reads.
+    def check_comparable(self) -> None:
+        """Check that models can be compared by every metric.
 
         Raises:
             UsageError: a metric has one value for the whole run, or is no mean over users.
@@ -460,6 +458,16 @@ class Results:
                     f"{request.call}: models are compared by their means, not by aggregate="
                     f"{request.values['aggregate']}"
                 )
+
+    def comparison(self, baseline: str, test: str) -> Plan:
+        """Plan what a comparison of every model with `baseline` rests on: one row per comparison.
+
+        Its columns are those that `statistics.finished` reads.
+
+        Raises:
+            UsageError: as `check_comparable`.
+        """
+        self.check_comparable()
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.wide.tables}
         for position, request in enumerate(self.requests, start=1):
             name, column = self.wide.home(request)
