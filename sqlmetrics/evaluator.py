@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlmetrics.checks import validate
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
-from sqlmetrics.engines import spark_to_duckdb
-from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
 from sqlmetrics.engines.open import open_engine
-from sqlmetrics.engines.spark import SparkEngine
 from sqlmetrics.errors import (
     DataError,
     DataWarning,
@@ -58,6 +55,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+    from sqlmetrics.engines.base import EmbeddedEngine, Watch
     from sqlmetrics.report import Report
     from sqlmetrics.report.analysis import Question, Study
     from sqlmetrics.stats.gates import Gate
@@ -149,7 +147,7 @@ class Evaluator:
             each once; by default, for lists of up to a million rows that DuckDB runs as a whole.
         record: let the record of a result, in the attrs of its data frame, also say what was in the
             tables (rows, fingerprints) and how many users there were, which takes a pass over them.
-        watch: shows progress; see `DuckDBEngine`.
+        watch: shows progress; see `Watch`.
 
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
     pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
@@ -276,7 +274,7 @@ class Evaluator:
         self._warned: set[str] = set()  # of which data warnings
         self._call: PublicCall | None = None
         sources_read = [source for table in self.tables.values() for source in table.sources]
-        self._may_change = isinstance(self.engine, DuckDBEngine) and not all(
+        self._may_change = self.engine.embedded is not None and not all(
             source.is_held for source in sources_read
         )
         # warnings of a run in partitions, each of which finds them again
@@ -304,9 +302,9 @@ class Evaluator:
         for warning in reader.warnings:
             warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
         validate.check_types(tables, self.user_keys)
-        if isinstance(self.engine, DuckDBEngine):
+        if self.engine.embedded is not None:
             read = [(table.name, source) for table in tables.values() for source in table.sources]
-            self.engine.lock(
+            self.engine.embedded.lock(
                 {file: name for name, source in read for file in source.files},
                 {file: name for name, source in read for file in source.watched},
             )
@@ -372,19 +370,19 @@ class Evaluator:
 
     def _check_columns(self) -> None:
         """Check that tables of a connection of others still have the columns that we know."""
-        if not self._may_change or not isinstance(self.engine, DuckDBEngine):
+        engine = self.engine.embedded
+        if not self._may_change or engine is None:
             return
         for table in self.tables.values():
             for source in table.sources:
                 if not (source.is_held or source.files):
-                    self.engine.check_columns(
-                        table.name, source.relation, source.label, source.types
-                    )
+                    engine.check_columns(table.name, source.relation, source.label, source.types)
 
     def _forget_what_may_change(self) -> None:
         """Forget all that was computed, where tables may be others at the next call."""
-        if self._may_change and isinstance(self.engine, DuckDBEngine):
-            self.engine.forget(list(self.engine.kept()))
+        engine = self.engine.embedded
+        if self._may_change and engine is not None:
+            engine.forget(list(engine.kept()))
             self._checked.clear()
             self._found.clear()
             self._n_rows = None
@@ -567,8 +565,7 @@ class Evaluator:
 
         paired_tests.checked(test=test, correction=correction)
         paired_tests.check_scipy(test=test, interval=ci)
-        if isinstance(self.engine, SparkEngine):
-            spark_to_duckdb.require_folder(self.engine)
+        self.engine.check_comparisons()
         asked = _Asked(by, by_item, combinations, Interval(ci, confidence, resamples, seed),
                        skip_missing)  # fmt: skip
         with self._own_templates_named():
@@ -576,12 +573,7 @@ class Evaluator:
             results.check_comparable()  # before the rows that name the models are looked at
             chosen = self._baseline(baseline, results.requests)
             with self._checked_plan(results, results.comparison(chosen, test)) as plan:
-                if isinstance(self.engine, SparkEngine):
-                    frame = spark_to_duckdb.frame(
-                        self.engine, plan, results.of_users, callers_level()
-                    )
-                else:
-                    frame = self.engine.frame(plan)
+                frame = self.engine.comparison(plan, results.of_users, callers_level())
             rows = _with_slices_looked_at(frame, results.slicing)
         leading = [name for name in rows.columns if name != "model"]
         place = leading.index("k") + 1
@@ -672,8 +664,7 @@ class Evaluator:
 
         paired_tests.checked(test=test, correction=correction)
         paired_tests.check_scipy(test=test)
-        if isinstance(self.engine, SparkEngine):
-            spark_to_duckdb.require_folder(self.engine)
+        self.engine.check_comparisons()
         slicing: dict[str, Any] = {
             "by": by if by is None or isinstance(by, str) else list(by),
             "by_item": by_item if by_item is None or isinstance(by_item, str) else list(by_item),
@@ -804,7 +795,7 @@ class Evaluator:
 
     def _lists_were_read(self) -> bool:
         """Have checks of a result read all lists, and kept what tells how long they are?"""
-        if "recommendations" not in self.tables or not isinstance(self.engine, DuckDBEngine):
+        if "recommendations" not in self.tables or self.engine.embedded is None:
             return False
         planner = self._checking_planner
         _, values = self.conventions[0].resolve(None, planner.has_rank)
@@ -936,8 +927,9 @@ class Evaluator:
         """Compute the values of a run once, for as long as questions about them are asked."""
         from sqlmetrics.report.analysis import CUTOFFS, Study, chosen_request, metrics_of_reports
 
-        engine, planner, first = self.engine, self._checking_planner, self.conventions[0]
-        if not isinstance(engine, DuckDBEngine):
+        engine, planner = self.engine.embedded, self._checking_planner
+        first = self.conventions[0]
+        if engine is None:
             raise UsageError(
                 "reports and charts are made by DuckDB; with Spark, write exports of the tables, "
                 "and report from those"
@@ -1104,13 +1096,14 @@ class Evaluator:
             DataError: the table exists, is read, or its schema does not exist; otherwise as
                 `evaluate`.
         """
-        if not isinstance(self.engine, SparkEngine):
+        engine = self.engine.catalog
+        if engine is None:
             raise UsageError(
                 "write_table writes into Spark's catalog; on DuckDB, write_parquet writes a file"
             )
-        self.engine.check_table(name, force)
+        engine.check_table(name, force)
         with self._own_templates_named(), self._plan(metrics, k, per_user, options) as plan:
-            self.engine.write_table(plan, name, force)
+            engine.write_table(plan, name, force)
 
     def _plan(
         self,
@@ -1200,11 +1193,11 @@ class Evaluator:
             )
         return Partition.parse(partition)
 
-    def _embedded(self) -> DuckDBEngine:
+    def _embedded(self) -> EmbeddedEngine:
         """Return the engine, where it has to be DuckDB."""
-        if not isinstance(self.engine, DuckDBEngine):
+        if self.engine.embedded is None:
             raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
-        return self.engine
+        return self.engine.embedded
 
     @public
     def sql(
@@ -1569,8 +1562,8 @@ class Evaluator:
 
         `check` looks at the rows that it is told to.
         """
-        division, engine = self._division(plan), self.engine
-        if division.is_whole:
+        division, engine = self._division(plan), self.engine.embedded
+        if division.is_whole or engine is None:
             check(validate.all_rows)
             yield plan
             return
@@ -1578,7 +1571,6 @@ class Evaluator:
             _log.info("%s", note)
         if self._noted is not None:
             self._noted.add(note)
-        assert isinstance(engine, DuckDBEngine)
         split = self._split(keeps=not division.bounds and not division.to_sort)
         before, passed = set(engine.kept()), self._done(validate.all_rows)
         done: list[set[str]] = []
@@ -1606,11 +1598,11 @@ class Evaluator:
 
     def _division(self, plan: Plan) -> Division:
         """Decide whether a result is computed as a whole, or for partitions of the users."""
-        if not isinstance(self.engine, DuckDBEngine):
+        if self.engine.embedded is None:
             return Division()
         read = {node.table for node in plan.nodes() if isinstance(node, Query) and node.is_input}
         tables = {name: table for name, table in self.tables.items() if name in read}
-        division = divide(self.engine, tables, self.user_keys, self.partitions)
+        division = divide(self.engine.embedded, tables, self.user_keys, self.partitions)
         if division.is_whole:
             return division
         return replace(division, whole=tables_needed_whole(self._split(), plan.root))

@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sqlmetrics.engines.relation import Relation
     from sqlmetrics.rows import Rows
-    from sqlmetrics.sql.query_graph import Plan
+    from sqlmetrics.sql.query_graph import Node, Plan
+
+_T = TypeVar("_T")
+# shows progress: called several times a second with what is being computed, the share of it that
+# is done (0 to 1), and the seconds it has taken so far
+Watch = Callable[[str, float, float], None]
 
 
 class Engine(Protocol):
-    """Reads sources and runs plans.
+    """Reads sources and runs plans. What not every engine can do, it says by what is None.
 
-    `dialect`: the SQL that its queries are printed in. `fetches_users`: may values per user come
-    to this process, or are there too many of them?
+    Args:
+        dialect: the SQL that its queries are printed in.
+        fetches_users: may values per user come to this process, or are there too many of them?
+        owned: is the connection one of our own, without tables of others?
     """
 
     dialect: str
     fetches_users: bool
-    owned: bool  # is the connection one of our own, without tables of others?
+    owned: bool
+
+    @property
+    def version(self) -> str:
+        """The version of the system that runs the queries."""
+
+    @property
+    def embedded(self) -> EmbeddedEngine | None:
+        """The engine itself, where it runs in this process."""
+
+    @property
+    def catalog(self) -> CatalogEngine | None:
+        """The engine itself, where it can write a table into a catalog."""
 
     # ---- inputs --------------------------------------------------------------------------------
 
@@ -73,8 +92,88 @@ class Engine(Protocol):
     def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:
         """Run a plan and write its rows as Parquet where `new_file` said."""
 
+    def check_comparisons(self) -> None:
+        """Check that `comparison` can run.
+
+        Raises:
+            UsageError: something is missing.
+        """
+
+    def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
+        """Run a plan that compares models by the values of `of_users`.
+
+        `level`: how many frames above this one the caller is whom a warning is for.
+        """
+
     def kept(self) -> Mapping[str, str]:
         """Return the intermediate relations that are kept: identity -> table."""
 
     def close(self) -> None:
         """Give back what the engine holds for us."""
+
+
+class EmbeddedEngine(Engine, Protocol):
+    """An engine in this process: its files are held, and its work can be done in parts."""
+
+    connection: Any
+
+    # ---- inputs --------------------------------------------------------------------------------
+
+    def lock(self, files: Mapping[str, str], watched: Mapping[str, str] | None = None) -> None:
+        """Reach the files of the tables from now on, and no others: path -> table."""
+
+    def check_files(self) -> None:
+        """Check that the files are what they were when they were locked.
+
+        Raises:
+            DataError: names one that is not.
+        """
+
+    def check_columns(
+        self, table: str, relation: str, label: str, before: Mapping[str, str]
+    ) -> None:
+        """Check that a table of the connection still has the columns that queries were made for.
+
+        Raises:
+            DataError: it is gone, or has others.
+        """
+
+    # ---- running -------------------------------------------------------------------------------
+
+    def memory_limit(self) -> int:
+        """Return how much memory the engine may use, in bytes."""
+
+    def scratch(self) -> AbstractContextManager[Path]:
+        """Hand out an empty folder that is removed in the end."""
+
+    def part(self, name: str) -> AbstractContextManager[None]:
+        """Run a part of something larger as long as it lasts; progress shows its name."""
+
+    def holding(self, nodes: Sequence[Node]) -> AbstractContextManager[None]:
+        """Compute nodes once for all plans that run as long as it lasts."""
+
+    def write_parquet(
+        self, plan: Plan, target: Path | str, force: bool = False, rows_per_group: int | None = None
+    ) -> None:
+        """Run a plan and write its rows as Parquet, in row groups of a size."""
+
+    def forget(self, identities: Iterable[str]) -> None:
+        """Drop intermediate relations that are kept."""
+
+    def interruptible(self, work: Callable[[], _T]) -> _T:
+        """Run something on the connection such that an interrupt stops it."""
+
+
+class CatalogEngine(Engine, Protocol):
+    """An engine with a catalog that tables are written into."""
+
+    def check_table(self, name: str, force: bool) -> None:
+        """Check that a table may be written, before anything is computed.
+
+        Raises:
+            UsageError: it is no name.
+            DataError: it exists and `force` is not set, is read, or its schema does not exist.
+        """
+
+    def write_table(self, plan: Plan, name: str, force: bool) -> None:
+        """Run a plan and write its rows to a table."""

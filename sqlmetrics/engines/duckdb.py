@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
 
+from sqlmetrics.engines.base import Watch
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
 
     from sqlmetrics.engines.relation import Relation
 
-# shows progress: called several times a second with what is being computed, the share of it that
-# is done (0 to 1), and the seconds it has taken so far
-Watch = Callable[[str, float, float], None]
 
 _POLL = 0.2  # seconds
 _NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
@@ -73,6 +71,8 @@ class DuckDBEngine:
 
     dialect = NATIVE
     fetches_users = True
+    catalog = None
+    version = duckdb.__version__
 
     def __init__(
         self,
@@ -118,6 +118,11 @@ class DuckDBEngine:
         self._stamps: dict[str, _Stamp | None] = {}  # path -> what tells a file from a later one
         self._locked = False
         self._closed = False
+
+    @property
+    def embedded(self) -> DuckDBEngine:
+        """The engine itself: it runs in this process."""
+        return self
 
     # ---- memory --------------------------------------------------------------------------------
 
@@ -383,6 +388,18 @@ class DuckDBEngine:
             path = folder / "result.parquet"
             yield path
             move(path, target)
+
+    def check_comparisons(self) -> None:
+        """Check nothing: comparisons need no more than other results."""
+
+    def comparison(
+        self,
+        plan: Plan,
+        of_users: Collection[Node],  # noqa: ARG002
+        level: int,  # noqa: ARG002
+    ) -> pd.DataFrame:
+        """Run a plan that compares models, as any other."""
+        return self.frame(plan)
 
     def adopt(self, key: str, folder: Path) -> int:
         """Read what a node returns from a folder of Parquet files; returns the number of rows."""

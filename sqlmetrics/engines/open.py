@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.engines.duckdb import DuckDBEngine, Watch
+from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import UsageError
 
 if TYPE_CHECKING:
     import duckdb
 
-    from sqlmetrics.engines.base import Engine
+    from sqlmetrics.engines.base import EmbeddedEngine, Engine, Watch
 
 
 def open_engine(
@@ -56,3 +56,8 @@ def open_engine(
             "Spark are settings of its session"
         )
     return SparkEngine(engine, temp_directory)
+
+
+def open_embedded(**limits: Any) -> EmbeddedEngine:
+    """Open an engine of our own in this process; `limits` as in `Evaluator`."""
+    return DuckDBEngine(**limits)

@@ -12,12 +12,12 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import lakes
+from sqlmetrics.engines import lakes, spark_to_duckdb
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import (
     DataError,
@@ -142,6 +142,7 @@ class SparkEngine:
     dialect = "spark"
     fetches_users = False
     owned = True  # sources are not looked up as in a DuckDB connection
+    embedded = None
 
     def __init__(self, session: Any, temp_directory: str | Path | None = None) -> None:
         self.session = session
@@ -154,6 +155,16 @@ class SparkEngine:
         self._frames: list[Any] = []  # the sources that Spark reads itself
         self._tables: list[str] = []  # those of them that are tables, as they were named
         self._closed = False
+
+    @property
+    def catalog(self) -> SparkEngine:
+        """The engine itself: Spark has a catalog."""
+        return self
+
+    @property
+    def version(self) -> str:
+        """The version of Spark."""
+        return str(self.session.version)
 
     # ---- inputs --------------------------------------------------------------------------------
 
@@ -443,6 +454,18 @@ class SparkEngine:
                 _types(frame)  # what is wrong with the query is found here, also over Connect
             with self._translated(plan.root.name, target):
                 write(frame.write.mode("overwrite" if force else "error"))
+
+    def check_comparisons(self) -> None:
+        """Check that there is a folder to hand values over in.
+
+        Raises:
+            UsageError: there is none.
+        """
+        spark_to_duckdb.require_folder(self)
+
+    def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
+        """Run a plan that compares models: DuckDB computes what is above values per user."""
+        return spark_to_duckdb.frame(self, plan, of_users, level + 1)
 
     def write_nodes(self, nodes: Sequence[Node]) -> dict[str, Path]:
         """Let Spark write what nodes return into our folder; returns the folder of each."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.partitions.split import Piece, Split, for_parquet, reader
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 
@@ -38,7 +38,7 @@ def named(pieces: Iterable[Piece]) -> dict[str, Piece]:
     return found
 
 
-def columns_of(engine: DuckDBEngine, piece: Piece, node: Node) -> list[dict[str, Any]]:
+def columns_of(engine: EmbeddedEngine, piece: Piece, node: Node) -> list[dict[str, Any]]:
     """Say of each column of a piece how it is merged, and which type it is to have again.
 
     `node`: what one partition computes of the piece.
@@ -62,7 +62,7 @@ def columns_of(engine: DuckDBEngine, piece: Piece, node: Node) -> list[dict[str,
 
 
 def write_rows(
-    engine: DuckDBEngine, node: Node, columns: Sequence[Mapping[str, Any]], path: Path
+    engine: EmbeddedEngine, node: Node, columns: Sequence[Mapping[str, Any]], path: Path
 ) -> None:
     """Write what one partition computes of a piece."""
     engine.write_parquet(Plan(for_parquet(node, columns)), path)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from sqlmetrics import interrupts
-from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.engines.base import EmbeddedEngine
+from sqlmetrics.engines.open import open_embedded
 from sqlmetrics.errors import DataError
 from sqlmetrics.files import (
     MadeFolders,
@@ -164,7 +165,7 @@ def _may_be_ours(path: Path) -> bool:
 
 
 def write_part(
-    engine: DuckDBEngine,
+    engine: EmbeddedEngine,
     split: Split,
     root: Node,
     partition: Partition,
@@ -284,7 +285,7 @@ class Parts:
 
     plan: Plan
     sliced_by: Sequence[Attribute]
-    engine: DuckDBEngine
+    engine: EmbeddedEngine
 
     @classmethod
     @contextmanager
@@ -305,7 +306,7 @@ class Parts:
                 f"{path} is not the statement that the parts were written with; delete it, and "
                 "run one of the jobs again with --force"
             )
-        engine = DuckDBEngine(**of_engine)
+        engine = open_embedded(**of_engine)
         try:
             files = [one.path(Path(folder), table) for one in manifests for table in one.files]
             engine.lock(dict.fromkeys((str(file.resolve()) for file in files), str(folder)))

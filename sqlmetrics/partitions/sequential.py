@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.errors import DataError, UnreadableError
 from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction, write_rows
 from sqlmetrics.partitions.sizing import Division, ranges, row_groups
@@ -42,7 +42,7 @@ def _pieces(split: Split, root: Node) -> list[Piece]:
 
 
 def in_turn(
-    engine: DuckDBEngine,
+    engine: EmbeddedEngine,
     split: Split,
     root: Node,
     division: Division,
@@ -93,7 +93,7 @@ def in_turn(
 
 
 def _partitions(
-    engine: DuckDBEngine, split: Split, root: Node, division: Division, folder: Path
+    engine: EmbeddedEngine, split: Split, root: Node, division: Division, folder: Path
 ) -> list[Partition]:
     """Say who is in which partition; tables in no order are sorted for that."""
     bounds = division.bounds
@@ -108,7 +108,9 @@ def _partitions(
     return [Partition(number, len(bounds), one) for number, one in enumerate(bounds, start=1)]
 
 
-def _sort(engine: DuckDBEngine, split: Split, node: Query, division: Division, file: Path) -> None:
+def _sort(
+    engine: EmbeddedEngine, split: Split, node: Query, division: Division, file: Path
+) -> None:
     """Write the rows of a table in the order of their users; partitions read them there."""
     piece = Piece(node, node.columns)
     columns = columns_of(engine, piece, node)
@@ -124,7 +126,7 @@ def _sort(engine: DuckDBEngine, split: Split, node: Query, division: Division, f
 
 
 def _bounds(
-    engine: DuckDBEngine, split: Split, node: Query, division: Division, file: Path
+    engine: EmbeddedEngine, split: Split, node: Query, division: Division, file: Path
 ) -> list[Bounds]:
     key = split.user_keys[0]
     groups = row_groups(engine, [str(file)], key, split.types[key], "item_id", node.table)

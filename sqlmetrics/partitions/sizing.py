@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.errors import UsageError
 from sqlmetrics.partitions.split import MOST, Bounds
 from sqlmetrics.sql.templates import environment
@@ -94,7 +94,7 @@ class RowGroup:
 
 
 def divide(
-    engine: DuckDBEngine,
+    engine: EmbeddedEngine,
     tables: Mapping[str, Table],
     user_keys: Sequence[str],
     asked: int | None = None,
@@ -183,7 +183,7 @@ def ranges(groups: Sequence[RowGroup], count: int) -> list[Bounds]:
 
 
 def row_groups(
-    engine: DuckDBEngine, files: Sequence[str], key: str, key_type: str, item: str, label: str
+    engine: EmbeddedEngine, files: Sequence[str], key: str, key_type: str, item: str, label: str
 ) -> list[RowGroup]:
     """List the row groups of Parquet files.
 
@@ -209,7 +209,7 @@ def _read(read: type[int] | type[str], text: str | None) -> int | str | None:
     return None if text is None else read(text)
 
 
-def _groups_of(engine: DuckDBEngine, table: Table, source: Source, key: str) -> list[RowGroup]:
+def _groups_of(engine: EmbeddedEngine, table: Table, source: Source, key: str) -> list[RowGroup]:
     """Count the rows of a source: by row group in Parquet files, elsewhere as one."""
     key_column, item = source.find(key), source.find("item_id")
     assert key_column is not None
@@ -248,7 +248,7 @@ def _width(table: Table, user_keys: Collection[str]) -> int:
     return _WIDTH + sum(_TEXT_WIDTH if type_family(one) == "text" else _WIDTH for one in types)
 
 
-def _has_order(engine: DuckDBEngine, source: Source, key: str) -> bool:
+def _has_order(engine: EmbeddedEngine, source: Source, key: str) -> bool:
     """Is the key of a type whose order in a file is that of the engine?
 
     Texts are in a connection of our own; others may have a collation.

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.quoting import path_of_pattern
 from sqlmetrics.sql.templates import environment
@@ -68,7 +68,7 @@ class Content:
         return _short(json.dumps([self.columns, self.rows, str(self.hashes)]))
 
 
-def contents(engine: DuckDBEngine, roots: Iterable[Node]) -> list[Content]:
+def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[Content]:
     """Read every table that results read, once for each set of its columns.
 
     Returns:
@@ -84,7 +84,7 @@ def contents(engine: DuckDBEngine, roots: Iterable[Node]) -> list[Content]:
     return sorted(found, key=lambda one: (one.table, one.columns, one.model or ""))
 
 
-def content_of(engine: DuckDBEngine, node: Query, with_values: bool = True) -> list[Content]:
+def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[Content]:
     """Read what a query returns that reads a table: one entry, or one per model."""
     types: Mapping[str, str] = {}
     if with_values:
@@ -138,7 +138,7 @@ def _kind(type_name: str) -> dict[str, str]:
     return {"kind": "nanoseconds" if type_name == "TIMESTAMP_NS" else "other"}
 
 
-def of_tables(engine: DuckDBEngine, root: Node) -> dict[str, str]:
+def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
     """Say what is in each table that a result reads, by the ends of files: table -> hash.
 
     Raises:

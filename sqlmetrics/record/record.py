@@ -19,9 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.engines.relation import TableName
-from sqlmetrics.engines.spark import SparkEngine
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.record import fingerprints
 from sqlmetrics.sql.query_graph import Node, Plan
@@ -125,8 +123,8 @@ class Recorder:
         }
         if not self.with_contents:
             return record
-        engine = evaluator.engine
-        if not isinstance(engine, DuckDBEngine):
+        engine = evaluator.engine.embedded
+        if engine is None:
             return _unknown(record, contents=_ON_SPARK, users=_ON_SPARK)
         record["contents"] = [
             {
@@ -260,17 +258,10 @@ def _asked(bound: inspect.BoundArguments, method: str) -> tuple[dict[str, Any], 
 
 def _versions(evaluator: Recorded) -> dict[str, str]:
     engine = evaluator.engine
-    if isinstance(engine, DuckDBEngine):
-        import duckdb
-
-        version = duckdb.__version__
-    else:
-        assert isinstance(engine, SparkEngine)
-        version = str(engine.session.version)
     return {
         "sqlmetrics": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
-        engine.dialect: version,
+        engine.dialect: engine.version,
     }
 
 
