@@ -168,7 +168,7 @@ def _session(options: Mapping[str, Any]) -> Iterator[Any]:
             "--partition: jobs without Spark share the users so; with --engine spark, Spark shares "
             "them itself"
         )
-    from sqlmetrics.engines.spark import open_session
+    from sqlmetrics.engines.open import open_session
 
     interrupts.unwind()  # Spark has to stop, and removes its files itself
     session = open_session(options["master"])

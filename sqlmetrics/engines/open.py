@@ -61,3 +61,14 @@ def open_engine(
 def open_embedded(**limits: Any) -> EmbeddedEngine:
     """Open an engine of our own in this process; `limits` as in `Evaluator`."""
     return DuckDBEngine(**limits)
+
+
+def open_session(master: str | None) -> Any:
+    """Start Spark, or connect to it; see `spark.open_session`.
+
+    Raises:
+        UsageError: it does not start.
+    """
+    from sqlmetrics.engines import spark
+
+    return spark.open_session(master)

@@ -1,0 +1,42 @@
+"""The layers of the package: who may import whom, as pyproject.toml says it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from importlinter import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "sqlmetrics"
+
+
+def test_the_contracts_hold(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    code = cli.lint_imports(no_cache=True)
+    assert code == cli.EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def test_every_package_says_what_it_is() -> None:
+    for init in PACKAGE.rglob("__init__.py"):
+        assert init.read_text(encoding="utf-8").startswith('"""'), init
+
+
+def test_only_the_door_lies_flat() -> None:
+    """And what belongs to nobody."""
+    assert {path.name for path in PACKAGE.glob("*.py")} == {
+        "__init__.py", "__main__.py", "evaluator.py", "public_calls.py",  # the door
+        "errors.py", "files.py", "rows.py", "version.py", "interrupts.py", "terminal.py", "demo.py",
+    }  # fmt: skip
+
+
+def test_layers_name_every_module() -> None:
+    """So that a new package cannot stand outside of them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]
+    assert layers["exhaustive"] is True
+    assert "exhaustive_ignores" not in layers
+    assert "ignore_imports" not in layers
