@@ -570,7 +570,7 @@ class Evaluator:
                        skip_missing)  # fmt: skip
         with self._own_templates_named():
             results = self._results(self._checking_planner, metrics, k, asked, per_user=True)
-            results.check_comparable()  # before the rows that name the models are looked at
+            results.check_comparable()  # before any table is read
             chosen = self._baseline(baseline, results.requests)
             with self._checked_plan(results, results.comparison(chosen, test)) as plan:
                 frame = self.engine.comparison(plan, results.of_users, callers_level())

@@ -51,7 +51,7 @@ class PublicCall:
 
 
 class HasPublicCalls(Protocol):
-    """Whose methods can be public calls."""
+    """A class with public calls."""
 
     def _public_call(self) -> AbstractContextManager[PublicCall]: ...
 

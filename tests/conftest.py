@@ -171,13 +171,13 @@ def pytest_terminal_summary(
             terminalreporter.write_line(texts[folder])
 
 
-MOST_CASES = 4  # of one test, in a run without --thorough
+MOST_CASES = 4  # a test with more cases is thinned in runs without --thorough
 
 
 def _mark_further_cases(items: list[pytest.Item]) -> None:
-    """Mark as thorough most cases of a test with many, every third of which says nearly as much.
+    """Mark two thirds of the cases of large parametrised tests as thorough.
 
-    Not those that docs/coverage.md names, nor where the mark `every_case` keeps them all.
+    Tests that docs/coverage.md names, and tests with the mark `every_case`, keep all cases.
     """
     named = named_tests(COVERAGE.read_text(encoding="utf-8"))
     cases: dict[str, list[pytest.Item]] = {}
@@ -193,7 +193,7 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # before the choice of marks (-m), and before the order is shuffled
+    # runs before -m selects tests and before the order is shuffled
     _mark_further_cases(items)
     if not config.getoption("--thorough"):
         left_out = [item for item in items if item.get_closest_marker("thorough")]

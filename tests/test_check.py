@@ -132,7 +132,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 }
             },
             1,
-            "1 of 2 models recommend no item that is in the interactions",
+            "1 of 2 models recommend only items that are not in the interactions",
             {"model": "renamed", "first_item": '"1011"', "last_item": '"1013"'},
         ),
     ],
@@ -440,10 +440,10 @@ def test_what_was_checked_is_still_refused() -> None:
 
 
 def test_a_model_whose_items_are_all_unknown_is_named() -> None:
-    """Beside another model, which has items of the truth."""
+    """The other model has held-out items, so the run is not refused."""
     lists = {"als": LISTS, "renamed": LISTS.assign(item_id=LISTS["item_id"] + 1000)}
     with sm.Evaluator(lists, TRUTH, check=True) as evaluator:
-        with pytest.warns(sm.DataWarning, match="1 of 2 models recommend no item"):
+        with pytest.warns(sm.DataWarning, match="1 of 2 models recommend only items"):
             evaluator.evaluate("recall@5")
         (finding,) = [
             one for one in evaluator.findings() if one.check == "models_without_common_items"

@@ -1,4 +1,4 @@
-"""The layers of the package: who may import whom, as pyproject.toml says it."""
+"""The package structure: import contracts and files at the top level."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_package_says_what_it_is() -> None:
 
 
 def test_only_the_door_lies_flat() -> None:
-    """And what belongs to nobody."""
+    """Only entry points and modules without a package of their own are at the top level."""
     assert {path.name for path in PACKAGE.glob("*.py")} == {
         "__init__.py", "__main__.py", "evaluator.py", "public_calls.py",  # the door
         "errors.py", "files.py", "rows.py", "version.py", "interrupts.py", "terminal.py", "demo.py",
@@ -34,7 +34,7 @@ def test_only_the_door_lies_flat() -> None:
 
 
 def test_layers_name_every_module() -> None:
-    """So that a new package cannot stand outside of them."""
+    """A new package must be added to the layers."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = settings["tool"]["importlinter"]["contracts"][0]
     assert layers["exhaustive"] is True

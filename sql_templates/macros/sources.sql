@@ -110,7 +110,7 @@ nullif(
 CAST(file_index AS BIGINT) * 1099511627776 + file_row_number
 {%- endmacro -%}
 
-{#- Without these options, the engine leaves out rows that do not fit its own guess. -#}
+{#- Without these options, DuckDB detects the layout from the rows and skips rows that do not fit. -#}
 {%- macro layout_options(layout) -%}
 {%- if layout -%}
 , delim = {{ literal(layout.separator) }}, skip = {{ layout.n_above }}, comment = ''
@@ -121,7 +121,7 @@ CAST(file_index AS BIGINT) * 1099511627776 + file_row_number
     order takes one thread. `text_columns` are read as they stand. `by_name`: the files have their
     columns in different orders, of which the engine takes the types by place otherwise. `quotes`: the
     characters that enclose and escape values, which it takes from the first of several files.
-    `layout`: what separates values, and how many lines stand above the header. -#}
+    `layout`: the separator, and the number of lines before the header. -#}
 {%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false, quotes="", layout=none) -%}
 {%- set types -%}
 {%- for column in text_columns -%} {{ literal(column) }}: 'VARCHAR' {{- ", " if not loop.last }} {%- endfor -%}

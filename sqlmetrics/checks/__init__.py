@@ -1,1 +1,1 @@
-"""What would make numbers wrong, or misleading: looked for in the rows."""
+"""Input validation and data checks."""

@@ -1,1 +1,1 @@
-"""The command line: options, arguments, layout. It calls the public methods."""
+"""The command line: commands, options, arguments and layout."""

@@ -1,1 +1,1 @@
-"""How numbers are computed, in words: metrics, conventions, the way from one to another."""
+"""Descriptions of metrics and conventions, and explanations of differences."""

@@ -1,1 +1,1 @@
-"""Engines run plans; nothing else in the package knows which one it talks to."""
+"""Engines that run plans: DuckDB and Spark. Other packages use the protocols of `base`."""

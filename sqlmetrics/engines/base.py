@@ -21,7 +21,7 @@ Watch = Callable[[str, float, float], None]
 
 
 class Engine(Protocol):
-    """Reads sources and runs plans. What not every engine can do, it says by what is None.
+    """Read sources and run plans. Optional capabilities are attributes that may be None.
 
     Args:
         dialect: the SQL that its queries are printed in.
@@ -39,11 +39,11 @@ class Engine(Protocol):
 
     @property
     def embedded(self) -> EmbeddedEngine | None:
-        """The engine itself, where it runs in this process."""
+        """The engine, if it runs in this process."""
 
     @property
     def catalog(self) -> CatalogEngine | None:
-        """The engine itself, where it can write a table into a catalog."""
+        """The engine, if it can write tables to a catalog."""
 
     # ---- inputs --------------------------------------------------------------------------------
 
@@ -93,16 +93,16 @@ class Engine(Protocol):
         """Run a plan and write its rows as Parquet where `new_file` said."""
 
     def check_comparisons(self) -> None:
-        """Check that `comparison` can run.
+        """Check that the engine can compare models.
 
         Raises:
-            UsageError: something is missing.
+            UsageError: a required option is missing.
         """
 
     def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
-        """Run a plan that compares models by the values of `of_users`.
+        """Run a plan that compares models by the per-user values of `of_users`.
 
-        `level`: how many frames above this one the caller is whom a warning is for.
+        `level`: the stack level of the caller, for warnings.
         """
 
     def kept(self) -> Mapping[str, str]:
@@ -113,20 +113,20 @@ class Engine(Protocol):
 
 
 class EmbeddedEngine(Engine, Protocol):
-    """An engine in this process: its files are held, and its work can be done in parts."""
+    """An engine in this process: supports partitioned runs, and detects changed files."""
 
     connection: Any
 
     # ---- inputs --------------------------------------------------------------------------------
 
     def lock(self, files: Mapping[str, str], watched: Mapping[str, str] | None = None) -> None:
-        """Reach the files of the tables from now on, and no others: path -> table."""
+        """Restrict access to these files (path -> table)."""
 
     def check_files(self) -> None:
-        """Check that the files are what they were when they were locked.
+        """Check that no file has changed since `lock`.
 
         Raises:
-            DataError: names one that is not.
+            DataError: names a file that has changed.
         """
 
     def check_columns(
@@ -161,11 +161,11 @@ class EmbeddedEngine(Engine, Protocol):
         """Drop intermediate relations that are kept."""
 
     def interruptible(self, work: Callable[[], _T]) -> _T:
-        """Run something on the connection such that an interrupt stops it."""
+        """Run work on the connection; an interrupt stops it."""
 
 
 class CatalogEngine(Engine, Protocol):
-    """An engine with a catalog that tables are written into."""
+    """An engine with a catalog, such as Spark's."""
 
     def check_table(self, name: str, force: bool) -> None:
         """Check that a table may be written, before anything is computed.

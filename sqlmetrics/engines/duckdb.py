@@ -121,7 +121,7 @@ class DuckDBEngine:
 
     @property
     def embedded(self) -> DuckDBEngine:
-        """The engine itself: it runs in this process."""
+        """The engine itself."""
         return self
 
     # ---- memory --------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ class DuckDBEngine:
             move(path, target)
 
     def check_comparisons(self) -> None:
-        """Check nothing: comparisons need no more than other results."""
+        """Do nothing: DuckDB needs no further options."""
 
     def comparison(
         self,
@@ -398,7 +398,7 @@ class DuckDBEngine:
         of_users: Collection[Node],  # noqa: ARG002
         level: int,  # noqa: ARG002
     ) -> pd.DataFrame:
-        """Run a plan that compares models, as any other."""
+        """Run a plan that compares models."""
         return self.frame(plan)
 
     def adopt(self, key: str, folder: Path) -> int:
@@ -783,14 +783,14 @@ def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
     try:
-        result = connection.execute(statement)  # `sql` would plan the query twice
+        result = connection.execute(statement)  # `sql()` would plan the query twice
     except duckdb.Error:
         raise
     except RuntimeError as error:  # what DuckDB 1.4 says of a damaged file
         raise duckdb.InvalidInputException(str(error)) from error
     if any("WITH TIME ZONE" in str(kind) for _, kind, *_ in result.description):
         # to fetch them takes the package pytz, which nobody has to have; Arrow does without
-        if hasattr(connection, "abort"):  # from DuckDB 2.0 on, a result has to be given up first
+        if hasattr(connection, "abort"):  # DuckDB 2.0 requires that before another query
             connection.abort()
         return list(connection.sql(statement).to_arrow_table().to_pylist())
     names = [name for name, *_ in result.description]

@@ -59,15 +59,15 @@ def open_engine(
 
 
 def open_embedded(**limits: Any) -> EmbeddedEngine:
-    """Open an engine of our own in this process; `limits` as in `Evaluator`."""
+    """Open a DuckDB engine with its own connection; `limits` as in `Evaluator`."""
     return DuckDBEngine(**limits)
 
 
 def open_session(master: str | None) -> Any:
-    """Start Spark, or connect to it; see `spark.open_session`.
+    """Start Spark or connect to a server.
 
     Raises:
-        UsageError: it does not start.
+        UsageError: Spark does not start.
     """
     from sqlmetrics.engines import spark
 

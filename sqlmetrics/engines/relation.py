@@ -1,4 +1,4 @@
-"""What stands after FROM where a query reads a table of the user's, and how its rows are found."""
+"""Relations: the FROM clause of a source, with its columns, types and files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Folders:
 
 @dataclass(frozen=True)
 class Layout:
-    """What separates the values of a CSV file, and how many lines stand above its header."""
+    """The separator of a CSV file, and the number of lines before its header."""
 
     separator: str
     n_above: int = 0

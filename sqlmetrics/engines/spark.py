@@ -158,7 +158,7 @@ class SparkEngine:
 
     @property
     def catalog(self) -> SparkEngine:
-        """The engine itself: Spark has a catalog."""
+        """The engine itself."""
         return self
 
     @property
@@ -456,15 +456,15 @@ class SparkEngine:
                 write(frame.write.mode("overwrite" if force else "error"))
 
     def check_comparisons(self) -> None:
-        """Check that there is a folder to hand values over in.
+        """Check that a folder for intermediate files was given.
 
         Raises:
-            UsageError: there is none.
+            UsageError: no folder was given.
         """
         spark_to_duckdb.require_folder(self)
 
     def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
-        """Run a plan that compares models: DuckDB computes what is above values per user."""
+        """Run a plan that compares models: Spark computes per-user values, DuckDB the rest."""
         return spark_to_duckdb.frame(self, plan, of_users, level + 1)
 
     def write_nodes(self, nodes: Sequence[Node]) -> dict[str, Path]:

@@ -1,1 +1,1 @@
-"""The queries for other tools: dbt packages and macros for the DuckDB shell."""
+"""Exports to other tools: dbt packages and DuckDB macros."""

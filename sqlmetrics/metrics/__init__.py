@@ -1,1 +1,1 @@
-"""What is asked for: metric specs, their templates, settings and conventions. No SQL, no engine."""
+"""Metric specs, their templates, settings and conventions: the request, without SQL or engines."""

@@ -1,1 +1,1 @@
-"""Users computed in parts: one after another, or as jobs."""
+"""Partitioned runs: a share of the users at a time, in one process or as separate jobs."""

@@ -1,1 +1,1 @@
-"""From metric requests to a plan: which queries compute the numbers."""
+"""The planner: from metric requests to the queries that compute them."""

@@ -749,9 +749,9 @@ def as_given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=512)
 def _parsed(text: str, where: str) -> exp.Expr:
-    """Parse a rendered query, and make its arithmetic that of the package.
+    """Parse a rendered query and apply the arithmetic passes.
 
-    Once per process: the same templates are rendered for every evaluator. Nobody changes the tree.
+    The tree is shared by all evaluators of the process: callers must not change it.
     """
     return arithmetic.apply(parse(text, where))
 
@@ -760,13 +760,18 @@ def _parsed(text: str, where: str) -> exp.Expr:
 def _bound(
     name: str, text: str, where: str, keys: tuple[tuple[str, str], ...]
 ) -> tuple[exp.Expr, Sequence[exp.Table]]:
-    """Parse a query, and name its tables by the identities of the nodes that they stand for.
+    """Parse a query and replace the names of its tables by the identities of their nodes.
 
-    `keys`: the names in the query, and these identities. Nobody changes the tree that is returned,
-    nor its tables.
+    The tree is shared by all evaluators of the process: callers must not change it.
+
+    Args:
+        keys: pairs of a table name in the query and the identity of its node.
+
+    Returns:
+        The tree, and the tables in it that stand for nodes.
 
     Raises:
-        UsageError: two columns have one name.
+        UsageError: two columns have the same name.
     """
     tree, identities = _parsed(text, where).copy(), dict(keys)
     local = {cte.alias for cte in tree.find_all(exp.CTE)}

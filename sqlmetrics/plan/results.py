@@ -446,7 +446,7 @@ class Results:
     # ---- comparisons ---------------------------------------------------------------------------
 
     def check_comparable(self) -> None:
-        """Check that models can be compared by every metric.
+        """Check that every metric is a mean over users.
 
         Raises:
             UsageError: a metric has one value for the whole run, or is no mean over users.

@@ -1,1 +1,1 @@
-"""What a result was made of, so that it can be computed again."""
+"""Records of results: versions, settings, sources and fingerprints."""

@@ -46,7 +46,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class Recorded(Protocol):
-    """What an evaluator tells of itself."""
+    """The part of an evaluator that a record describes."""
 
     engine: Engine
     tables: Mapping[str, Table]

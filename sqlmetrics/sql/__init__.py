@@ -1,1 +1,1 @@
-"""Queries as text and as trees: rendering, quoting, fusion, dialects. No data."""
+"""SQL as text and as parsed trees: rendering, quoting, fusion and dialects."""

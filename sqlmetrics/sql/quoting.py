@@ -1,4 +1,4 @@
-"""The quoting of names, values and paths in SQL."""
+"""Quoting of names, values and paths in SQL."""
 
 from __future__ import annotations
 

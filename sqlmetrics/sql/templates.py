@@ -1,4 +1,4 @@
-"""The one Jinja environment, which renders every template."""
+"""The Jinja environment that renders all templates."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Intervals, paired tests, leaderboards and gates: numbers about results. No SQL, no engine."""
+"""Statistics of results: intervals, paired tests, leaderboards and gates."""

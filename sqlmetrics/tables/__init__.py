@@ -1,1 +1,1 @@
-"""The user's data under our names: sources, formats, columns, conditions."""
+"""The user's tables under canonical names: sources, formats, column mapping and filters."""

@@ -1,8 +1,8 @@
-"""How a CSV file is laid out: what separates its values, and where its header is.
+"""The layout of a CSV file: its separator and the line of its header.
 
-The engine guesses both from the rows, and leaves out rows that do not fit its guess: as comments,
-or as lines above the header. So the header says what separates values, and a row with more or fewer
-of them is refused.
+DuckDB guesses both from the rows, and skips rows that do not fit as comments or as lines before the
+header. This module reads the separator from the header, so that a row with a different number of
+values is an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEPARATORS = ",\t;|"
 
 
 def opened(path: str) -> BinaryIO:
-    """Open a file to read its bytes, unpacked."""
+    """Open a file for reading and decompress it."""
     if path.lower().endswith(".gz"):
         return cast(BinaryIO, gzip.open(path))
     if path.lower().endswith(".zst"):
@@ -30,9 +30,9 @@ def opened(path: str) -> BinaryIO:
 
 
 def layout(path: str) -> Layout | None:
-    """Tell the layout of a local file from its header; None: it has one column.
+    """Return the layout of a local file, or None if its header has one column.
 
-    Blank lines and comments (`# …`) may stand above the header.
+    Blank lines and comments (`# …`) before the header are skipped.
     """
     with opened(path) as file:
         lines = file.read(65536).decode("utf-8-sig", errors="replace").splitlines()
@@ -45,10 +45,10 @@ def layout(path: str) -> Layout | None:
 
 
 def broken_line(path: str, of: Layout) -> str:
-    """Describe the first line of a local file that has not the values that its header names.
+    """Find the first line of a local file with a wrong number of values or an unclosed quote.
 
     Returns:
-        A sentence without its subject, such as `has a line whose …`; empty: all lines are fine.
+        The line and the problem, to stand after the name of the file; empty if all lines are valid.
     """
     with opened(path) as binary, io.TextIOWrapper(binary, "utf-8-sig", "replace", "") as text:
         for _ in range(of.n_above):
@@ -63,15 +63,15 @@ def broken_line(path: str, of: Layout) -> str:
                 elif row and len(row) != len(header):
                     shown = of.separator.join(row)
                     return (
-                        f"has a line whose number of values is not that of its header: {len(row)} "
-                        f"instead of {len(header)} in line {line}, {shown[:80]!r}. Mend the line; "
-                        f"double quotes enclose a value that has a {of.separator!r}"
+                        f", line {line} has {len(row)} values, but the header has {len(header)}: "
+                        f"{shown[:80]!r}. Correct the line; enclose values that contain "
+                        f"{of.separator!r} in double quotes"
                     )
                 line = of.n_above + rows.line_num + 1
         except csv.Error:
             return (
-                f"has a quote that is not closed, in or after line {line}. Close it; in a value "
-                "that has quotes, double them and enclose the value in quotes"
+                f" has an unclosed quote in or after line {line}. Close the quote; in values that "
+                "contain quotes, double them and enclose the value in quotes"
             )
     return ""
 

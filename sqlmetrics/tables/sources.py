@@ -524,7 +524,7 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
 
 
 def _layout_of_files(label: str, paths: Sequence[str], shown: Sequence[str]) -> Layout | None:
-    """Tell the layout that CSV files have in common; None: the engine has to find it.
+    """Return the common layout of CSV files, or None if the engine has to detect it.
 
     Raises:
         DataError: two files have different layouts.
@@ -535,8 +535,8 @@ def _layout_of_files(label: str, paths: Sequence[str], shown: Sequence[str]) -> 
     for name, other in zip(shown[1:], others, strict=True):
         if other != first:
             raise DataError(
-                f"{label}: {shown[0]} and {name} separate their values by different characters, or "
-                "have another number of lines above the header. Write both alike"
+                f"{label}: {shown[0]} and {name} have different separators, or a different number "
+                "of lines before the header. Write all files in the same format"
             )
     return first
 
@@ -548,14 +548,14 @@ def _check_lines(
     layout: Layout | None,
     error: Exception,
 ) -> None:
-    """Look for a line that has not the values that the header names.
+    """Look for lines with a wrong number of values or an unclosed quote.
 
     Raises:
         DataError: names the file and the line.
     """
     for path, name in zip(paths, shown, strict=True):
         if layout and (fault := csv_layout.broken_line(path, layout)):
-            raise DataError(f"{label}: {name} {fault}") from error
+            raise DataError(f"{label}: {name}{fault}") from error
 
 
 def _quotes_of_files(
@@ -816,9 +816,9 @@ def _may_break(path: str, characters: bytes = b'"\0') -> bool:
 
 
 def _has_quotes(engine: Engine, relation: Relation) -> bool:
-    """Do double quotes enclose values in every CSV file that may have some?
+    """Return whether all double quotes in CSV files enclose values.
 
-    Where they all do, the engine may still find single quotes, or none.
+    The engine may detect single quotes, or none, although all double quotes are closed.
     """
     of = relation.layout
     return all(
