@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.partitions.jobs import reduce
+    from sqlmetrics.stats.gates import failures
 
 
 __all__ = [
@@ -34,12 +35,14 @@ __all__ = [
     "TemplateError",
     "UsageError",
     "__version__",
+    "failures",
     "reduce",
 ]
 
 _MODULES = {
     "Evaluator": "evaluator",
     "TableName": "engines.relation",
+    "failures": "stats.gates",
     "reduce": "partitions.jobs",
 }
 

@@ -595,8 +595,8 @@ class Evaluator:
     ) -> list[Gate]:
         """Read what fails a comparison, such as `"ndcg@10 ci_low < -1%"`, before it runs.
 
-        The other arguments are those of `compare`. `failures` of `sqlmetrics.gate` applies the
-        gates to its result.
+        The other arguments are those of `compare`. `sqlmetrics.failures` applies the gates to its
+        result.
 
         Raises:
             UsageError: an expression cannot be read, or is about nothing that is compared.
