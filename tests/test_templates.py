@@ -498,7 +498,9 @@ def file_of(node: Node) -> str:
     if f"by_{folder}" not in INSTEAD:
         return ""
     if folder == "item" and CATALOG.stages[stage].judged_only:
-        stage = "judged_only"
+        stage = "judged"
+    if (stage, folder) == ("ranked", "user"):
+        stage = "lists"
     return f"by_{folder}/{stage}.sql.j2"
 
 

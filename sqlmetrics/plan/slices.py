@@ -419,8 +419,8 @@ class SlicedPlanner(Planner):
     """Plans the same metrics over stages that come once per slice.
 
     The stages of `folder` are put in place of those of the same name; what reads them is planned
-    anew, what does not is that of `base`. Of a slice of items, `judged_only` stands in place of
-    every stage that has only judged items: its rows come once per slice of the item.
+    anew, what does not is that of `base`. One template replaces several stages: `by_user/lists` also
+    replaces `ranked`, and `by_item/judged` every stage with `judged_only` in its header.
     """
 
     base: Planner = field(kw_only=True)
@@ -439,9 +439,11 @@ class SlicedPlanner(Planner):
         folder = template_root() / self.folder
         self._instead = {path.name.split(".")[0]: path for path in folder.iterdir()}
         if self.of_items:
-            sliced = self._instead.pop("judged_only")
             stages = self.catalog.stages.values()
+            sliced = self._instead["judged"]
             self._instead |= {stage.name: sliced for stage in stages if stage.judged_only}
+        else:
+            self._instead["ranked"] = self._instead["lists"]
 
     def node(self, name: str, values: Mapping[str, Any], for_metric: Metric | None = None) -> Query:
         """Plan a stage or an input table under the given settings."""
