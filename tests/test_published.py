@@ -33,6 +33,7 @@ from test_systems import (
 import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention, conventions
+from sqlmetrics.metrics.spec import parse_spec
 
 
 class Published(NamedTuple):
@@ -243,7 +244,7 @@ def found(rows: str, k: int, convention: str) -> dict[str, float]:
              if (name, at) == (rows, k) and convention in row.specs]  # fmt: skip
     with sm.Evaluator(**frames(rows), convention=convention) as evaluator:
         frame = evaluator.evaluate(specs, k=k)
-        names = {spec: evaluator.conventions[0].resolve(sm.spec.parse_spec(spec)) for spec in specs}
+        names = {spec: evaluator.conventions[0].resolve(parse_spec(spec)) for spec in specs}
     values = dict(zip(frame["metric"], frame["value"], strict=True))
     return {spec: values[call.name] for spec, (call, _) in names.items() if call is not None}
 

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -830,7 +831,7 @@ def test_no_report_of_several_conventions_or_by_spark() -> None:
         two.report("ndcg@4")
     with few() as evaluator:
         engine = evaluator.engine
-        evaluator.engine = object()  # type: ignore[assignment]
+        evaluator.engine = SimpleNamespace(embedded=None)  # type: ignore[assignment]
         try:
             with pytest.raises(UsageError, match="made by DuckDB; with Spark"):
                 evaluator.plot("scores", "ndcg@4")

@@ -58,8 +58,8 @@ def test_completion_needs_only_click() -> None:
 
 
 @pytest.mark.parametrize("command", [["list"], ["list", "--slices"]])
-def test_lists_need_only_templates(command: list[str]) -> None:
-    assert loaded(_RUN, *command) == {"click", "jinja2"}
+def test_lists_need_only_click(command: list[str]) -> None:
+    assert loaded(_RUN, *command) == {"click"}
 
 
 @pytest.mark.parametrize("how", [["--format", "csv"], ["--format", "json", "--by", "activity"]])

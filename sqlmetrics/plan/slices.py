@@ -419,8 +419,8 @@ class SlicedPlanner(Planner):
     """Plans the same metrics over stages that come once per slice.
 
     The stages of `folder` are put in place of those of the same name; what reads them is planned
-    anew, what does not is that of `base`. One template replaces several stages: `by_user/lists` also
-    replaces `ranked`, and `by_item/judged` every stage with `judged_only` in its header.
+    anew, what does not is that of `base`. One template can replace several stages: `by_user/lists`
+    also replaces `ranked`, and `by_item/judged` every stage with `judged_only` in its header.
     """
 
     base: Planner = field(kw_only=True)

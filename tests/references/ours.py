@@ -17,7 +17,7 @@ from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import parse_spec
 
 TOLERANCE = 1e-9
-_CONVENTIONS = Path(sm.__file__).resolve().parent / "conventions"
+_CONVENTIONS = Path(sm.__file__).resolve().parent / "metrics" / "conventions"
 
 Cell = Mapping[str, Any]  # model, name, k, value
 
