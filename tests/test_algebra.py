@@ -454,6 +454,7 @@ def test_a_seed_draws_the_same_users(crowd: dict[str, pd.DataFrame]) -> None:
 
 
 @pytest.mark.parametrize("over", OVER)
+@pytest.mark.thorough
 def test_sampled_users_keep_their_own_values(crowd: dict[str, pd.DataFrame], over: str) -> None:
     """`runs` times `sample_users` users have the value that they have without a sample."""
     name = sampled(OVER[over], sample_users=40, runs=5)

@@ -155,6 +155,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.thorough
 def test_tables_of_a_connection_are_read_again_in_every_call(change: str) -> None:
     before, after = CHANGES[change]
     connection = connection_with(before)

@@ -121,6 +121,7 @@ def test_a_whole_run(project: Path, arguments: list[str], line: str, passes: boo
 
 
 @pytest.mark.parametrize("arguments", [[], ["-n", "2"], ["."]], ids=" ".join)
+@pytest.mark.thorough
 def test_a_file_that_is_skipped(project: Path, arguments: list[str]) -> None:
     skipped = "import pytest\npytest.importorskip('no_such_module')\n" + ANOTHER
     (project / "tests" / "test_a.py").write_text(skipped, encoding="utf-8")
@@ -185,6 +186,7 @@ def with_engines(project: Path) -> Path:
     [([], True), (["-n", "2"], True), (["tests"], True), (["tests/test_a.py"], False)],
     ids=str,
 )
+@pytest.mark.thorough
 def test_engines_are_left_out_with_a_line(
     with_engines: Path, arguments: list[str], says: bool
 ) -> None:

@@ -228,6 +228,7 @@ def assert_same_summary(connection: duckdb.DuckDBPyConnection, expected: pd.Data
     assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_every_metric_is_what_evaluate_returns(
     everything: Path, everything_built: duckdb.DuckDBPyConnection
 ) -> None:
@@ -286,6 +287,7 @@ def test_slices_and_intervals_are_what_evaluate_returns(
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_conventions_and_their_metrics_stay_apart(tmp_path: Path) -> None:
     options: dict[str, Any] = {"convention": ["rectools", "standard", "replay"], "baseline": None}
     with evaluator(named, **options) as one:

@@ -69,6 +69,7 @@ def contents(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.mark.parametrize(("threads", "memory_limit"), [(None, None), (1, "1GB"), (4, None)])
+@pytest.mark.thorough
 def test_committed_example_is_what_the_defaults_write(
     tmp_path: Path, threads: int | None, memory_limit: str | None
 ) -> None:

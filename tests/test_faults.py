@@ -253,6 +253,7 @@ def test_a_file_that_changes_during_a_run(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["values.csv", "values.parquet"])
+@pytest.mark.thorough
 def test_a_full_disk_keeps_the_old_result(data: Path, place: Path, name: str) -> None:
     (place / name).write_text("what was there before")
     command_name = "evaluate" if name == "values.csv" else "per-user"

@@ -351,6 +351,7 @@ def test_models_with_hostile_names(expected: list[float]) -> None:
     assert len(users) == 3 * len(names)
 
 
+@pytest.mark.thorough
 def test_ids_with_hostile_texts(expected: list[float]) -> None:
     """Users and items are texts that mean something to somebody; ranks give the order."""
     texts = [name for name in dict.fromkeys(HOSTILE) if "\ud800" not in name]
@@ -553,6 +554,7 @@ def special_scores(numbers: list[float | None], precision: str) -> None:
 @FEW
 @given(numbers=special_numbers, precision=st.sampled_from(["double", "float"]))
 @example(numbers=[3.5e38, 1e100, -3.5e38, 0, 1, 2, 3, 4, 5, 6], precision="float")
+@pytest.mark.thorough
 def test_special_scores(numbers: list[float | None], precision: str) -> None:
     special_scores(numbers, precision)
 
@@ -649,6 +651,7 @@ attributes = st.lists(st.one_of(usual_numbers, st.sampled_from(SPECIAL)), min_si
 
 @FEW
 @given(numbers=attributes)
+@pytest.mark.thorough
 def test_special_attributes(numbers: list[float | None]) -> None:
     special_attributes(numbers)
 

@@ -51,6 +51,7 @@ def test_an_interrupt_while_modules_are_imported(
 
 @pytest.mark.parametrize("name", ["demo", "demo --force"])
 @pytest.mark.parametrize("how", SIGNALS[:2])
+@pytest.mark.thorough
 def test_an_interrupted_demo_leaves_nothing(
     before: Path,
     tmp_path: Path,

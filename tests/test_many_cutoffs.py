@@ -176,6 +176,7 @@ def sizes_of(plan: Plan) -> list[int]:
 
 
 @pytest.mark.parametrize("per_user", [False, True])
+@pytest.mark.thorough
 def test_a_plan_grows_with_the_number_of_cutoffs(per_user: bool, evaluator: sm.Evaluator) -> None:
     """Statements have one size whatever the number of cutoffs; there are more of them."""
     few, many = (sizes_of(plan_of(evaluator, METRICS, n, per_user)) for n in (60, 120))

@@ -125,6 +125,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("method", "metrics", "options"), ASKED)
+@pytest.mark.thorough
 def test_partitions_give_the_same_results(
     by_user: dict[str, str], method: str, metrics: list[str] | str, options: dict[str, Any]
 ) -> None:
@@ -195,6 +196,7 @@ def test_warnings_name_the_line_of_the_caller(by_user: dict[str, str]) -> None:
 
 
 @pytest.mark.usefixtures("little_memory")
+@pytest.mark.thorough
 def test_what_does_not_fit_is_split_and_says_so(
     by_user: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -350,6 +352,7 @@ def endless(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.thorough
 def test_a_stopped_command_leaves_nothing_behind(
     how: signal.Signals, endless: Path, by_user: dict[str, str], tmp_path: Path
 ) -> None:

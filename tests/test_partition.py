@@ -153,6 +153,7 @@ def test_small_world_with_two_models(
 
 
 @pytest.mark.parametrize("of", [pytest.param(1, marks=pytest.mark.thorough), 5])
+@pytest.mark.thorough
 def test_any_number_of_partitions(tmp_path: Path, of: int) -> None:
     """Five partitions of three users: some have nobody at all."""
     lists = {"a": ["x", "y"], "b": ["y", "z"], "c": ["z"]}
@@ -169,6 +170,7 @@ def test_any_number_of_partitions(tmp_path: Path, of: int) -> None:
     assert sum(sizes) == len(lists)
 
 
+@pytest.mark.thorough
 def test_an_item_in_lists_of_two_partitions_counts_once(tmp_path: Path) -> None:
     """Coverage and pairs of lists are about all users: parts must not be added up."""
     lists = {user: ["x", "y"] for user in range(20)} | {20: ["y", "z"]}
@@ -188,6 +190,7 @@ def test_an_item_in_lists_of_two_partitions_counts_once(tmp_path: Path) -> None:
     assert found["value"][3] == pytest.approx(20 / 2 / 210)
 
 
+@pytest.mark.thorough
 def test_large_whole_numbers_and_ordered_texts_come_back_as_they_were(tmp_path: Path) -> None:
     """Parquet has no whole numbers of 128 bits, and no texts with an order of their own."""
     with duckdb.connect() as connection:
@@ -396,6 +399,7 @@ def written(folder: Path, *partitions: str, metrics: Any = "recall", **options: 
     return folder
 
 
+@pytest.mark.thorough
 def test_a_part_is_not_overwritten(tmp_path: Path) -> None:
     folder = written(tmp_path / "parts", "1/2", "2/2")
     before = files_in(folder)
@@ -407,6 +411,7 @@ def test_a_part_is_not_overwritten(tmp_path: Path) -> None:
     assert len(sm.reduce(folder)) == 2
 
 
+@pytest.mark.thorough
 def test_parts_of_other_requests_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -928,6 +933,7 @@ def called(*arguments: str) -> str:
 FILES = ["-r", str(MODELS["als"]), "-i", str(DATA / "interactions.parquet")]
 
 
+@pytest.mark.thorough
 def test_command_line(tmp_path: Path) -> None:
     parts = str(tmp_path / "parts")
     for number in (1, 2):

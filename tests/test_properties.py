@@ -365,6 +365,7 @@ def connection(tables: dict[str, pd.DataFrame]) -> Iterator[duckdb.DuckDBPyConne
 
 
 @pytest.mark.parametrize("trust", [False, True])
+@pytest.mark.thorough
 def test_inputs_are_read_a_few_times(
     connection: duckdb.DuckDBPyConnection, scans: dict[str, int], trust: bool
 ) -> None:

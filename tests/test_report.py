@@ -575,6 +575,7 @@ OFTEN = {  # in every run; the others say less that is new
         for name, shape in SHAPES.items()
     ],
 )
+@pytest.mark.thorough
 def test_shapes(shape: Shape) -> None:
     with sm.Evaluator(**shape.tables) as evaluator:
         theirs = evaluator.evaluate(shape.metrics, shape.k)
@@ -745,6 +746,7 @@ ANSWERS = (
         ),
     ],
 )
+@pytest.mark.thorough
 def test_partitions_change_nothing(
     tables: dict[str, Any], question: Question, answers: tuple[str, ...]
 ) -> None:

@@ -463,6 +463,7 @@ def test_models_with_the_same_lists_have_the_same_interval() -> None:
 # ---------------------------------------------------------------- as others resample
 
 
+@pytest.mark.thorough
 def test_resampled_means_vary_as_much_as_the_mean_of_users() -> None:
     """Twelve seeds of 500 resamples each know their variance to two in a hundred."""
     values = skewed(300, 2)

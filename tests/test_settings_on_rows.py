@@ -429,6 +429,7 @@ def test_lists_in_one_row_and_in_the_order_of_rows(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(found, evaluated())
 
 
+@pytest.mark.thorough
 def test_with_partitions_and_drop_seen(tmp_path: Path) -> None:
     path = tmp_path / "lists.parquet"
     pd.concat([ranked(LISTS).assign(run=1), ranked(LEFT).assign(run=2)]).to_parquet(path)

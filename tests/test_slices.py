@@ -275,6 +275,7 @@ def test_one_model_is_sliced_as_several_are() -> None:
     assert "model" not in found
 
 
+@pytest.mark.thorough
 def test_intervals_are_those_of_the_users_alone(world: sm.Evaluator, parts: Parts) -> None:
     options: dict[str, Any] = {"ci": "bootstrap", "resamples": 40, "run_ci": True, "seed": 3}
     metrics = ["ndcg@5", "coverage@5"]
@@ -458,6 +459,7 @@ def test_rows_of_users_may_be_repeated_but_not_differ(world: sm.Evaluator) -> No
         evaluate({**MAIN, "users": pd.concat([users, other])}, ["recall@5"], by="country")
 
 
+@pytest.mark.thorough
 def test_a_user_may_have_several_key_columns(world: sm.Evaluator) -> None:
     def in_sessions(frame: pd.DataFrame) -> pd.DataFrame:
         if "user_id" not in frame:
@@ -599,6 +601,7 @@ def test_the_head_is_a_fifth_of_the_items() -> None:
     assert found["value"].tolist() == [0] * 6  # c is in the list, and not relevant
 
 
+@pytest.mark.thorough
 def test_month_is_that_of_the_interaction(world: sm.Evaluator) -> None:
     metrics = ["ndcg@5", "kendall_tau@5"]
     truth = WORLD["interactions"]
@@ -874,6 +877,7 @@ def test_rows_of_users_say_their_slices(world: sm.Evaluator) -> None:
     assert_same(found.drop(columns=["country", "age"]), plain)
 
 
+@pytest.mark.thorough
 def test_rows_of_users_come_once_per_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:
     found = world.per_user(["ndcg@5"], by="country", by_item="category")
     assert list(found.columns) == ["model", "user_id", "country", "category", "k", "ndcg"]
