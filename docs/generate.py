@@ -21,7 +21,8 @@ from dialects_page import dialects_page
 
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.describe.metric import describe_metric, metric_query
-from sqlmetrics.metrics.catalog import LEVELS, Catalog
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.report import analysis, figures
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -28,8 +28,9 @@ from sqlmetrics.errors import (
     left_out,
     suggestion,
 )
-from sqlmetrics.metrics.catalog import EVERYTHING, LEVELS, Catalog, template_root
+from sqlmetrics.metrics.catalog import EVERYTHING, Catalog, template_root
 from sqlmetrics.metrics.conventions import STANDARD, Convention, load_all
+from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import Call, Request, calls_of, cutoff_context, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, expand_cutoffs, parse_spec

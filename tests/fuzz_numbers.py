@@ -37,7 +37,8 @@ import pyarrow as pa
 
 import sqlmetrics as sm
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning
-from sqlmetrics.metrics.catalog import Catalog, Param
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Param
 from sqlmetrics.metrics.spec import parse_spec, value_text
 
 TOLERANCE = 1e-9

@@ -28,7 +28,8 @@ from pandas.testing import assert_frame_equal
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.metrics.catalog import Catalog, Stage
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.dialects import DIALECTS
 
 DATA = Path(__file__).resolve().parent.parent / "examples" / "data"

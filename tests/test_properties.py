@@ -18,7 +18,8 @@ from helpers import canonical
 
 import sqlmetrics as sm
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.metrics.catalog import Catalog, Param
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Param
 from sqlmetrics.metrics.spec import value_text
 
 CATALOG = Catalog.load()

@@ -19,16 +19,9 @@ from sqlmetrics import demo
 from sqlmetrics.engines.relation import FolderColumn, Layout
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.evaluator import Evaluator
-from sqlmetrics.metrics.catalog import (
-    Catalog,
-    Metric,
-    Param,
-    Slice,
-    Stage,
-    Template,
-    template_root,
-)
+from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.front_matter import Metric, Param, Slice, Stage, Template
 from sqlmetrics.metrics.requests import Request, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import parse_spec

@@ -12,7 +12,7 @@ from typing import Any
 from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, TemplateError
-from sqlmetrics.metrics.catalog import LEVELS, Check
+from sqlmetrics.metrics.front_matter import LEVELS, Check
 from sqlmetrics.metrics.requests import Call, cutoff_context
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.planner import Planner

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, RowsError, TemplateError, UnreadableError, example_rows
-from sqlmetrics.metrics.catalog import Check
+from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.slices import Attribute, Slicing

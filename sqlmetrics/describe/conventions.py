@@ -8,8 +8,9 @@ import jinja2.meta
 
 from sqlmetrics.describe.metric import templates_read
 from sqlmetrics.errors import SqlmetricsError
-from sqlmetrics.metrics.catalog import Catalog, Metric, Stage
+from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention, Difference, conventions
+from sqlmetrics.metrics.front_matter import Metric, Stage
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import Value, parse_spec, value_text

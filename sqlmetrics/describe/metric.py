@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from sqlmetrics.metrics.catalog import Catalog, Metric, Template
+from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
+from sqlmetrics.metrics.front_matter import Metric, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, Value, value_text

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqlmetrics.checks.validate import TOTALS
 from sqlmetrics.export.column_docs import meaning
-from sqlmetrics.metrics.catalog import Check, Metric
+from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import Call, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.planner import Column

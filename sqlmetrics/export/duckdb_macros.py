@@ -18,8 +18,9 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmetrics.errors import DataError, TemplateError, UsageError
-from sqlmetrics.metrics.catalog import Catalog, Check, Metric, Stage
+from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
+from sqlmetrics.metrics.front_matter import Check, Metric, Stage
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec, value_text

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.catalog import Metric
+from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, Value
 

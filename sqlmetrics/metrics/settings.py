@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.metrics.catalog import Catalog, Metric, Param
+from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.front_matter import Metric, Param
 from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec, value_text
 
 

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError
-from sqlmetrics.metrics.catalog import Catalog, Check, Metric, Stage
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Check, Metric, Stage
 from sqlmetrics.metrics.requests import Call, Request, calls_of, cutoff_context
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.sql import arithmetic, fusion

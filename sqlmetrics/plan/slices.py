@@ -23,7 +23,8 @@ from sqlmetrics.errors import (
     callers_level,
     suggestion,
 )
-from sqlmetrics.metrics.catalog import Catalog, Metric, Slice, template_root
+from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.metrics.front_matter import Metric, Slice
 from sqlmetrics.metrics.requests import Call
 from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec
 from sqlmetrics.plan.planner import Planner, input_node

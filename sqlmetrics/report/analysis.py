@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggestion
-from sqlmetrics.metrics.catalog import Catalog, Metric
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import Request, cutoff_context
 from sqlmetrics.metrics.spec import MetricCall
 from sqlmetrics.plan.planner import Planner

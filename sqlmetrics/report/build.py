@@ -10,8 +10,8 @@ import duckdb
 
 from sqlmetrics.checks.validate import Finding
 from sqlmetrics.describe.metric import metric_facts
-from sqlmetrics.metrics.catalog import Metric
 from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import Call, Request, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.planner import Planner

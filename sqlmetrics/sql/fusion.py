@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlmetrics.metrics.catalog import Stage
+from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.query_graph import DIALECT, new_name
 from sqlmetrics.sql.quoting import identifier
 

@@ -23,7 +23,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from sqlmetrics.errors import TemplateError
-from sqlmetrics.metrics.catalog import Stage
+from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.quoting import identifier
