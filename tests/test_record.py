@@ -28,7 +28,7 @@ from sqlmetrics.cli.commands import main
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.plan.planner import input_node
-from sqlmetrics.record import fingerprints
+from sqlmetrics.record import diff, fingerprints
 from sqlmetrics.record import record as records
 from sqlmetrics.rows import Rows
 
@@ -690,7 +690,7 @@ def test_damaged_records_are_refused(folder: Path) -> None:
                 continue
             taken += 1
             for pair in ((read, record), (record, read)):
-                assert replay.message("b.json", replay.differences(*pair))
+                assert diff.message("b.json", diff.differences(*pair))
     assert refused > 500
     assert taken > 100
     assert longest < 600

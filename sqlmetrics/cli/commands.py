@@ -837,7 +837,7 @@ def _record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], No
             text = json.dumps(kept[0], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
             file.write_text(text, encoding="utf-8")
     if before is not None:
-        from sqlmetrics.cli.replay import differences, message
+        from sqlmetrics.record.diff import differences, message
 
         found = differences(before, kept[0])
         text = message(options["from_record"], found)
