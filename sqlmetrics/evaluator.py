@@ -48,7 +48,8 @@ from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.filters import check_tables
-from sqlmetrics.tables.reader import Table, TableReader
+from sqlmetrics.tables.reader import TableReader
+from sqlmetrics.tables.schema import Table
 from sqlmetrics.tables.sources import is_models
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
-from sqlmetrics.tables.reader import Source, Table
+from sqlmetrics.tables.schema import Source, Table
 
 LISTS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rank": [1, 2]})
 STARS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rating": [1, 5]})

@@ -36,7 +36,7 @@ from sqlmetrics.sql.query_graph import Node, Plan, Rendered
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import environment, key_context, render
 from sqlmetrics.stats.intervals import Interval
-from sqlmetrics.tables.reader import ATTRIBUTES, Source, SourceColumn, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, Source, SourceColumn, Table
 
 ROOT = template_root()
 FILES = sorted(ROOT.rglob("*.sql.j2"))

@@ -18,7 +18,7 @@ from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
 from sqlmetrics.sql.query_graph import Node
-from sqlmetrics.tables.reader import is_number
+from sqlmetrics.tables.schema import is_number
 
 COLUMNS = ("level", "check", "table", "column", "n", "found", "remedy", "examples")
 _KINDS = [COUNT if name == "n" else TEXT for name in COLUMNS]

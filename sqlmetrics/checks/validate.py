@@ -18,7 +18,7 @@ from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.slices import Attribute, Slicing
 from sqlmetrics.sql.query_graph import Node, Plan
-from sqlmetrics.tables.reader import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
+from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
 
 # the check that counts what the others look for, of each table
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}

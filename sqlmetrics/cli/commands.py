@@ -767,7 +767,7 @@ def _as_recorded(
             raise UsageError("--trust-record is about the record of --from-record FILE")
         return metrics, dict(options)
     from sqlmetrics.cli.replay import again, damaged, read
-    from sqlmetrics.tables.reader import OPTIONS as TABLE_OPTIONS
+    from sqlmetrics.tables.schema import OPTIONS as TABLE_OPTIONS
 
     context, record = click.get_current_context(), read(path, result)
     before = {**options, "metrics": metrics}

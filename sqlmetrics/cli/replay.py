@@ -15,7 +15,7 @@ from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED, shown
 from sqlmetrics.record.record import FORMAT
-from sqlmetrics.tables.reader import OPTIONS
+from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.terminal import one_line
 
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")

@@ -15,7 +15,7 @@ from sqlmetrics.plan.planner import Planner, tables_read
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.query_graph import DIALECT, parse
 from sqlmetrics.sql.templates import render
-from sqlmetrics.tables.reader import ATTRIBUTES, OPTIONS
+from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS
 
 
 def describe_metric(catalog: Catalog, name: str) -> str:

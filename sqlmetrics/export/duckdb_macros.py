@@ -38,7 +38,7 @@ from sqlmetrics.sql.query_graph import (
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.stats.intervals import Interval
-from sqlmetrics.tables.reader import ATTRIBUTES, OPTIONS, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, Table
 from sqlmetrics.version import __version__
 
 DEFAULT_K = 10

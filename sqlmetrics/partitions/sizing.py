@@ -20,7 +20,7 @@ from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.errors import UsageError
 from sqlmetrics.partitions.split import MOST, Bounds
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.reader import Source, Table, type_family
+from sqlmetrics.tables.schema import Source, Table, type_family
 
 # bytes of a value in memory; of a text, with what lies behind a pointer
 _WIDTH = 8

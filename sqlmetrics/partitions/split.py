@@ -34,7 +34,7 @@ from sqlmetrics.partitions.locality import (
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, parse
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.reader import type_family
+from sqlmetrics.tables.schema import type_family
 from sqlmetrics.tables.sources import RANKED
 
 MOST = 9999

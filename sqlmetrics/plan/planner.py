@@ -28,7 +28,7 @@ from sqlmetrics.sql.query_graph import (
 )
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment, key_context, render
-from sqlmetrics.tables.reader import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
+from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
 from sqlmetrics.tables.sources import RANKED
 
 # in one wide table: what an engine takes to plan a SELECT grows faster than its columns and joins

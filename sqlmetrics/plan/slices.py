@@ -32,7 +32,7 @@ from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment, render
 from sqlmetrics.stats.intervals import Interval
-from sqlmetrics.tables.reader import OPTIONS, Source, SourceColumn, Table
+from sqlmetrics.tables.schema import OPTIONS, Source, SourceColumn, Table
 from sqlmetrics.tables.sources import RANKED
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.quoting import path_of_pattern
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.reader import ATTRIBUTES
+from sqlmetrics.tables.schema import ATTRIBUTES
 
 _ENDS = 1 << 20  # bytes that are read of both ends of a file
 _ORDER = "row_number"  # a column that says where a row lies, not what is in it

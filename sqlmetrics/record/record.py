@@ -23,7 +23,7 @@ from sqlmetrics.engines.relation import TableName
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.record import fingerprints
 from sqlmetrics.sql.query_graph import Node, Plan
-from sqlmetrics.tables.reader import OPTIONS
+from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
     from sqlmetrics.plan.results import Results
     from sqlmetrics.rows import Rows
-    from sqlmetrics.tables.reader import Table
+    from sqlmetrics.tables.schema import Table
 
 FORMAT = 1  # of records; a higher one has entries that this version does not know
 ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record

@@ -1,19 +1,33 @@
-"""The input tables: which columns they have, and which columns of the sources hold them."""
+"""The table reader: opens sources and maps their columns to the schema."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
-from sqlmetrics.tables.filters import check_rows, columns_of, read_condition
+from sqlmetrics.tables.filters import check_rows, read_condition
+from sqlmetrics.tables.schema import (
+    ASSUMED,
+    ATTRIBUTES,
+    COLUMNS,
+    NUMBERED,
+    RESULT_NAMES,
+    UNKNOWN,
+    USER_IS_OPTIONAL,
+    WITHOUT_USER,
+    Source,
+    SourceColumn,
+    Table,
+    is_number,
+    type_family,
+)
 from sqlmetrics.tables.sources import (
     RANKED,
     check_quotes,
-    hides_rows,
     ids_as_they_stand,
     is_models,
     read_source,
@@ -22,246 +36,6 @@ from sqlmetrics.tables.sources import (
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
-
-# the option of the command line that supplies each table
-OPTIONS = {
-    "recommendations": "-r FILE",
-    "interactions": "-i FILE",
-    "history": "--history FILE",
-    "items": "--items FILE",
-    "users": "--users FILE",
-    "aspects": "--aspects FILE",
-    "baseline": "--baseline FILE",
-    "logs": "--logs FILE",
-}
-
-# columns beside the keys of the user: required, then optional
-_COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "recommendations": (("item_id",), ("rank", "score", "model", "timestamp")),
-    "interactions": (("item_id",), ("relevance", "timestamp")),
-    "history": (("item_id",), ("timestamp",)),
-    "items": (("item_id",), ("price", "category", "features")),
-    "users": ((), ()),
-    "aspects": (("item_id", "aspect"), ()),
-    "baseline": (("item_id",), ("rank", "score")),
-    "logs": (("item_id", "reward"), ("propensity",)),
-}
-# attributes of items that are tables of their own in the queries: one row per item and value
-ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items", "features")}
-# names of columns that the queries compute
-_RESULT_NAMES = {
-    "k", "metric", "row_number", "value", "slice", "item_slice", "resample", "resample_group",
-    "resample_hash", "label", "position", "example_kind", "example_item", "example_title",
-    "example_rank",
-}  # fmt: skip
-_NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
-UNKNOWN = "UNKNOWN"  # the type of a column of a table of which only the name is known
-# what the queries take other columns of such a table for
-_ASSUMED = {
-    "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "relevance": "DOUBLE",
-    "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR", "features": "DOUBLE[]",
-    "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE",
-}  # fmt: skip
-_WITHOUT_USER = {"items"}
-_USER_IS_OPTIONAL = {"aspects"}
-
-# words in the names of columns that may hold a relevance, the likeliest first
-_LIKE_RELEVANCE = (
-    "relevance", "rating", "ratings", "stars", "star", "grade", "grades", "score", "scores",
-    "label", "labels", "weight", "weights", "rate",
-)  # fmt: skip
-# names that say so only by themselves (`value`, but not `order_value`)
-_LIKE_RELEVANCE_ALONE = ("value", "values")
-# words in the names of columns that say something about a relevance: its id, its time, its number
-_ABOUT_RELEVANCE = {
-    "id", "ids", "idx", "index", "key", "hash", "time", "timestamp", "ts", "date", "day", "month",
-    "year", "at", "count", "counts", "n", "num",
-}  # fmt: skip
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-_INTEGERS = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)\Z")
-_FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
-
-
-@dataclass(frozen=True)
-class SourceColumn:
-    """A column of a source and the name that the queries know it by.
-
-    `parts`: several columns of the source that make one list.
-    """
-
-    name: str
-    source: str
-    type: str
-    cast: str | None = None
-    parts: tuple[str, ...] = ()
-
-    @property
-    def is_list(self) -> bool:
-        """Does it hold a whole list in one row?"""
-        return self.type.endswith("]")
-
-
-@dataclass(frozen=True)
-class Source:
-    """One relation of a table, with the model it belongs to (None where models are not named).
-
-    `types`: every column of the relation, also those that no query knows by name. `files` are those
-    that it reads, of a `format`. `watched` and `is_held` are those of the relation. `where`: the
-    condition that rows satisfy, in DuckDB's SQL, or "".
-    """
-
-    relation: str
-    ordered_relation: str
-    columns: tuple[SourceColumn, ...]
-    label: str
-    model: str | None = None
-    row_number: str | None = None
-    list_column: str | None = None
-    types: Mapping[str, str] = field(default_factory=dict)
-    files: Sequence[str] = ()
-    format: str = ""
-    watched: Sequence[str] = ()
-    is_held: bool = True
-    only_named: bool = False
-    where: str = ""
-
-    def find(self, name: str) -> SourceColumn | None:
-        """Find a column: by the name that the queries know it by, else by its own."""
-        lowered = {column.lower(): column for column in self.types}
-        known = next((column for column in self.columns if column.name == name), None)
-        actual = name if name in self.types else lowered.get(name.lower())
-        if known is not None or actual is None:
-            return known
-        return SourceColumn(name, actual, self.types[actual])
-
-    def assume(self, name: str) -> SourceColumn | None:
-        """Take a column to be there, in a table of which only the name is known."""
-        return SourceColumn(name, name, UNKNOWN) if self.only_named else None
-
-
-@dataclass(frozen=True)
-class Table:
-    """An input table under the names of the queries. `columns`: canonical name -> type."""
-
-    name: str
-    sources: tuple[Source, ...]
-    columns: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def rank_is_whole(self) -> bool:
-        """Is the rank column of an integer type?"""
-        return bool(_INTEGERS.match(self.columns.get("rank", "")))
-
-    @property
-    def unread_relevance(self) -> list[str]:
-        """Columns of numbers that look like a relevance, the likeliest first; none if one is read.
-
-        Their names are those of the source. A condition on the rows reads its columns, too.
-        """
-        source = self.sources[0]
-        read = {name for column in source.columns for name in (column.source, *column.parts)}
-        read |= columns_of(source.where) if source.where else set()
-        found = {
-            name: likeness
-            for name, type_name in source.types.items()
-            if name not in read and is_number(type_name)
-            if (likeness := _likeness_to_relevance(name)) is not None
-        }
-        return [] if "relevance" in self.columns else sorted(found, key=lambda name: found[name])
-
-    def require_order(self, order: str, ties: str) -> bool:
-        """Check that lists can be ordered so; tells whether the order of rows is needed.
-
-        Raises:
-            DataError: the table lacks the column, or a source has no order of rows.
-        """
-        if order != "row" and order not in self.columns:
-            neither = not {"rank", "score"} & set(self.columns)
-            raise DataError(
-                f"{self.name}: {self.sources[0].label} has "
-                + ("neither a column rank nor a column score" if neither else f"no column {order}")
-                + f" to order the lists by; name the one that holds it with "
-                f"--column {self.name}.{order}=COLUMN, or choose another order with "
-                "--set order=rank, score or row (the order of the rows)"
-            )
-        if "row" not in (order, ties if order == "score" else None):
-            return False
-        for source in self.sources:
-            if hiding := hides_rows(source.format, source.types):
-                raise DataError(
-                    f"{self.name}: the order of rows gives the ranking, and {source.label} has a "
-                    f"column {hiding}, which hides the number that every row has in its file; "
-                    "rename it"
-                )
-            if source.row_number is None:
-                raise DataError(
-                    f"{self.name}: {source.label} has no order of rows that could be the ranking "
-                    "(only frames, Arrow tables, Parquet and CSV files have one); "
-                    + (
-                        "equal scores are ordered so: choose another rule for them with "
-                        "--set ties=item_asc, or give it a column rank"
-                        if order == "score"
-                        else "give it a column rank or score"
-                    )
-                )
-        return True
-
-    def require_time(self, column: str, unit: str = "timestamp") -> None:
-        """Check that a column has timestamps, or numbers if the unit is another one.
-
-        Raises:
-            DataError: the column has a different type.
-        """
-        held = self.columns[column]
-        if unit != "timestamp":
-            if held != UNKNOWN and not is_number(held):
-                raise DataError(
-                    f"{self.name}, column {self.describe_column(column)}: "
-                    f"{self.sources[0].label} has {held} values, not numbers of {unit} since 1970; "
-                    "use month without unit for timestamps"
-                )
-            return
-        if not held.startswith(("TIMESTAMP", "DATE")):
-            raise DataError(
-                f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
-                f"holds {held}, not times; write month(unit=seconds) or month(unit=milliseconds) "
-                "for numbers since 1970, or export it as a timestamp"
-            )
-
-    def describe_column(self, name: str) -> str:
-        """Name a column in a message: its own name, and the one in the file where that differs."""
-        actual = {c.source for s in self.sources for c in s.columns if c.name == name}
-        return name if actual <= {name} else f"{name} ({', '.join(sorted(actual))})"
-
-
-def type_family(type_name: str) -> str:
-    """Group types whose values can be equal: all integers, all texts; others stand alone."""
-    if _INTEGERS.match(type_name):
-        return "integer"
-    if type_name == "VARCHAR" or type_name.startswith("ENUM"):
-        return "text"
-    if _FLOATS.match(type_name):
-        return "floating-point"
-    if type_name.startswith("DECIMAL"):
-        return "decimal"
-    return type_name
-
-
-def is_number(type_name: str) -> bool:
-    """Can values of this type be compared as scores?"""
-    return type_family(type_name) in ("integer", "floating-point", "decimal")
-
-
-def _likeness_to_relevance(name: str) -> int | None:
-    """Say how likely the name of a column is that of a relevance: 0 is best, None is not at all."""
-    words = [word.lower() for word in _WORDS.findall(name)]
-    if words and words[0] in _LIKE_RELEVANCE_ALONE and len(words) == 1:
-        return len(_LIKE_RELEVANCE)
-    if _ABOUT_RELEVANCE & set(words):
-        return None
-    places = [_LIKE_RELEVANCE.index(word) for word in words if word in _LIKE_RELEVANCE]
-    return min(places, default=None)
 
 
 def _assumed(
@@ -276,7 +50,7 @@ def _assumed(
         there.append("rank")
     types: dict[str, str] = {}
     for name in there:
-        column, type_name = wanted[name] or name, _ASSUMED.get(name, UNKNOWN)
+        column, type_name = wanted[name] or name, ASSUMED.get(name, UNKNOWN)
         if name == "features" and "," in column:
             types |= {part.strip(): "DOUBLE" for part in column.split(",")}
         else:
@@ -297,9 +71,9 @@ class TableReader:
         self.engine = engine
         self.where = where or {}
         self.user_keys = tuple(user_keys)
-        names = {column for required, more in _COLUMNS.values() for column in (*required, *more)}
+        names = {column for required, more in COLUMNS.values() for column in (*required, *more)}
         for key in self.user_keys:
-            if key.lower() in names | _RESULT_NAMES or _NUMBERED.match(key.lower()):
+            if key.lower() in names | RESULT_NAMES or NUMBERED.match(key.lower()):
                 raise UsageError(
                     f"key: {key!r} has a meaning of its own in the queries; call the key user_id "
                     f"and map it: key='user_id', columns={{'user_id': {key!r}}}"
@@ -315,10 +89,10 @@ class TableReader:
         for full_name, source in columns.items():
             table, _, name = str(full_name).rpartition(".")
             known = {*self.user_keys, *names}
-            if table and table not in _COLUMNS:
+            if table and table not in COLUMNS:
                 raise UsageError(
                     f"column mapping {full_name}={source}: unknown table "
-                    f"{table!r}{suggestion(table, _COLUMNS)}"
+                    f"{table!r}{suggestion(table, COLUMNS)}"
                 )
             if name not in known:
                 raise UsageError(
@@ -382,7 +156,7 @@ class TableReader:
             UsageError: names the mapping, and where the column could be.
         """
         for (table, name), column in self.mapping.items():
-            owners = [t for t in tables if name in _COLUMNS[t][0] + _COLUMNS[t][1]]
+            owners = [t for t in tables if name in COLUMNS[t][0] + COLUMNS[t][1]]
             if not table and owners and name not in self._used:
                 raise UsageError(
                     f"column mapping {name}={column}: no table has a column {column!r}; "
@@ -392,9 +166,9 @@ class TableReader:
     # ---- columns -------------------------------------------------------------------------------
 
     def _source(self, table: str, relation: Relation, model: str | None) -> Source:
-        required, optional = _COLUMNS[table]
-        users = () if table in _WITHOUT_USER else self.user_keys
-        if table in _USER_IS_OPTIONAL:
+        required, optional = COLUMNS[table]
+        users = () if table in WITHOUT_USER else self.user_keys
+        if table in USER_IS_OPTIONAL:
             optional, users = (*users, *optional), ()
         names = [n for n in (*users, *required, *optional) if not (n == "model" and model)]
         wanted = {n: self.mapping.get((table, n), self.mapping.get(("", n))) for n in names}
@@ -422,7 +196,7 @@ class TableReader:
                 self._used |= {name}
             elif name not in optional or (table, name) in self.mapping:
                 raise self._missing(table, name, column, relation)
-        if table in _USER_IS_OPTIONAL:
+        if table in USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
         of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
         self.notes += [

@@ -71,7 +71,7 @@ from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning
 from sqlmetrics.metrics.conventions import Convention, conventions
 from sqlmetrics.metrics.spec import parse_cutoffs, value_text
 from sqlmetrics.stats.gates import failures
-from sqlmetrics.tables.reader import ATTRIBUTES
+from sqlmetrics.tables.schema import ATTRIBUTES
 
 TOLERANCE = 1e-9
 PER_WORLD = 5  # command lines
