@@ -103,7 +103,7 @@ def test_an_interrupt_while_the_scripts_of_a_report_are_made(before: Path, tmp_p
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", interrupts.COMMANDS)
 def test_an_interrupt_at_random_moments(before: Path, tmp_path: Path, name: str) -> None:
-    tallies = interrupts.measured(name, before, tmp_path, 2, random.Random())
+    tallies = interrupts.measured(name, before, tmp_path, 1, random.Random())
     problems = {how.name: tally.problems for how, tally in tallies.items() if tally.problems}
     assert problems == {}
 

@@ -627,20 +627,6 @@ def test_month_of_repeated_interactions_is_the_first() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("times", "by", "told"),
-    [
-        (pd.to_datetime(["2024-02-29"]), "month(unit=seconds)", "not numbers of seconds"),
-        (["2024-02-29"], "month(unit=milliseconds)", "not numbers of milliseconds"),
-        ([1709164800], "month", "BIGINT, not times"),
-    ],
-)
-def test_timestamps_of_another_unit_are_refused(times: Any, by: str, told: str) -> None:
-    truth = pd.DataFrame({"user_id": [1], "item_id": ["a"], "timestamp": times})
-    with sm.Evaluator({1: ["a"]}, truth) as evaluator, pytest.raises(DataError, match=told):
-        evaluator.evaluate("recall@1", by_item=by)
-
-
 def test_slices_inside_a_month_come_in_their_order() -> None:
     days = ["2024-01-20", "2024-01-10", "2024-01-01", "2024-02-02", "2024-02-01"]
     truth = pd.DataFrame({"user_id": [1, 2, 3, 1, 2], "item_id": ["a", "b", "c", "b", "a"],

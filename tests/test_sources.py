@@ -1571,6 +1571,17 @@ def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separ
     assert found["recall"].tolist() == [1, 1, 0, 1]
 
 
+def test_a_file_with_one_column_has_commas(tmp_path: Path) -> None:
+    """DuckDB would split ids at other separators, and not find the column."""
+    ids = ["a|b", "c|d", "x;y"]
+    path = tmp_path / "users.csv"
+    path.write_text("user_id\n" + "".join(f"{one}\n" for one in ids))
+    truth = dict.fromkeys(ids, ("i",))
+    with sm.Evaluator(truth, truth, users=path) as evaluator:
+        found = evaluator.stage("users")
+    assert sorted(found["user_id"]) == sorted(ids)
+
+
 def test_files_with_different_separators_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "u1,i1,1\n")
     (tmp_path / "b.csv").write_text((HEADER + "u2,i1,1\n").replace(",", ";"))

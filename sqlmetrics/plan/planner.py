@@ -650,11 +650,11 @@ class Planner:
                 self._need(table, column, for_metric, setting)
             return ""
 
-        def need_time(table: str, column: str, unit: str = "timestamp") -> str:
-            """Let a template name a column that it reads as a time, in a unit."""
+        def need_time(table: str, column: str) -> str:
+            """Let a template name a column that it reads as a time."""
             need(table, column)
             if table in self.tables:
-                self.tables[table].require_time(column, unit)
+                self.tables[table].require_time(column)
             return ""
 
         def assume(table: str, column: str, value: str) -> str:

@@ -29,8 +29,8 @@ def opened(path: str) -> BinaryIO:
     return open(path, "rb")
 
 
-def layout(path: str) -> Layout | None:
-    """Return the layout of a local file, or None if its header has one column.
+def layout(path: str) -> Layout:
+    """Return the layout of a local file; the separator is a comma if its header has one column.
 
     Blank lines and comments (`# …`) before the header are skipped.
     """
@@ -41,7 +41,7 @@ def layout(path: str) -> Layout | None:
     )
     header = lines[n_above] if lines else ""
     best = max(SEPARATORS, key=lambda separator: len(_values(header, separator)))
-    return Layout(best, n_above) if len(_values(header, best)) > 1 else None
+    return Layout(best, n_above)
 
 
 def broken_line(path: str, of: Layout) -> str:

@@ -181,21 +181,13 @@ class Table:
                 )
         return True
 
-    def require_time(self, column: str, unit: str = "timestamp") -> None:
-        """Check that a column has timestamps, or numbers if the unit is another one.
+    def require_time(self, column: str) -> None:
+        """Check that a column holds points in time.
 
         Raises:
-            DataError: the column has a different type.
+            DataError: it holds something else.
         """
         held = self.columns[column]
-        if unit != "timestamp":
-            if held != UNKNOWN and not is_number(held):
-                raise DataError(
-                    f"{self.name}, column {self.describe_column(column)}: "
-                    f"{self.sources[0].label} has {held} values, not numbers of {unit} since 1970; "
-                    "use month without unit for timestamps"
-                )
-            return
         if not held.startswith(("TIMESTAMP", "DATE")):
             raise DataError(
                 f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
