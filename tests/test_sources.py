@@ -1571,11 +1571,16 @@ def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separ
     assert found["recall"].tolist() == [1, 1, 0, 1]
 
 
-def test_a_file_with_one_column_has_commas(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("suffix", "ids"), [("csv", ["a|b", "c|d", "x;y"]), ("tsv.gz", ["a|b", "c,d", "x;y"])]
+)
+def test_the_only_column_of_a_file_is_not_split(
+    tmp_path: Path, suffix: str, ids: list[str]
+) -> None:
     """DuckDB would split ids at other separators, and not find the column."""
-    ids = ["a|b", "c|d", "x;y"]
-    path = tmp_path / "users.csv"
-    path.write_text("user_id\n" + "".join(f"{one}\n" for one in ids))
+    path = tmp_path / f"users.{suffix}"
+    text = "user_id\n" + "".join(f"{one}\n" for one in ids)
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
     truth = dict.fromkeys(ids, ("i",))
     with sm.Evaluator(truth, truth, users=path) as evaluator:
         found = evaluator.stage("users")

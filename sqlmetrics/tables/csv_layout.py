@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from pathlib import PurePath
 from typing import BinaryIO, cast
 
 from sqlmetrics.engines.relation import Layout
@@ -30,9 +31,10 @@ def opened(path: str) -> BinaryIO:
 
 
 def layout(path: str) -> Layout:
-    """Return the layout of a local file; the separator is a comma if its header has one column.
+    """Return the layout of a local file.
 
-    Blank lines and comments (`# …`) before the header are skipped.
+    If the header has one column, the separator is that of the file's suffix: tab for .tsv, else a
+    comma. Blank lines and comments (`# …`) before the header are skipped.
     """
     with opened(path) as file:
         lines = file.read(65536).decode("utf-8-sig", errors="replace").splitlines()
@@ -40,7 +42,8 @@ def layout(path: str) -> Layout:
         (n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0
     )
     header = lines[n_above] if lines else ""
-    best = max(SEPARATORS, key=lambda separator: len(_values(header, separator)))
+    of_suffix = "\t" if ".tsv" in PurePath(path).suffixes else ","
+    best = max(of_suffix + SEPARATORS, key=lambda separator: len(_values(header, separator)))
     return Layout(best, n_above)
 
 
