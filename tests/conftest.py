@@ -174,11 +174,14 @@ def pytest_terminal_summary(
 MOST_CASES, SHARE = 3, 5  # of a test with more cases, every fifth runs without --thorough
 
 
+WHOLE = ("tests/test_documents.py", "tests/engines/", "tests/browser/")
+
+
 def _mark_further_cases(items: list[pytest.Item]) -> None:
     """Mark most cases of parametrised tests as thorough.
 
-    Tests of the documents, cases that docs/coverage.md names, and tests with the mark `every_case`
-    keep all cases.
+    Tests of the documents, of other engines and of the browser, cases that docs/coverage.md names,
+    and tests with the mark `every_case` keep all cases.
     """
     named = set(named_tests(COVERAGE.read_text(encoding="utf-8")))
     cases: dict[str, list[pytest.Item]] = {}
@@ -186,7 +189,7 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
         if not item.get_closest_marker("thorough") and not item.get_closest_marker("every_case"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, of_test in cases.items():
-        if len(of_test) > MOST_CASES and "/test_documents.py" not in name:
+        if len(of_test) > MOST_CASES and not name.startswith(WHOLE):
             for number, item in enumerate(of_test):
                 if number % SHARE and item.nodeid not in named:
                     item.add_marker("thorough")

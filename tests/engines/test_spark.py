@@ -457,7 +457,9 @@ def test_templates_of_ones_own(spark: Any, tmp_path: Path) -> None:
 def test_a_view_is_read_without_an_error_of_spark(
     spark: Any, stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    logger = logging.getLogger("SQLQueryContextLogger")  # pyspark prints there what failed
+    from pyspark.logger import PySparkLogger
+
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")  # pyspark reports errors to it
     said: list[logging.LogRecord] = []
     monkeypatch.setattr(logger, "disabled", False)
     monkeypatch.setattr(logger, "handle", said.append)
