@@ -718,7 +718,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"key", "item", "list_column"}  # of counts of rows
-    known |= {"column", "pattern", "source", "ids", "trimmed"}  # of folders and files
+    known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
     _, values = STANDARD.resolve(None)
     of_items, _ = slicing(plans, by_item=["category"]).by_item([values])

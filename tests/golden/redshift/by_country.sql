@@ -306,7 +306,7 @@ WITH recommendations AS (
     populations.population AS model
   FROM populations_by_user AS populations
 ), ranked_by_user AS (
-  /* one row per row of ranked and population that its user is in, which stands in place of the model */
+  /* one row per row of ranked and population of its user, which stands in place of the model */
   SELECT
     ranked.user_id,
     ranked.item_id,
