@@ -130,6 +130,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="also the tests that take long and say little that others do not; .ci/run does",
     )
     parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        help="all tests, for releases: also further cases of what --thorough runs",
+    )
+    parser.addoption(
         "--engines",
         action="store_true",
         help="also tests/engines: needs pip install -e '.[engines]'; .ci/run does",
@@ -171,14 +176,15 @@ def pytest_terminal_summary(
             terminalreporter.write_line(texts[folder])
 
 
-MOST_CASES, SHARE = 3, 5  # of a test with more cases, every fifth runs without --thorough
+# of a test with more cases, every fifth runs without --thorough, and about half of them with it
+MOST_CASES, SHARE = 3, 5
 
 
 WHOLE = ("tests/test_documents.py", "tests/engines/", "tests/browser/")
 
 
 def _mark_further_cases(items: list[pytest.Item]) -> None:
-    """Mark most cases of parametrised tests as thorough.
+    """Mark most cases of parametrised tests as thorough or exhaustive.
 
     Tests of the documents, of other engines and of the browser, cases that docs/coverage.md names,
     and tests with the mark `every_case` keep all cases.
@@ -192,16 +198,25 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
         if len(of_test) > MOST_CASES and not name.startswith(WHOLE):
             for number, item in enumerate(of_test):
                 if number % SHARE and item.nodeid not in named:
-                    item.add_marker("thorough")
+                    item.add_marker("thorough" if number % 2 else "exhaustive")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # runs before -m selects tests and before the order is shuffled
     _mark_further_cases(items)
-    if not config.getoption("--thorough"):
-        left_out = [item for item in items if item.get_closest_marker("thorough")]
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    exhaustive = config.getoption("--exhaustive")
+    absent = {
+        "exhaustive": not exhaustive,
+        "thorough": not (exhaustive or config.getoption("--thorough")),
+    }
+    left_out = [
+        item for item in items if any(absent[mark.name] for mark in item.iter_markers()
+                                      if mark.name in absent)
+    ]  # fmt: skip
+    if left_out:
+        kept = set(items).difference(left_out)
+        items[:] = [item for item in items if item in kept]
         config.hook.pytest_deselected(items=left_out)
     items.sort(key=lambda item: item.name.partition("[")[0] not in LONGEST)
 

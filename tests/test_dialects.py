@@ -89,7 +89,13 @@ def test_golden_files_are_all_compared() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dialect", PARSED_ONLY)
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        one if one in ("snowflake", "bigquery") else pytest.param(one, marks=pytest.mark.exhaustive)
+        for one in PARSED_ONLY
+    ],
+)
 def test_statements_are_parsed(dialect: str, pytestconfig: pytest.Config) -> None:
     """sqlfluff, which has grammars of its own, takes the statements of all metrics."""
     states = {}

@@ -101,7 +101,13 @@ def test_an_interrupt_while_the_scripts_of_a_report_are_made(before: Path, tmp_p
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", interrupts.COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] if number % 3 else [])
+        for number, name in enumerate(interrupts.COMMANDS)
+    ],
+)
 def test_an_interrupt_at_random_moments(before: Path, tmp_path: Path, name: str) -> None:
     tallies = interrupts.measured(name, before, tmp_path, 1, random.Random())
     problems = {how.name: tally.problems for how, tally in tallies.items() if tally.problems}

@@ -92,7 +92,7 @@ def assert_same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
     [
         (2, {}),
         pytest.param(1, {}, marks=pytest.mark.thorough),
-        pytest.param(7, {}, marks=pytest.mark.thorough),
+        pytest.param(7, {}, marks=pytest.mark.exhaustive),
         pytest.param(3, {"by": "country"}, marks=pytest.mark.thorough),
         pytest.param(
             7,
@@ -103,7 +103,7 @@ def assert_same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
         pytest.param(
             3,
             {"by": "activity", "ci": "bootstrap", "run_ci": True, "resamples": 20},
-            marks=pytest.mark.thorough,
+            marks=pytest.mark.exhaustive,
         ),
     ],
 )  # fmt: skip

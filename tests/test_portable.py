@@ -60,7 +60,7 @@ def test_templates_are_portable() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dialect", [OTHER, "postgres"])
+@pytest.mark.parametrize("dialect", [pytest.param(OTHER, marks=pytest.mark.exhaustive), "postgres"])
 def test_templates_are_portable_in_every_choice(dialect: str) -> None:
     texts = {text: label for one in TEMPLATES for label, text in renderings(one, dialect=dialect)}
     assert len(texts) > 1000

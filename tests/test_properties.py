@@ -173,7 +173,7 @@ def test_files_give_the_same_as_frames(
         assert_same(evaluator, specs, expected)
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_fused_equals_alone_for_every_combination_of_settings(
     tables: dict[str, pd.DataFrame], step: int
 ) -> None:
