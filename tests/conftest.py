@@ -178,16 +178,14 @@ def pytest_terminal_summary(
 
 # of a test with more cases, every fifth runs without --thorough, and about half of them with it
 MOST_CASES, SHARE = 3, 5
-
-
 WHOLE = ("tests/test_documents.py", "tests/engines/", "tests/browser/")
 
 
 def _mark_further_cases(items: list[pytest.Item]) -> None:
     """Mark most cases of parametrised tests as thorough or exhaustive.
 
-    Tests of the documents, of other engines and of the browser, cases that docs/coverage.md names,
-    and tests with the mark `every_case` keep all cases.
+    Tests of the documents, of other engines and of the browser, tests and cases that
+    docs/coverage.md names, and tests with the mark `every_case` keep all cases.
     """
     named = set(named_tests(COVERAGE.read_text(encoding="utf-8")))
     cases: dict[str, list[pytest.Item]] = {}
@@ -195,7 +193,7 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
         if not item.get_closest_marker("thorough") and not item.get_closest_marker("every_case"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, of_test in cases.items():
-        if len(of_test) > MOST_CASES and not name.startswith(WHOLE):
+        if len(of_test) > MOST_CASES and name not in named and not name.startswith(WHOLE):
             for number, item in enumerate(of_test):
                 if number % SHARE and item.nodeid not in named:
                     item.add_marker("thorough" if number % 2 else "exhaustive")
@@ -205,18 +203,14 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # runs before -m selects tests and before the order is shuffled
     _mark_further_cases(items)
-    exhaustive = config.getoption("--exhaustive")
-    absent = {
-        "exhaustive": not exhaustive,
-        "thorough": not (exhaustive or config.getoption("--thorough")),
-    }
-    left_out = [
-        item for item in items if any(absent[mark.name] for mark in item.iter_markers()
-                                      if mark.name in absent)
-    ]  # fmt: skip
+    absent = ["exhaustive", "thorough"]
+    if config.getoption("--exhaustive"):
+        absent = []
+    elif config.getoption("--thorough"):
+        absent = ["exhaustive"]
+    left_out = [item for item in items if any(map(item.get_closest_marker, absent))]
     if left_out:
-        kept = set(items).difference(left_out)
-        items[:] = [item for item in items if item in kept]
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
         config.hook.pytest_deselected(items=left_out)
     items.sort(key=lambda item: item.name.partition("[")[0] not in LONGEST)
 

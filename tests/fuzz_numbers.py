@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -1015,8 +1015,19 @@ def wrongly_refused(case: Case) -> bool:
 # ---------------------------------------------------------------- the run
 
 
+class Sums:
+    """A dataclass of numbers, lists and counters that can be added up."""
+
+    def add(self, other: Self) -> None:
+        for one in fields(self):
+            if isinstance(getattr(self, one.name), Counter):
+                getattr(self, one.name).update(getattr(other, one.name))
+            else:
+                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+
 @dataclass
-class Figures:
+class Figures(Sums):
     """What a run came to."""
 
     cases: int = 0
@@ -1028,13 +1039,6 @@ class Figures:
     tally: Counter[str] = field(default_factory=Counter)
     drawn: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
-
-    def add(self, other: Figures) -> None:
-        for one in fields(self):
-            if one.name in ("tally", "drawn"):
-                getattr(self, one.name).update(getattr(other, one.name))
-            else:
-                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
     def __str__(self) -> str:
         lines = [

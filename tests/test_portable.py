@@ -322,7 +322,7 @@ def small_world(rng: np.random.Generator) -> dict[str, Any]:
 def portable(evaluator: sm.Evaluator, dialect: str = OTHER) -> sm.Evaluator:
     """Let an evaluator run the portable form of every query, in DuckDB."""
     evaluator._checking_planner = replace(
-        evaluator._checking_planner, dialect=dialect, _memo={}, _nodes={}, _reads={}
+        evaluator._checking_planner, dialect=dialect, _memo={}, _nodes={}
     )
     return evaluator
 

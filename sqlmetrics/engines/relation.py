@@ -26,7 +26,7 @@ class FolderColumn:
 
 @dataclass(frozen=True)
 class Folders:
-    """What the folders of files are read for.
+    """The columns that are read from the names of folders.
 
     `columns`: those that the files lack. `hidden`: names of columns that the files have, so that
     folders are not asked. `with_file`: read the path of the file as a column too.
@@ -57,7 +57,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Relation:
-    """What stands after FROM, and the type of every column.
+    """The FROM clause of a source, and the type of every column.
 
     `row_number` is an expression that numbers the rows in their order in `ordered`, or None where
     the order of rows means nothing. `parts` are the types in each of several files. `files`: those

@@ -188,7 +188,6 @@ class Planner:
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
     _memo: dict[Any, Query] = field(default_factory=dict)
     _nodes: dict[tuple[str, bool], Query] = field(default_factory=dict)
-    _reads: dict[str, list[str]] = field(default_factory=dict)  # text of a query -> tables it reads
 
     def __post_init__(self) -> None:
         self.key_context = key_context(
@@ -726,9 +725,7 @@ class Planner:
         stage: Stage | None = None,
     ) -> Query:
         """Parse a query and replace the names of stages by the nodes they stand for."""
-        if text not in self._reads:
-            self._reads[text] = tables_read(_parsed(text, where))
-        names = self._reads[text]
+        names = _names_read(text, where)
         # where several tables are missing, that of the lists is named
         nodes = {name: find(name) for name in sorted(names, key=lambda one: one not in RANKED)}
         parents = {name: node for name in names if (node := nodes[name]) is not None}
@@ -755,6 +752,12 @@ def _parsed(text: str, where: str) -> exp.Expr:
     The tree is shared by all evaluators of the process: callers must not change it.
     """
     return arithmetic.apply(parse(text, where))
+
+
+@functools.lru_cache(maxsize=512)
+def _names_read(text: str, where: str) -> list[str]:
+    """List the stages and tables that a query reads; callers must not change the list."""
+    return tables_read(_parsed(text, where))
 
 
 @functools.lru_cache(maxsize=512)

@@ -25,7 +25,7 @@ _UNKNOWN = {"contents": "the contents of tables", "users": "counts of users", "r
 
 @dataclass(frozen=True)
 class Differences:
-    """What differs between a record and a new one; `results`: data, users or values do.
+    """Differences between a record and a new one; `results`: those of data, users or values.
 
     `unknown`: what one of the two does not say.
     """

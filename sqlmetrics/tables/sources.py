@@ -572,7 +572,7 @@ def _quotes_of_files(
     first, _ = _quotes(engine, label, paths[0], layout)
     if first == _QUOTE:
         return ""
-    for path in paths:
+    for path in paths[1:]:
         character, escape = _quotes(engine, label, path, layout)
         if character == _QUOTE:
             return character + (escape or character)

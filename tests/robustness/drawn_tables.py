@@ -76,7 +76,7 @@ _TIMES = [datetime(2025, 1, 1) + timedelta(days=17 * n, hours=n) for n in range(
 
 @dataclass
 class Dress:
-    """What is put on the rows of a case.
+    """The appearance of the rows of a case.
 
     `users` and `items`: the id of the case -> the id that is given, a tuple where the `key` of a
     user is several columns. `attributes`: further columns, as `table.column`; what they hold is

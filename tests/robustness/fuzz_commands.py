@@ -88,7 +88,7 @@ OPTIONS = {
 
 @dataclass
 class Setup:
-    """What an evaluator is given beside tables."""
+    """The arguments of an evaluator other than tables."""
 
     conventions: list[str] = field(default_factory=list)
     fallback: str | None = None
@@ -137,7 +137,7 @@ class World:
 
 @dataclass
 class Answer:
-    """What a run said: a table, or why there is none. `code`: the exit code."""
+    """The answer of a run: a table, or an error. `code`: the exit code."""
 
     code: int
     names: list[str] = field(default_factory=list)
@@ -1005,7 +1005,7 @@ def broken_problem(line: Sequence[str], out: Path) -> tuple[str, str]:
 
 
 @dataclass
-class Figures:
+class Figures(fuzz_numbers.Sums):
     """What a run came to."""
 
     draws: int = 0
@@ -1019,13 +1019,6 @@ class Figures:
     forms: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
-
-    def add(self, other: Figures) -> None:
-        for one in fields(self):
-            if isinstance(getattr(self, one.name), Counter):
-                getattr(self, one.name).update(getattr(other, one.name))
-            else:
-                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
     def __str__(self) -> str:
         whole = max(self.draws - self.broken, 1)
