@@ -23,7 +23,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from sqlmetrics.sql.templates import environment, key_context
+from sqlmetrics.sql.templates import Keys, environment
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.stats.paired_tests import finished
 
@@ -60,7 +60,7 @@ DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
 
 def rendered(template: str, known: Mapping[str, Any]) -> str:
     """Render a query of the package over tables with the names by which it reads them."""
-    context = {**key_context(["user_id"], False, "recommendations"), "groups": [], **known}
+    context = {**Keys().context, "groups": [], **known}
     return environment().get_template(f"summaries/{template}.sql.j2").render(context, ref=str)
 
 

@@ -38,6 +38,7 @@ from sqlmetrics.partitions.locality import aggregates_of
 from sqlmetrics.partitions.sequential import in_turn, tables_needed_whole
 from sqlmetrics.partitions.sizing import Division, checked_count, divide
 from sqlmetrics.partitions.split import Partition, Split
+from sqlmetrics.plan.physical import alternatives
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Slicing, attributes_of, warn_of_empty_slices
@@ -762,11 +763,7 @@ class Evaluator:
         planner = self._checking_planner
         resolved = [one.resolve(None, planner.has_rank)[1] for one in self.conventions]
         with self._own_templates_named():
-            found = survey(
-                self.engine, planner, calls, resolved, list(cutoffs), levels, self._found
-            )
-        planner.warnings.clear()  # of what is computed, and nothing is
-        return found
+            return survey(self.engine, planner, calls, resolved, list(cutoffs), levels, self._found)
 
     def _warn_of_data(self, call: PublicCall) -> None:
         """Warn of what `check` finds in the tables of a result, of each finding once."""
@@ -1234,7 +1231,8 @@ class Evaluator:
         if asked.partition is not None:
             plan = self._split(_NUMBERS).of_partition(plan, self._part(asked.partition))
         self._require_names(plan, dialect)
-        self._warn(planner)
+        self._warn(plan)
+        plan = alternatives(planner, plan)
         text = plan.statement(dialect=dialect) + ";\n"
         here = dialect == self.engine.dialect and asked.partition is None
         division = self._division(plan) if here else Division()
@@ -1278,7 +1276,7 @@ class Evaluator:
         planner = self._planner_for(dialect)
         results = self._results(planner, metrics, k, _Asked.of(False, **options))
         files = dbt_package.package(results, dialect, name, command)
-        self._warn(planner)
+        self._warn(results.summary())
         return dbt_package.write(Path(folder), files, force)
 
     def _require_names(self, plan: Plan, dialect: str) -> None:
@@ -1336,19 +1334,20 @@ class Evaluator:
             return Settings(self.catalog, Convention.load(name), first.given)
 
         planner = self._checking_planner
-        planner.warnings.clear()
         pairs = self.parse(metrics, k)
         from_there = first if start is None else side(start)
-        steps = walks(planner, pairs, from_there, side(end), self.fallback, skip_missing)
+        walked = walks(planner, pairs, from_there, side(end), self.fallback, skip_missing)
+        steps = walked.steps
         requests = [request for walk in steps.values() for request in requests_for(walk)]
         with self._own_templates_named():
 
             def check(rows_of: RowsOf) -> None:
                 self._check_calls(planner, calls_of(requests), "after step", rows_of)
-                self._warn(planner)
+                self._warn(summary)
 
             self._ran(requests)
-            summary = Results(planner, requests, with_convention=True).summary()
+            results = Results(planner, requests, with_convention=True, warnings=walked.warnings)
+            summary = results.summary()
             with self._divided(summary, check) as plan:
                 return with_steps(self.engine.frame(plan), steps)
 
@@ -1388,8 +1387,8 @@ class Evaluator:
                 f"it for one of them: stage({name!r}, metric={owners[0]!r})"
             ) from error
         self._check({node.name: node for node in plan.nodes()}, values)
-        self._warn(self._checking_planner)
-        return self.engine.frame(plan)
+        self._warn(plan)
+        return self.engine.frame(alternatives(self._checking_planner, plan))
 
     @contextlib.contextmanager
     def _own_templates_named(self) -> Iterator[None]:
@@ -1450,11 +1449,11 @@ class Evaluator:
         per_user: bool = False,
     ) -> Results:
         """Resolve what is asked for, and plan its values."""
-        planner.warnings.clear()
         pairs = self.parse(metrics, k, per_user=per_user)
         requests = requests_of(pairs, self.conventions, self.fallback, planner.has_rank)
+        warned: tuple[str, ...] = ()
         if asked.skip_missing:
-            calls = self._that_can_be_computed(planner, calls_of(requests))
+            calls, warned = self._that_can_be_computed(planner, calls_of(requests))
             requests = [request for call in calls for request in call.requests]
         attributes = attributes_of(
             asked.by, asked.by_item, self.catalog, self.tables, self.user_keys
@@ -1463,7 +1462,7 @@ class Evaluator:
         if attributes or asked.combinations:
             _, values = self.conventions[0].resolve(None, planner.has_rank)
             slicing = Slicing(planner, attributes, asked.combinations, values)
-        return Results(planner, requests, self._with_convention, slicing, asked.interval)
+        return Results(planner, requests, self._with_convention, slicing, asked.interval, warned)
 
     @property
     @public
@@ -1509,29 +1508,26 @@ class Evaluator:
         """Do results say which convention made a number?"""
         return len(self.conventions) > 1 or self.fallback is not None
 
-    def _that_can_be_computed(self, planner: Planner, calls: Sequence[Call]) -> list[Call]:
+    def _that_can_be_computed(
+        self, planner: Planner, calls: Sequence[Call]
+    ) -> tuple[list[Call], tuple[str, ...]]:
         """Leave out, with a warning, what needs a table or column that was not given."""
         kept: list[Call] = []
         missing: list[tuple[str, MissingTableError]] = []
         for call in calls:
-            before = dict(planner.warnings)
             try:
                 planner.nodes(call)
             except MissingTableError as error:
                 missing.append((call.metric.name, error))
-                planner.warnings = before  # what it would have assumed
             else:
                 kept.append(call)
         if not kept:
             raise missing[0][1]
-        if missing:
-            planner.warnings[left_out(missing)] = None
-        return kept
+        return kept, (left_out(missing),) if missing else ()
 
-    def _warn(self, planner: Planner) -> None:
+    def _warn(self, plan: Plan) -> None:
         """Pass on what templates and the planner have to say."""
-        messages = [one for one in planner.warnings if one not in (self._said or ())]
-        planner.warnings.clear()
+        messages = [one for one in plan.warnings if one not in (self._said or ())]
         for message in messages:
             warnings.warn(message, SqlmetricsWarning, stacklevel=callers_level())
         if self._said is not None:
@@ -1550,13 +1546,19 @@ class Evaluator:
         self._recorder.ran(results, plan)
         self._ran(results.requests)
         if partition is None:
-            with self._divided(plan, lambda rows_of: self._check_results(results, rows_of)) as plan:
-                yield plan
+
+            def check(rows_of: RowsOf) -> None:
+                self._check_results(results, rows_of)
+                self._warn(plan)
+
+            with self._divided(plan, check) as ready:
+                yield ready
             return
         part, split = self._part(partition), self._split(_NUMBERS)
-        plan = split.of_partition(plan, part)
+        of_part = split.of_partition(plan, part)
         self._check_results(results, split.rows_of(part))
-        yield plan
+        self._warn(plan)
+        yield of_part
 
     @contextlib.contextmanager
     def _divided(self, plan: Plan, check: Callable[[RowsOf], None]) -> Iterator[Plan]:
@@ -1565,6 +1567,7 @@ class Evaluator:
         `check` looks at the rows that it is told to.
         """
         division, engine = self._division(plan), self.engine.embedded
+        plan = alternatives(self._checking_planner, plan)
         if division.is_whole or engine is None:
             check(validate.all_rows)
             yield plan
@@ -1614,7 +1617,6 @@ class Evaluator:
         calls = calls_of(results.requests)
         self._check_calls(results.planner, calls, "under the convention", rows_of)
         self._check_slices(results.slicing, rows_of)
-        self._warn(results.planner)
 
     def _check_slices(self, slicing: Slicing | None, rows_of: RowsOf) -> None:
         """Check what is sliced by: a user has one value of a column."""

@@ -27,7 +27,7 @@ from sqlmetrics.cli import replay
 from sqlmetrics.cli.commands import main
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.plan.planner import input_node
+from sqlmetrics.plan.binding import input_node
 from sqlmetrics.record import diff, fingerprints
 from sqlmetrics.record import record as records
 from sqlmetrics.rows import Rows

@@ -29,7 +29,7 @@ from sklearn.metrics import roc_auc_score
 
 import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
-from sqlmetrics.sql.templates import environment, key_context, macro
+from sqlmetrics.sql.templates import Keys, environment, macro
 
 GROUPS = 16**4
 PRIME = 2**31 - 1
@@ -97,7 +97,7 @@ def weights_of(groups: Iterable[int], resamples: int, seed: int) -> Array:
 
 def rendered(template: str, seed: int, **known: Any) -> str:
     """Render a query of the package over tables that have the names by which it reads them."""
-    context = {**key_context(["user_id"], False, "recommendations"), "seed": seed, **known}
+    context = {**Keys().context, "seed": seed, **known}
     return environment().get_template(f"summaries/{template}.sql.j2").render(context, ref=str)
 
 

@@ -12,6 +12,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from statistics import NormalDist, mean, stdev
@@ -1469,7 +1470,8 @@ def test_metrics_of_ones_own_read_the_new_stages(own: Path, fuse: bool) -> None:
         "ctr": (VALUES["ctr"], 1),
     }
     with Evaluator(**EVERYTHING, templates=own) as evaluator:
-        evaluator._checking_planner.fuse = fuse
+        planner = replace(evaluator._checking_planner, fuse=fuse)
+        evaluator._checking_planner = planner
         whole = evaluator.evaluate(list(expected))["value"].tolist()
         at_one = evaluator.evaluate(list(expected), k=1)["value"].tolist()
     assert whole == close([first for first, _ in expected.values()])

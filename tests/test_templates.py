@@ -28,13 +28,15 @@ from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.partitions.split import Bounds, Partition, Split, for_parquet, reader
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.slices import Slicing, attributes_of, by_user
+from sqlmetrics.plan.sliced import ItemSlices, SlicedStages, by_user
+from sqlmetrics.plan.slices import Slicing, attributes_of
+from sqlmetrics.plan.template_context import Heard, template_context
 from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, Rendered
 from sqlmetrics.sql.quoting import literal
-from sqlmetrics.sql.templates import environment, key_context, render
+from sqlmetrics.sql.templates import Keys, environment
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, SourceColumn, Table
 
@@ -47,7 +49,9 @@ METRICS = list(CATALOG.metrics.values())
 STAGES = list(CATALOG.stages.values())
 METRIC_PARAMS = {name: param for metric in METRICS for name, param in metric.params.items()}
 SLICES = list(CATALOG.slices.values())
-TEMPLATES: list[Template] = [*METRICS, *STAGES, *CATALOG.checks.values(), *SLICES]
+TEMPLATES: list[Template] = [
+    *METRICS, *STAGES, *CATALOG.checks.values(), *SLICES, *CATALOG.alternatives
+]  # fmt: skip
 # templates in place of stages: of the truth for slices of items, of lists for populations
 INSTEAD = ("by_item", "by_user")
 
@@ -65,7 +69,7 @@ OF_COLUMNS = {"aggregate", "quantile", "masked_scores"}
 
 # --- every choice that a template can see
 
-MODEL_NAMES = set(key_context(["user_id"], False, "als"))  # what several models change
+MODEL_NAMES = set(Keys(model="als").context)  # what several models change
 NUMBERS: dict[str, list[float | None]] = {
     "relevant_from": [None, float("-inf"), -1, 2.5],
     "beta": [0.5, 1, 2],
@@ -238,10 +242,8 @@ def refusal(
 
 def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> str:
     if isinstance(template, Metric):
-        return plans.metric_text(template, values)
-    if isinstance(template, Stage):
-        return plans.stage_text(template, values)
-    return render(template.body, plans.context(values), str(template.path))
+        return plans.metric_text(template, values).sql
+    return plans.text(template.body, str(template.path), values).sql
 
 
 def wanted(plans: Planner, *calls: str, k: Iterable[int | None] = (5, None)) -> list[Request]:
@@ -425,7 +427,7 @@ def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
         lists = table("recommendations", {"user_id": "BIGINT", "item_id": kind}, **way)
         lists = replace(lists, columns={**lists.columns, "rank": "BIGINT"})
         plans = planner()
-        plans.tables = {**plans.tables, "recommendations": lists}
+        plans = replace(plans, tables={**plans.tables, "recommendations": lists})
         _, values = STANDARD.resolve(None)
         yield f"in order of {order}", plans.stage("recommendations", {**values, "order": order})
     attributes = {
@@ -439,11 +441,12 @@ def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
         kinds = {**items.columns, **{column.name: column.type for column in more}}
         items = Table("items", (replace(source, columns=(*source.columns, *more)),), kinds)
         plans = planner()
-        plans.tables = {**plans.tables, "items": items}
+        plans = replace(plans, tables={**plans.tables, "items": items})
         _, values = STANDARD.resolve(None)
         for name in ("items", *ATTRIBUTES):
             yield f"{name} from {way}", plans.stage(name, values)
-        plans.tables = {name: with_condition(table) for name, table in plans.tables.items()}
+        some_rows = {name: with_condition(table) for name, table in plans.tables.items()}
+        plans = replace(plans, tables=some_rows)
         for name in ("items", *ATTRIBUTES):
             yield f"{name} from {way}, some rows", plans.stage(name, values)
         slices = slicing(plans, ["country"])
@@ -479,7 +482,7 @@ def nodes_of(some: Iterable[tuple[str, Plan]]) -> dict[str, tuple[str, Node]]:
 def file_of(node: Node) -> str:
     """Find the template of a query that is no stage or metric; empty for those and fused ones."""
     if isinstance(node, Rendered):
-        return str(node.template.name)
+        return f"{node.template}.sql.j2"
     if node.name.startswith("kept_"):
         return "inputs/kept_rows.sql.j2"
     if node.name.endswith("_of_examples"):
@@ -683,13 +686,21 @@ def test_queries_of_results_run() -> None:
 
 # --- names
 
+
+def context_of(plans: Planner) -> set[str]:
+    """Name all that a planner lets templates know, but for settings and cutoffs."""
+    return {
+        *template_context(plans.inputs, {}, Heard()), "checked", "baseline_model"
+    }  # fmt: skip
+
+
 OF_STAGES = {name for stage in STAGES for name in names_in(stage.body)}
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
 def test_every_name_is_known(template: Template) -> None:
     used = names_in(template.body)
-    known = {*planner().context({}), *CUTOFFS[0], *environment().globals}
+    known = {*context_of(planner()), *CUTOFFS[0], *environment().globals}
     if isinstance(template, Metric):
         known |= {*template.params, *CATALOG.stage_params}
         assert set(template.params) <= used | OF_STAGES
@@ -714,15 +725,17 @@ def test_lint_knows_only_names_that_templates_get() -> None:
             section = f"sqlfluff:templater:jinja:{part}"
             stand_ins |= set(config[section]) if section in config else set()
     plans = planner()
-    known = {*plans.context({}), *CUTOFFS[0], *environment().globals, "ref"}
+    known = {*context_of(plans), *CUTOFFS[0], *environment().globals, "ref"}
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"key", "item", "list_column"}  # of counts of rows
     known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
     _, values = STANDARD.resolve(None)
-    of_items, _ = slicing(plans, by_item=["category"]).by_item([values])
-    known |= {"names", *of_items.knows, *by_user(plans, None).knows, *RUN_CI.draws}
+    of_items = ItemSlices.of(slicing(plans, by_item=["category"]), [values]).planner.stages
+    _, of_users = by_user(plans, None)
+    assert isinstance(of_items, SlicedStages)
+    known |= {"names", *of_items.context, *of_users.context, *RUN_CI.draws}
     for _, node in nodes_of(all_plans()).values():
         known |= set(node.context) if isinstance(node, Rendered) else set()
     assert stand_ins <= known
@@ -816,7 +829,7 @@ def test_queries_of_plans_are_laid_out() -> None:
         if isinstance(node, Rendered):
             seen += 1
             assert misplaced(text) == [], f"{node.name}: {label}"
-            of_result = node.template.name in ("summaries/summary.sql.j2", "summaries/look.sql.j2")
+            of_result = node.template in ("summaries/summary", "summaries/look")
             assert of_result or without_comment(text) == [], f"{node.name}: {label}"
         elif file_of(node):
             assert text.startswith("/* one row per "), f"{node.name}: {label}"

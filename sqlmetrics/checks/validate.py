@@ -164,7 +164,7 @@ def broken_rules(
             yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
         done.add(plan.root.key)
     for table in read:
-        if planner.removed_by(table, values):
+        if planner.inputs.removed_by(table, values):
             yield from _some_left(engine, planner, values, table, done, rows_of)
 
 
@@ -220,7 +220,7 @@ def _totals(
         for plan_of_models in (rows_of(there), there):
             if models:
                 models -= {row["model"] for row in engine.records(plan_of_models)}
-        settings = planner.removed_by(table, values)
+        settings = planner.inputs.removed_by(table, values)
         for model in sorted(models):
             of = f" of {model}"
             yield (
@@ -249,7 +249,7 @@ def _not_empty(
 ) -> Iterator[Finding]:
     plan = planner.some_row(table, values)
     if plan.root.key not in done and not engine.records(plan):
-        settings = planner.removed_by(table, values)
+        settings = planner.inputs.removed_by(table, values)
         yield _all_removed(table, "", settings) if settings else _empty(table, "", OPTIONS[table])
     done.add(plan.root.key)
 
@@ -263,7 +263,7 @@ def _some_left(
     rows_of: Callable[[Plan], Plan],
 ) -> Iterator[Finding]:
     """Look for settings that take all rows out of the lists, or all rows of a model."""
-    settings = planner.removed_by(table, values)
+    settings = planner.inputs.removed_by(table, values)
     left = planner.some_row(table, values)
     if left.root.key in done:
         return

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import jinja2.meta
 
-from sqlmetrics.describe.metric import templates_read
+from sqlmetrics.describe.metric import what_is_read
 from sqlmetrics.errors import SqlmetricsError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention, Difference, conventions
@@ -14,6 +14,7 @@ from sqlmetrics.metrics.front_matter import Metric, Stage
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import Value, parse_spec, value_text
+from sqlmetrics.plan.binding import Text
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.templates import environment
 
@@ -88,11 +89,11 @@ def choices_of(
     """Find the values of the settings that make a difference to the queries of a metric."""
     planner = Planner(catalog, {})
     _, values = settings.resolve(parse_spec(spec))
-    templates = templates_read(planner, metric, values).values()
+    templates = what_is_read(planner, metric, values).templates.values()
     stages = [template for template in templates if isinstance(template, Stage)]
     known = {name for body in [metric.body, *(s.body for s in stages)] for name in names_in(body)}
 
-    def queries(changed: Mapping[str, Value]) -> list[str] | None:
+    def queries(changed: Mapping[str, Value]) -> list[Text] | None:
         context = {**values, **cutoff_context([1]), **changed}
         try:
             texts = [planner.stage_text(stage, context) for stage in stages]

@@ -11,6 +11,7 @@ from sqlmetrics.metrics.requests import Call, Request, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, value_text
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.values import identity_of_call
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,14 @@ class Step:
     call: Call
 
 
+@dataclass(frozen=True)
+class Walks:
+    """The steps from one convention to another, for every metric call by its name."""
+
+    steps: Mapping[str, Sequence[Step]]
+    warnings: tuple[str, ...]
+
+
 def walks(
     planner: Planner,
     pairs: Iterable[tuple[MetricCall, int | None]],
@@ -36,13 +45,13 @@ def walks(
     end: Settings,
     fallback: Settings | None = None,
     skip_missing: bool = False,
-) -> dict[str, list[Step]]:
-    """Find the steps for every metric call, by its name.
+) -> Walks:
+    """Find the steps for every metric call.
 
     Raises:
         UsageError: a metric that one of the conventions does not cover.
-        MissingTableError: a table or column was not given; with `skip_missing`, the planner warns
-            of it, and it is raised only if nothing is left.
+        MissingTableError: a table or column was not given; with `skip_missing`, a warning says so,
+            and the error is raised only if nothing is left.
     """
     ends: dict[str, tuple[list[Request], list[Request]]] = {}
     for call, k in pairs:
@@ -77,9 +86,7 @@ def walks(
             missing.append((first.metric.name, error))
     if missing and not (skip_missing and found):
         raise missing[0][1]
-    if missing:
-        planner.warnings[left_out(missing)] = None
-    return found
+    return Walks(found, (left_out(missing),) if missing else ())
 
 
 def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
@@ -94,9 +101,9 @@ def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
         SqlmetricsError: the settings that are left have no meaning in any order.
     """
     start, end = _without_refusals(start, end), _without_refusals(end, start)
-    planner.identity(end)  # both ends have what they need
+    identity_of_call(planner, end)  # both ends have what they need
     steps = [Step(None, None, start.convention, start)]
-    values, reached = dict(start.values), planner.identity(start)
+    values, reached = dict(start.values), identity_of_call(planner, start)
     waiting = [name for name in values if values[name] != end.values[name]]
     while waiting:
         problem: SqlmetricsError | None = None
@@ -104,7 +111,7 @@ def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
             changed = {**values, name: end.values[name]}
             call = replace(start, values=changed)
             try:
-                identity = planner.identity(call)
+                identity = identity_of_call(planner, call)
             except MissingTableError:
                 raise
             except SqlmetricsError as error:

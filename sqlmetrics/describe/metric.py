@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
 
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
@@ -11,10 +14,10 @@ from sqlmetrics.metrics.front_matter import Metric, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, Value, value_text
-from sqlmetrics.plan.planner import Planner, tables_read
+from sqlmetrics.plan.binding import Text, tables_read
+from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.query_graph import DIALECT, parse
-from sqlmetrics.sql.templates import render
 from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS
 
 
@@ -75,8 +78,7 @@ def describe_slice(catalog: Catalog, name: str) -> str:
             lines.append(f"      {param.doc}")
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in one.params.values()}
-    text = render(one.body, planner.context(values), str(one.path))
-    query = arithmetic.apply(parse(text, str(one.path)))
+    query = _query_of(planner.text(one.body, str(one.path), values))
     sql = query.sql(DIALECT, pretty=True, normalize_functions="lower")
     return "\n".join([*lines, "", "its query, over the stages that it reads:", "", sql]) + "\n"
 
@@ -84,8 +86,12 @@ def describe_slice(catalog: Catalog, name: str) -> str:
 def metric_query(catalog: Catalog, metric: Metric) -> str:
     """Render a metric's own query, without its stages, under the standard convention."""
     planner, values = Planner(catalog, {}), standard_values(catalog, metric)
-    tree = arithmetic.apply(parse(planner.metric_text(metric, values), str(metric.path)))
+    tree = _query_of(planner.metric_text(metric, values))
     return tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+
+
+def _query_of(text: Text) -> exp.Expr:
+    return arithmetic.apply(parse(text.sql, text.where))
 
 
 def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
@@ -94,25 +100,37 @@ def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
     return settings.resolve(MetricCall(metric.name))[1]
 
 
-def templates_read(
-    planner: Planner, metric: Metric, values: Mapping[str, Value]
-) -> dict[str, Template | None]:
-    """Find the stages (with their templates) and input tables that a metric reads."""
+@dataclass(frozen=True)
+class Read:
+    """What a metric reads: stages and input tables, and optional columns that it needs.
+
+    `templates`: the template of each stage; None: the name is that of a table. `needs`: pairs of a
+    table and a column.
+    """
+
+    templates: Mapping[str, Template | None]
+    needs: Sequence[tuple[str, str]]
+
+
+def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) -> Read:
+    """Find the stages and input tables that a metric reads."""
     context = {**values, **cutoff_context([None])}
-    found: dict[str, Template | None] = {}
+    templates: dict[str, Template | None] = {}
+    needs: dict[tuple[str, str], None] = {}
 
-    def visit(text: str, where: str) -> None:
-        for name in _tables_in(text, where):
-            if name in found:
+    def visit(text: Text) -> None:
+        needs.update(dict.fromkeys(text.needs))
+        for name in _tables_in(text.sql, text.where):
+            if name in templates:
                 continue
-            stage = found[name] = planner.catalog.stages.get(name)
+            stage = templates[name] = planner.catalog.stages.get(name)
             if stage is not None:
-                visit(planner.stage_text(stage, context), str(stage.path))
+                visit(planner.stage_text(stage, context))
 
-    visit(planner.metric_text(metric, context), str(metric.path))
+    visit(planner.metric_text(metric, context))
     if metric.grain == "user":
-        visit("SELECT 1 FROM audience", "audience")
-    return found
+        visit(Text("SELECT 1 FROM audience", "audience"))
+    return Read(templates, list(needs))
 
 
 @functools.lru_cache(maxsize=2048)
@@ -127,14 +145,14 @@ def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
     Columns that are optional in a table and needed here stand in brackets: `items (price)`.
     """
     planner = Planner(catalog, {})
-    found = templates_read(planner, metric, standard_values(catalog, metric))
-    needs = [*planner.needs, *(ATTRIBUTES[name] for name in found if name in ATTRIBUTES)]
+    read = what_is_read(planner, metric, standard_values(catalog, metric))
+    needs = [*read.needs, *(ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES)]
     texts = []
     for table in OPTIONS:
         columns = [column for owner, column in needs if owner == table]
         if columns:
             texts.append(f"{table} ({', '.join(columns)})")
-        elif table in found:
+        elif table in read.templates:
             texts.append(table)
     return texts
 

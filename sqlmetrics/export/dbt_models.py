@@ -14,9 +14,9 @@ from sqlmetrics.export.column_docs import meaning
 from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import Call, calls_of
 from sqlmetrics.metrics.spec import value_text
-from sqlmetrics.plan.planner import Column
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Slicing
+from sqlmetrics.plan.values import Column
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import (
     Node,
@@ -314,7 +314,7 @@ def escaped(text: str) -> str:
 
 def _wide_columns(node: Node) -> Sequence[Column] | None:
     """Return the columns of a wide table of values; None: it is none."""
-    if isinstance(node, Rendered) and node.template.name == "summaries/filled.sql.j2":
+    if isinstance(node, Rendered) and node.template == "summaries/filled":
         columns: Sequence[Column] = node.context["columns"]
         return columns
     return None

@@ -20,11 +20,14 @@ from sqlglot import exp
 from sqlmetrics.errors import DataError, TemplateError, UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
-from sqlmetrics.metrics.front_matter import Check, Metric, Stage
+from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec, value_text
-from sqlmetrics.plan.planner import Planner, Wide, input_node
+from sqlmetrics.metrics.spec import MetricCall, parse_spec, value_text
+from sqlmetrics.plan.binding import Text, bound, input_node
+from sqlmetrics.plan.physical import alternatives
+from sqlmetrics.plan.planner import Planner, StageSource
+from sqlmetrics.plan.values import Wide, wide_tables
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.query_graph import (
     DIALECT,
@@ -36,7 +39,7 @@ from sqlmetrics.sql.query_graph import (
     parse,
 )
 from sqlmetrics.sql.quoting import literal
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import Keys, render_file
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, Table
 from sqlmetrics.version import __version__
@@ -130,39 +133,46 @@ class _ListReaders:
         return self.bodies.setdefault(text, first if number == 1 else f"{first}_{number}")
 
 
-@dataclass
-class _MacroPlanner(Planner):
-    """Plans queries over tables and cutoffs that are parameters of a macro."""
+class _MacroStages(StageSource):
+    """Tables and cutoffs that are parameters of a macro.
 
-    readers: _ListReaders = field(default_factory=lambda: _ListReaders())
-    _n_shell: int = 0
+    Args:
+        readers: the macros that read lists.
+        needs_relevance: does the macro refuse interactions without a relevance?
+    """
 
-    def stage_text(
-        self, stage: Stage, values: Mapping[str, Value], for_metric: Metric | None = None
-    ) -> str:
-        """Render the query of a stage for cutoffs that are not known yet."""
-        if stage.name == "cutoffs":
-            return _text("cutoffs")
-        largest = _LARGEST_CUTOFF.get(stage.name, _CUT_AT)
-        return super().stage_text(stage, {**values, "max_cutoff": largest}, for_metric)
+    def __init__(self, readers: _ListReaders, needs_relevance: bool = False) -> None:
+        self.readers = readers
+        self.needs_relevance = needs_relevance
 
-    def context(
-        self, values: Mapping[str, Any], for_metric: Metric | None = None
-    ) -> dict[str, Any]:
-        """Build what templates know; rows that no cutoff is known for are kept apart by rank."""
-        known = super().context(values, for_metric)
-        return {**known, "smallest_cutoff": lambda rank, cutoffs: rank}  # noqa: ARG005
-
-    def _input(self, name: str, table_name: str, values: Mapping[str, Any]) -> Query:
-        """Plan the reading of a table that the macro is given the name of."""
+    def node(
+        self, planner: Planner, name: str, values: Mapping[str, Any], metric: Metric | None
+    ) -> Query | None:
+        """Plan the reading of a table by its name, or a stage for cutoffs not known yet."""
+        if name in planner.tables:
+            rows = self._table(name, values)
+            return planner.inputs.kept(
+                rows, values, lambda table: planner.node(table, values, metric)
+            )
         if name in ATTRIBUTES:
-            return input_node(name, _text(name), table_name)
+            return input_node(name, _text(name), ATTRIBUTES[name][0])
+        if name == "cutoffs":
+            stage = planner.catalog.stages[name]
+            text = Text(_text("cutoffs"), "shell/cutoffs")
+            return bound(name, text, lambda _: None, replace(stage, keep=False))
+        if name in planner.catalog.stages:
+            largest = _LARGEST_CUTOFF.get(name, _CUT_AT)
+            return planner.stage_node(name, values, metric, {"max_cutoff": largest})
+        return None
+
+    def _table(self, name: str, values: Mapping[str, Any]) -> Query:
+        """Plan the reading of a table that the macro is given the name of."""
         of_rows = {column for owner, column in ATTRIBUTES.values() if owner == name}
         columns = {column: column for column in _COLUMNS[name] if column not in of_rows}
         if values["order"] == "score" and name == "recommendations":
             columns |= {"score": "ordered_by"}
             del columns["rank"]
-        needs = ("interactions", "relevance") in self.needs or _is_above_one(values)
+        needs = self.needs_relevance or _is_above_one(values)
         source = {
             "interactions": f"sm_read_interactions(interactions, {literal(needs).upper()})",
             "history": "query_table(history)",
@@ -171,21 +181,18 @@ class _MacroPlanner(Planner):
             "logs": "sm_read_logs(logs)",
         }.get(name) or f"{self.readers.name(values)}({name})"
         text = _text("table", table=name, source=source, renamed=columns)
-        return input_node(name, text, table_name)
+        return input_node(name, text, name)
 
-    def shell(
-        self, template: str, reads: Mapping[str, Node], name: str = "", **context: Any
-    ) -> Node:
-        """Plan one of the queries of sql_templates/shell."""
-        self._n_shell += 1
-        return Rendered(
-            key=f"sqlmetrics_{template}_{self._n_shell}",
-            name=name or template,
-            parents={node.key: node for node in reads.values()},
-            template=environment().get_template(f"shell/{template}.sql.j2"),
-            context={**self.key_context, **context},
-            aliases={alias: node.key for alias, node in reads.items()},
-        )
+
+def _shell(template: str, reads: Mapping[str, Node], name: str = "", **context: Any) -> Node:
+    """Plan one of the queries of sql_templates/shell."""
+    return Rendered.of(
+        f"shell/{template}",
+        reads,
+        name or template,
+        keys=Keys(several_models=True),
+        context=context,
+    )
 
 
 def _is_above_one(values: Mapping[str, Any]) -> bool:
@@ -195,7 +202,7 @@ def _is_above_one(values: Mapping[str, Any]) -> bool:
 
 def _text(template: str, **context: Any) -> str:
     """Render a template of sql_templates/shell that reads no other query."""
-    return environment().get_template(f"shell/{template}.sql.j2").render(context).strip()
+    return render_file(f"shell/{template}", context)
 
 
 # ---- from metrics to bodies ---------------------------------------------------------------------
@@ -259,25 +266,30 @@ class _Bodies:
             request = replace(request, values={**known, "order": "score", "ties": ties})
         return request
 
-    def _planner(self) -> _MacroPlanner:
+    def _planner(self, needs_relevance: bool = False) -> Planner:
         tables = {
             name: Table(name, (), dict.fromkeys(columns, "DOUBLE"))
             for name, columns in _COLUMNS.items()
         }
-        return _MacroPlanner(
+        return Planner(
             self.catalog,
             tables,
             several_models=True,
             checked=True,
             fuse=False,
             keeps=False,
-            readers=self.readers,
+            stages=_MacroStages(self.readers, needs_relevance),
+            # rows are kept apart by rank, as no cutoff is known
+            context={"smallest_cutoff": lambda rank, cutoffs: rank},  # noqa: ARG005
         )
 
     def body(self, requests: Sequence[Request], per_user: bool = False) -> _Body:
         """Plan what some metrics come to: rows of a summary, or of every user."""
         planner, z = self._planner(), Interval().z
-        wide = planner.wide(requests)
+        read = (node for call in calls_of(requests) for node in planner.nodes(call).values())
+        if any(("interactions", "relevance") in node.needs for node in read):
+            planner = self._planner(needs_relevance=True)
+        wide = wide_tables(planner, requests)
         rows: list[dict[str, Any]] = []
         reads: dict[str, Node] = {}
         tables: dict[str, tuple[str, dict[str, str]]] = {}  # alias and columns of each wide table
@@ -290,7 +302,7 @@ class _Bodies:
                     for column in table.columns
                     if column.part == "value"
                 ]
-                node = planner.shell("totals", {"user_values": values}, columns=columns, z=z)
+                node = _shell("totals", {"user_values": values}, columns=columns, z=z)
             alias = new_name(node.name, reads)
             reads[alias] = node
             tables[name] = alias, names
@@ -308,16 +320,16 @@ class _Bodies:
                 }
             )
         template = "user_rows" if per_user else "summary_rows"
-        result_rows = planner.shell(template, reads, rows=rows, z=z)
-        result = planner.shell(
+        result_rows = _shell(template, reads, rows=rows, z=z)
+        result = _shell(
             "result",
             {"result_rows": result_rows, "soundness": _soundness(planner, requests)},
             names=_USER_RESULT if per_user else _RESULT,
             sorted_by=["model", *(["user_id"] if per_user else []), "position", "k"],
         )
-        return _printed(Plan(result))
+        return _printed(alternatives(planner, Plan(result)))
 
-    def _values(self, planner: _MacroPlanner, wide: Wide, name: str) -> tuple[Node, dict[str, str]]:
+    def _values(self, planner: Planner, wide: Wide, name: str) -> tuple[Node, dict[str, str]]:
         """Plan the values of users (or models) at every cutoff, and name its columns."""
         table = wide.tables[name]
         filled = table.node
@@ -330,7 +342,7 @@ class _Bodies:
         sources = list(dict.fromkeys(column.source for column in table.columns))
         for source in sources:  # the rows of all cutoffs, before they become columns
             (reads[source],) = reads[source].parents.values()
-        node = planner.shell(
+        node = _shell(
             "values_at_cutoffs",
             {**reads, "cutoffs": planner.node("cutoffs", table.values)},
             name="user_values" if table.grain == "user" else "model_values",
@@ -349,7 +361,7 @@ class _Bodies:
 class _Rules:
     """Rules that tables must keep, and the queries that count what breaks them."""
 
-    planner: _MacroPlanner
+    planner: Planner
     rules: dict[str, dict[str, str]] = field(default_factory=dict)
     counts: dict[str, Node] = field(default_factory=dict)
 
@@ -385,7 +397,7 @@ def _empty(table: str) -> str:
     return f"{table}: the table is empty{more}"
 
 
-def _soundness(planner: _MacroPlanner, requests: Sequence[Request]) -> Node:
+def _soundness(planner: Planner, requests: Sequence[Request]) -> Node:
     """Plan what checks the tables that some metrics read, as an evaluator does."""
     rules, checks = _Rules(planner), planner.catalog.checks
     for call in calls_of(requests):
@@ -411,19 +423,19 @@ def _soundness(planner: _MacroPlanner, requests: Sequence[Request]) -> Node:
             )
         for node in nodes.values():
             if isinstance(node, Query) and node.is_input and node.table not in _CHECKED_WHOLE:
-                found = planner.shell("found", {"broken": node}, f"{node.name}_rows", counted=False)
+                found = _shell("found", {"broken": node}, f"{node.name}_rows", counted=False)
                 rules.add(f"{rules.source(found)}.n_found = 0", literal(_empty(node.table)))
         for check in checks.values():
             if nodes.keys() & set(check.on):
                 broken = planner.check(check, values).root
-                found = planner.shell(
+                found = _shell(
                     "found",
                     {"broken": broken},
                     name=f"{check.name}_found",
                     counted="{n}" in check.found,
                 )
                 rules.check(check, values, rules.source(found))
-    return planner.shell(
+    return _shell(
         "soundness", rules.counts, rules=list(rules.rules.values()), counts=list(rules.counts)
     )
 

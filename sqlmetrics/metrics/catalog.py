@@ -12,6 +12,7 @@ from typing import Any
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
 from sqlmetrics.metrics.front_matter import (
     SUFFIX,
+    Alternative,
     Check,
     Metric,
     Param,
@@ -42,11 +43,13 @@ class Catalog:
         stages: Iterable[Stage],
         checks: Iterable[Check],
         slices: Iterable[Slice] = (),
+        alternatives: Iterable[Alternative] = (),
     ):
         self.metrics: dict[str, Metric] = {}
         self.stages = {stage.name: stage for stage in stages}
         self.checks = {check.name: check for check in sorted(checks, key=lambda c: c.order)}
         self.slices = {one.name: one for one in slices}
+        self.alternatives = list(alternatives)
         self.aliases: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for metric in metrics:
             self._add(metric)
@@ -65,7 +68,13 @@ class Catalog:
             TemplateError: a folder or its front matter cannot be read, or a name is taken.
         """
         built_in = _built_in()
-        catalog = cls(built_in.metrics, built_in.stages, built_in.checks, built_in.slices)
+        catalog = cls(
+            built_in.metrics,
+            built_in.stages,
+            built_in.checks,
+            built_in.slices,
+            built_in.alternatives,
+        )
         catalog.stage_params.update(built_in.params)
         for folder in map(Path, folders):
             if not folder.is_dir():
@@ -139,6 +148,7 @@ class _BuiltIn:
     stages: Sequence[Stage]
     checks: Sequence[Check]
     slices: Sequence[Slice]
+    alternatives: Sequence[Alternative]
     params: Mapping[str, Param]
 
 
@@ -155,6 +165,10 @@ def _built_in() -> _BuiltIn:
         stages=[read_template(Stage, path) for path in _files(root / "stages")],
         checks=[read_template(Check, path) for path in _files(root / "checks")],
         slices=[read_template(Slice, path) for path in _files(root / "slices")],
+        alternatives=[
+            read_template(Alternative, path, engine=path.parent.name)
+            for path in _files(root / "physical")
+        ],
         params=read_params(settings, tomllib.loads(settings.read_text(encoding="utf-8"))),
     )
 

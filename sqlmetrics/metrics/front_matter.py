@@ -129,6 +129,19 @@ class Stage(Template):
 
 
 @dataclass(frozen=True)
+class Alternative(Template):
+    """Another way to the rows of a stage, for one engine; the name is that of the stage.
+
+    `engine`: the dialect. `when`: settings, and their values for which it may be used. `spares`:
+    a stage that it does without; where something else reads that, there is nothing to be gained.
+    """
+
+    engine: str = ""
+    when: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    spares: str = ""
+
+
+@dataclass(frozen=True)
 class Check(Template):
     """A query for the rows of a table that break a rule, and what to tell the user about them.
 

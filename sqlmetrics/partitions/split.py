@@ -13,7 +13,6 @@ lists never are.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,9 +30,8 @@ from sqlmetrics.partitions.locality import (
     Rows,
     examine,
 )
-from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, parse
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, identity_of, parse
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import type_family
 from sqlmetrics.tables.sources import RANKED
 
@@ -440,7 +438,7 @@ def _rebuilt(node: Node, places: Sequence[Node]) -> Node:
     if keys == [parent.key for parent in _places(node)]:
         return node
     parents = {parent.key: parent for parent in places}
-    key = _identity(node.key, *keys)
+    key = identity_of(node.key, *keys)
     if isinstance(node, Rendered):
         aliases = dict(zip(node.aliases, keys, strict=True))
         return replace(node, key=key, parents=parents, aliases=aliases)
@@ -464,7 +462,7 @@ def _replaced(plan: Plan, instead: Callable[[Node], Node | None]) -> Plan:
             memo[node.key] = other
         return memo[node.key]
 
-    return Plan(visit(plan.root))
+    return replace(plan, root=visit(plan.root))
 
 
 def _rendered(
@@ -476,16 +474,7 @@ def _rendered(
     **context: Any,
 ) -> Rendered:
     """Plan a query of `sql_templates/partition`."""
-    aliases = {alias: node.key for alias, node in reads.items()}
-    return kind(
-        key=_identity(template, name, repr(context), repr(aliases)),
-        name=name,
-        parents={node.key: node for node in reads.values()},
-        is_input=is_input,
-        template=environment().get_template(f"partition/{template}.sql.j2"),
-        context=context,
-        aliases=aliases,
-    )
+    return kind.of(f"partition/{template}", reads, name, context=context, is_input=is_input)
 
 
 def reader(
@@ -518,8 +507,3 @@ def for_parquet(
         columns=columns,
         sorted_by=sorted_by,
     )
-
-
-def _identity(*parts: str) -> str:
-    """Name a query by all that tells it from others."""
-    return f"sqlmetrics_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"

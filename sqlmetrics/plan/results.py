@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import Request, calls_of
-from sqlmetrics.plan.planner import Planner, Wide, WideTable
-from sqlmetrics.plan.slices import SlicedPlanner, Slicing, by_user
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.sliced import ItemSlices, by_user
+from sqlmetrics.plan.slices import Slicing
+from sqlmetrics.plan.values import Wide, WideTable, wide_tables
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.stats.intervals import Interval
@@ -33,6 +35,7 @@ class Results:
     with_convention: bool = False
     slicing: Slicing | None = None
     interval: Interval = field(default_factory=Interval)
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         of_users = [request for request in self.requests if request.metric.grain == "user"]
@@ -43,20 +46,22 @@ class Results:
         self.names_of: list[dict[str, Any]] = []
         self.names: dict[str, Node] = {}
         self.slices: tuple[Node, Node] | None = None
+        self.item_slices: ItemSlices | None = None
         self.of_users_planner = planner
         if self.slicing is not None and self.slicing.of_items:
             calls = calls_of(self.requests)
-            sliced, item_names = self.slicing.by_item([call.values for call in calls])
-            kept = sliced.judged_only(calls)
-            self.requests = [request for call in kept for request in call.requests]
+            self.item_slices = ItemSlices.of(self.slicing, [call.values for call in calls])
+            judgeable = self.item_slices.judgeable(calls)
+            self.warnings += judgeable.warnings
+            self.requests = [request for call in judgeable.calls for request in call.requests]
             of_users, self.of_runs = self.requests, []
-            self.of_users_planner = sliced
-        planner.rank_lists_once(calls_of(self.requests))
-        self.wide = self.of_users_planner.wide(of_users)
+            self.of_users_planner = self.item_slices.planner
+        self.wide = wide_tables(self.of_users_planner, of_users)
         if self.slicing is not None and self.slicing.of_users:
             self._slice_users(self.slicing)
-        if self.slicing is not None and self.slicing.of_items:
-            self._name("item_slice", "item_slice_names", item_names, self.slicing.of_items)
+        if self.slicing is not None and self.item_slices is not None:
+            names = self.item_slices.names
+            self._name("item_slice", "item_slice_names", names, self.slicing.of_items)
 
     def narrowed(self, requests: Sequence[Request]) -> Results:
         """Return results for some of the requests, of values per user, from the same tables."""
@@ -100,15 +105,14 @@ class Results:
     @property
     def of_everybody(self) -> list[Node]:
         """What values are summed up from: those of users, and those of the whole run."""
-        of_runs = self.planner.wide(self.of_runs).tables if self.of_runs else {}
+        of_runs = wide_tables(self.planner, self.of_runs).tables if self.of_runs else {}
         return [table.node for table in (*self.wide.tables.values(), *of_runs.values())]
 
     @property
     def of_slices(self) -> list[Node]:
         """Who, or which item, is in which slice, and what these are called."""
-        planner = self.of_users_planner
-        of_items = planner.more.values() if isinstance(planner, SlicedPlanner) else ()
-        return [*(self.slices or ()), *of_items]
+        by_item = self.item_slices
+        return [*(self.slices or ()), *((by_item.slices, by_item.names) if by_item else ())]
 
     def _lists(self) -> list[Node]:
         """Plan whose lists the values of a run are computed from."""
@@ -189,17 +193,16 @@ class Results:
         self, rows: Node, columns: Sequence[str], order: Sequence[str], note: str = ""
     ) -> Plan:
         """Put the names of slices beside the rows, and sort them."""
-        return Plan(
-            self.planner.rendered(
-                "summary",
-                {"summary_rows": rows, **self.names},
-                columns=columns,
-                order=order,
-                names_of=self.names_of,
-                with_convention=self.with_convention,
-                note=note,
-            )
+        summary = self.planner.rendered(
+            "summary",
+            {"summary_rows": rows, **self.names},
+            columns=columns,
+            order=order,
+            names_of=self.names_of,
+            with_convention=self.with_convention,
+            note=note,
         )
+        return Plan(summary, self.warnings)
 
     def _totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
         """Plan what the values come to in every slice, and the percentiles of resampled means."""
@@ -242,13 +245,13 @@ class Results:
         """Repeat the values of a user for every slice that the user is in."""
         if self.slices is None:
             return values
-        names = [*self.of_users_planner.keys, *columns]
+        names = [*self.of_users_planner.keys.lists, *columns]
         reads = {"per_user": values, "slices": self.slices[0]}
         return self.planner.rendered("sliced", reads, name=f"{values.name}_and_slice", names=names)
 
     def _run_totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
         """Plan the values of a run for every slice of its users, and how much resamples vary."""
-        planner, resampling = self.planner, None
+        planner, resampled = self.planner, None
         if self.interval.of_runs:
             lists = {f"members_{n}": node for n, node in enumerate(self._lists(), start=1)}
             users = planner.rendered(
@@ -259,20 +262,22 @@ class Results:
                 of_users=True,
                 member_keys=self.own_user_keys,
             )
-            resampling = by_user(planner, self.slices, users, self.interval)
-        per_slice = planner if self.slices is None else by_user(planner, self.slices)
-        wide = per_slice.wide(self.of_runs)
-        resampled = None if resampling is None else resampling.wide(self.of_runs)
+            resampling, resamples = by_user(planner, self.slices, users, self.interval)
+            resampled = wide_tables(resampling, self.of_runs)
+        per_slice = planner
+        if self.slices is not None:
+            per_slice, populations = by_user(planner, self.slices)
+        wide = wide_tables(per_slice, self.of_runs)
         totals: dict[str, tuple[Node, Node | None]] = {}
         for name, table in wide.tables.items():
             reads = {"per_model": table.node}
-            if isinstance(per_slice, SlicedPlanner):
-                reads["populations"] = per_slice.populations(table.values)
+            if self.slices is not None:
+                reads["populations"] = populations.populations(table.values)
             own = [column.name for column in table.columns]
             varied: list[str] = []
-            if resampling is not None and resampled is not None:
+            if resampled is not None:
                 reads["resampled_values"] = resampled.tables[name].node
-                reads["of_resamples"] = resampling.populations(table.values)
+                reads["of_resamples"] = resamples.populations(table.values)
                 varied = [
                     column.name
                     for column in table.columns
@@ -369,7 +374,7 @@ class Results:
             for number, (reads, branches) in enumerate(shares.values(), start=1)
         }
         if not several:
-            return Plan(parts["per_user_1"])
+            return Plan(parts["per_user_1"], self.warnings)
         keys = [
             *(["model"] if self.planner.several_models else []),
             *(["convention"] if self.with_convention else []),
@@ -381,7 +386,8 @@ class Results:
         return Plan(
             self.planner.rendered(
                 "united", parts, name="per_user", parts=[*parts], names=names, order=keys
-            )
+            ),
+            self.warnings,
         )
 
     def _everyone(self, requests: Sequence[Request]) -> Node:

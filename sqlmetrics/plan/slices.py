@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import (
@@ -24,16 +24,14 @@ from sqlmetrics.errors import (
     suggestion,
 )
 from sqlmetrics.metrics.catalog import Catalog, template_root
-from sqlmetrics.metrics.front_matter import Metric, Slice
-from sqlmetrics.metrics.requests import Call
+from sqlmetrics.metrics.front_matter import Slice
 from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec
-from sqlmetrics.plan.planner import Planner, input_node
+from sqlmetrics.plan.binding import bound, input_node
+from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import environment, render
-from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.schema import OPTIONS, Source, SourceColumn, Table
-from sqlmetrics.tables.sources import RANKED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -315,13 +313,8 @@ class Slicing:
         template = attribute.template
         values = {**self.values, **attribute.params}
         try:
-            text = render(template.body, self.planner.context(values), str(template.path))
-            node = self.planner.bind(
-                template.name,
-                text,
-                str(template.path),
-                lambda name: self.planner.node(name, values),
-            )
+            text = self.planner.text(template.body, str(template.path), values)
+            node = bound(template.name, text, lambda name: self.planner.node(name, values))
         except MissingTableError as error:
             raise MissingTableError(f"by: {attribute.name}: {error}") from error
         expected = [*self._keys(attribute), "label", "position"]
@@ -347,226 +340,9 @@ class Slicing:
              "column": _found(source, attribute.name), "where": source.where}
             for source in self.planner.tables[attribute.table].sources
         ]  # fmt: skip
-        text = (
-            environment()
-            .get_template("inputs/attribute.sql.j2")
-            .render(table=attribute.table, sources=sources, **self.planner.key_context)
-        )
+        context = {**self.planner.keys.context, "table": attribute.table, "sources": sources}
+        text = render_file("inputs/attribute", context)
         return input_node(f"{attribute.name}_of_{attribute.table}", text, attribute.table)
-
-    # ---- planners ------------------------------------------------------------------------------
-
-    def by_item(self, values: Sequence[Mapping[str, Any]]) -> tuple[SlicedPlanner, Node]:
-        """Return a planner whose truth comes once per slice of items, and the slices' names.
-
-        `values`: the settings of all metrics that will be asked for.
-        """
-        base = self.planner
-        judged = {node.key: node for node in (base.node("judged", one) for one in values)}
-        slices, names = self.slices(list(judged.values()), of_users=False)
-        planner = SlicedPlanner(
-            **_shared(base),
-            user_keys=(*base.user_keys, "item_slice"),
-            several_models=base.several_models,
-            base=base,
-            folder="by_item",
-            more={"item_slices": slices, "item_slice_names": names},
-            knows={"member_keys": self.member_keys(of_users=False)},
-        )
-        return planner, names
-
-
-def by_user(
-    base: Planner,
-    slices: tuple[Node, Node] | None,
-    users: Node | None = None,
-    interval: Interval | None = None,
-) -> SlicedPlanner:
-    """Return a planner for values of a run: a population of lists stands in place of a model.
-
-    A population is a model, in a slice of its users, in a resample of them. `slices`: who is in
-    which, and their names; `users`: who is resampled, for `interval`.
-    """
-    more: dict[str, Node] = {}
-    knows: dict[str, Any] = {"sliced": slices is not None, "resampled": interval is not None}
-    if slices is not None:
-        more |= {"slices": slices[0], "slice_names": slices[1]}
-    if interval is not None and users is not None:
-        groups = base.rendered("user_groups", {"members": users}, **interval.draws)
-        half_samples = base.rendered("half_samples", {"user_groups": groups}, **interval.draws)
-        more |= {"user_groups": groups, "half_samples": half_samples}
-        knows |= interval.draws
-    return SlicedPlanner(
-        **_shared(base),
-        user_keys=base.user_keys,
-        several_models=True,
-        base=base,
-        folder="by_user",
-        more=more,
-        knows=knows,
-    )
-
-
-def _shared(base: Planner) -> dict[str, Any]:
-    names = (
-        "catalog", "tables", "model", "baseline_model", "checked", "fuse", "dialect", "warnings",
-        "needs",
-    )  # fmt: skip
-    return {name: getattr(base, name) for name in names}
-
-
-@dataclass
-class SlicedPlanner(Planner):
-    """Plans the same metrics over stages that come once per slice.
-
-    The stages of `folder` are put in place of those of the same name; what reads them is planned
-    anew, what does not is that of `base`. One template can replace several stages: `by_user/lists`
-    also replaces `ranked`, and `by_item/judged` every stage with `judged_only` in its header.
-    """
-
-    base: Planner = field(kw_only=True)
-    folder: str = field(kw_only=True)
-    more: Mapping[str, Node] = field(kw_only=True)
-    knows: Mapping[str, Any] = field(kw_only=True)
-    _sliced: dict[str, bool] = field(default_factory=dict)  # by identity of a node of `base`
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.keeps = False
-        self.lists_are_ranked = True  # a slice of users is one of whole lists
-        self.of_items = self.folder == "by_item"
-        if not self.of_items:
-            self.base = replace(self.base, lists_are_ranked=True)
-        folder = template_root() / self.folder
-        self._instead = {path.name.split(".")[0]: path for path in folder.iterdir()}
-        if self.of_items:
-            stages = self.catalog.stages.values()
-            sliced = self._instead["judged"]
-            self._instead |= {stage.name: sliced for stage in stages if stage.judged_only}
-        else:
-            self._instead["ranked"] = self._instead["lists"]
-
-    def node(self, name: str, values: Mapping[str, Any], for_metric: Metric | None = None) -> Query:
-        """Plan a stage or an input table under the given settings."""
-        plain = self.base.node(name, values, for_metric)
-        if name in self._instead:
-            return self.instead(name, values, for_metric)
-        if not self._is_sliced(plain):
-            return plain
-        return super().node(name, values, for_metric)
-
-    def instead(
-        self, name: str, values: Mapping[str, Any], for_metric: Metric | None = None
-    ) -> Query:
-        """Plan the template of the folder that stands in place of a stage."""
-        path = self._instead[name]
-        stage, names = self.catalog.stages.get(name), list[str]()
-        if stage is not None:
-            stage = replace(stage, keep=False)
-            names = self.base.node(name, values, for_metric).columns
-        context = {**self.base.key_context, **self.knows, "stage": name, "names": names}
-        text = render(path.read_text(encoding="utf-8"), context, str(path))
-
-        def find(table: str) -> Node | None:
-            if table == "populations":
-                return self.populations(values)
-            return self.more.get(table) or self.base.node(table, values, for_metric)
-
-        return self.bind(f"{name}_{self.folder}", text, str(path), find, stage)
-
-    def _metric(self, metric: Metric, values: Mapping[str, Any]) -> Query:
-        """Plan the query of a metric.
-
-        Raises:
-            UsageError: it reads the table of recommendations itself, which is not sliced.
-        """
-        query = super()._metric(metric, values)
-        parents = (parent for parent in query.parents.values() if isinstance(parent, Query))
-        if any(parent.table in RANKED for parent in parents):
-            raise UsageError(
-                f"{metric.name} reads the table recommendations itself; for slices and resamples a "
-                "metric reads the stages ranked, lists or what is made of them"
-            )
-        return query
-
-    def _everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
-        """Plan who gets a value: of a run every population, also one without a list.
-
-        Not so for resamples: what a draw leaves without lists says nothing about the others.
-        """
-        if metric.grain == "run" and not self.knows.get("resampled"):
-            return self.instead("populated", values, metric)
-        return super()._everybody(metric, values)
-
-    def populations(self, values: Mapping[str, Any]) -> Query:
-        """Plan what values of a run are computed for: a number for every model and slice."""
-        return self.instead("populations", values)
-
-    def _is_sliced(self, node: Node) -> bool:
-        """Does a query of `base` read a stage that comes once per slice?"""
-        if node.key not in self._sliced:
-            self._sliced[node.key] = any(
-                parent.name in self._instead or self._is_sliced(parent)
-                for parent in node.parents.values()
-            )
-        return self._sliced[node.key]
-
-    def judged_only(self, calls: Iterable[Call]) -> list[Call]:
-        """Keep the metrics that can be computed for a slice of the truth.
-
-        Those that nobody asked for by name are left out, with a warning for each.
-
-        Raises:
-            UsageError: a metric has no values per user, or also judges items that are not relevant.
-        """
-        kept: list[Call] = []
-        problem = ""
-        for call in calls:
-            why = self._why_not(call)
-            if not why:
-                kept.append(call)
-                continue
-            problem = (
-                f"{call.name} {why}; slices of items are for metrics of the relevant items alone, "
-                "such as recall and ndcg"
-            )
-            if not all(request.call.implied for request in call.requests):
-                raise UsageError(problem)
-            self.warnings[f"left out: {problem}"] = None
-        if not kept:
-            raise UsageError(problem)
-        return kept
-
-    def _why_not(self, call: Call) -> str:
-        """Say why a metric cannot be computed for a slice of the truth."""
-        if call.metric.grain != "user":
-            return "has one value for all users together"
-        nodes = self.nodes(call)
-        sliced = [nodes[call.metric.name], *filter(self._comes_per_slice, nodes.values())]
-        return next(
-            (
-                f"reads {parent.name} in {node.name}"
-                for node in sliced
-                if node.name not in self._named
-                for parent in node.parents.values()
-                if self._is_whole(parent)
-            ),
-            "",
-        )
-
-    @property
-    def _named(self) -> set[str]:
-        return {f"{name}_{self.folder}" for name in self._instead}
-
-    def _comes_per_slice(self, node: Node) -> bool:
-        return node.name in self._named or any(
-            self._comes_per_slice(parent) for parent in node.parents.values()
-        )
-
-    def _is_whole(self, node: Node) -> bool:
-        """Does a query have rows of whole lists, or of users, that come once for all slices?"""
-        of_users = isinstance(node, Query) and set(self.base.user_keys) <= set(node.columns)
-        return of_users and not self._comes_per_slice(node)
 
 
 def _found(source: Source, name: str) -> SourceColumn:

@@ -21,7 +21,6 @@ from sqlglot import exp
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.quoting import path_of_pattern
-from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import ATTRIBUTES
 
 _ENDS = 1 << 20  # bytes that are read of both ends of a file
@@ -115,13 +114,11 @@ def rows_of(node: Query, types: Mapping[str, str]) -> Node:
     `types`: those of its columns; without any, rows are only counted.
     """
     hashed = [{"name": name, **_kind(types[name])} for name in _columns(node) if types]
-    return Rendered(
-        key=f"{node.key}_fingerprint",
-        name=f"fingerprint_of_{node.name}",
-        parents={node.key: node},
-        template=environment().get_template("summaries/fingerprint.sql.j2"),
+    return Rendered.of(
+        "summaries/fingerprint",
+        {"table_rows": node},
+        f"fingerprint_of_{node.name}",
         context={"hashed": hashed, "by_model": "model" in node.columns},
-        aliases={"table_rows": node.key},
     )
 
 

@@ -320,7 +320,7 @@ def _users(evaluator: Recorded, of: Sequence[Results]) -> Iterator[dict[str, Any
             if "interactions" in evaluator.tables:
                 names.append("relevant_users")
             reads: dict[str, Node] = {
-                name: planner.node(name, call.values, for_metric=call.metric) for name in names
+                name: planner.node(name, call.values, metric=call.metric) for name in names
             }
             node = planner.rendered("user_counts", reads, has_truth=len(names) == 3)
             name = f"{node.key} {call.convention}"

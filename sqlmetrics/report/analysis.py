@@ -13,12 +13,13 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import Request, cutoff_context
 from sqlmetrics.metrics.spec import MetricCall
-from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.binding import Text, bound
+from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.leaderboard import best_models, leaderboard
 
@@ -466,13 +467,7 @@ class Study:
         results = self.results
         few = sorted(self.of_users, key=lambda one: one != self.primary)[:PAIRED_METRICS]
         implied = [_implied(request) for request in few]
-        before = dict(self.planner.warnings)
-        sliced = Results(
-            results.planner, implied, results.with_convention, slicing, results.interval
-        )
-        self.planner.warnings.clear()
-        self.planner.warnings.update(before)
-        return sliced
+        return Results(results.planner, implied, results.with_convention, slicing, results.interval)
 
     # ---- items ---------------------------------------------------------------------------------
 
@@ -574,7 +569,7 @@ class Study:
             n_users=N_EXAMPLES,
             own_user_keys=self.results.own_user_keys,
         )
-        own = _PlannerOfUsers.of(planner, of_users)
+        own = replace(planner, keeps=False, stages=_RowsOfUsers(planner, of_users))
         titles = self._titles
         reads: dict[str, Node] = {} if titles is None else {"titles": titles}
         context: dict[str, Any] = {
@@ -638,37 +633,25 @@ class Study:
         return frame.sort_values("model", key=lambda names: names.map(places), kind="stable")
 
 
-@dataclass
-class _PlannerOfUsers(Planner):
-    """Plans stages over the rows of a few users only."""
+class _RowsOfUsers(StageSource):
+    """Tables with the rows of a few users only; `usual` plans all their rows."""
 
-    users: Node | None = None
+    def __init__(self, usual: Planner, users: Node) -> None:
+        self.usual = usual
+        self.users = users
 
-    @classmethod
-    def of(cls, base: Planner, users: Node) -> _PlannerOfUsers:
-        names = (
-            "catalog", "tables", "user_keys", "several_models", "model", "baseline_model",
-            "checked", "fuse", "dialect", "warnings", "needs",
-        )  # fmt: skip
-        return cls(**{name: getattr(base, name) for name in names}, keeps=False, users=users)
-
-    def _kept_rows(
-        self, rows: Query, values: Mapping[str, Any], for_metric: Metric | None
-    ) -> Query:
-        kept = super()._kept_rows(rows, values, for_metric)
-        if not set(self.user_keys) <= set(kept.columns):
-            return kept
-        template = "inputs/rows_of_users.sql.j2"
-        text = (
-            environment()
-            .get_template(template)
-            .render(table=kept.name, columns=kept.columns, **self.key_context)
+    def node(
+        self, planner: Planner, name: str, values: Mapping[str, Any], metric: Metric | None
+    ) -> Query | None:
+        """Plan the rows of these users, of a table that has users."""
+        if name not in planner.tables or not planner.inputs.has_user(name):
+            return None
+        rows = self.usual.node(name, values, metric)
+        context = {**planner.keys.context, "table": rows.name, "columns": rows.columns}
+        text = Text(render_file("inputs/rows_of_users", context), "inputs/rows_of_users")
+        return bound(
+            f"{name}_of_examples", text, lambda table: rows if table == rows.name else self.users
         )
-
-        def find(table: str) -> Node | None:
-            return kept if table == kept.name else self.users
-
-        return self.bind(f"{rows.name}_of_examples", text, template, find)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

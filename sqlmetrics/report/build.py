@@ -341,5 +341,6 @@ def _facts_of(call: Call) -> list[tuple[str, str]]:
 def _query(planner: Planner, call: Call) -> str:
     """Render a metric's own query, over the stages that it reads, for all its cutoffs."""
     metric: Metric = call.metric
-    tree = arithmetic.apply(parse(planner.metric_text(metric, call.values), str(metric.path)))
+    text = planner.metric_text(metric, call.values)
+    tree = arithmetic.apply(parse(text.sql, text.where))
     return tree.sql(DIALECT, pretty=True, normalize_functions="lower")

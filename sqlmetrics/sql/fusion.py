@@ -133,7 +133,8 @@ def analyse(
 ) -> Fusable | None:
     """Take a metric query apart; None if it has another shape and must run by itself.
 
-    `stage_of(table)`: the stage that a table name in the query is bound to.
+    `stage_of(table)`: the stage that a table name in the query is bound to. The tree is left as it
+    was.
     """
     if not isinstance(tree, exp.Select) or any(tree.args.get(arg) for arg in _NOT_FUSED):
         return None
@@ -145,6 +146,7 @@ def analyse(
     if stage is None or stage.cutoff is None:
         return None
     alias = source.alias_or_name
+    tree = tree.copy()
     joins = list(tree.args.get("joins") or ())
     if not joins:
         for column in tree.find_all(exp.Column):

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
-import jinja2
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
@@ -27,20 +27,43 @@ from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.templates import Keys, render_file
 
 DIALECT = NATIVE
 
 
 @dataclass(frozen=True, eq=False)
 class Node(ABC):
-    """One query of a plan, and the nodes it reads, by their identities."""
+    """One query of a plan, and the nodes it reads, by their identities.
+
+    Nodes are values: they can be pickled, and are equal if their identities are, which means that
+    they have the same rows.
+
+    Attributes:
+        key: the identity.
+        name: what the query is called where it is printed.
+        parents: the nodes that it reads, by their identities.
+        stage: the header of its template.
+        is_input: does it read a table of the user?
+        apart: does it get a statement of its own?
+        warnings: what its template has to say to the user.
+        needs: optional columns that it cannot do without, as pairs of table and column.
+    """
 
     key: str
     name: str
     parents: Mapping[str, Node]
     stage: Stage | None = None
     is_input: bool = False
-    apart: bool = False  # does it get a statement of its own?
+    apart: bool = False
+    warnings: tuple[str, ...] = ()
+    needs: tuple[tuple[str, str], ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @property
     def has_ctes(self) -> bool:
@@ -65,12 +88,14 @@ class Node(ABC):
 class Query(Node):
     """A node whose query is a parsed tree; `tables` are those in it that stand for parents.
 
-    `table`: the table of the user that an input reads, or whose rows these are.
+    `table`: the table of the user that an input reads, or whose rows these are. `values`: the
+    settings of a stage that has alternatives.
     """
 
     tree: exp.Expr = field(default_factory=exp.Select)
     tables: Sequence[exp.Table] = ()
     table: str = ""
+    values: Mapping[str, Any] | None = None
 
     @property
     def has_ctes(self) -> bool:
@@ -100,20 +125,13 @@ class Query(Node):
                 table.set("alias", None)
         return transpile.printed(tree, dialect, pretty, self.is_input)
 
-    @property
-    def _text(self) -> str:
-        """The query with the identities of its parents in place of their names."""
-        return _text_of(_Itself(self.tree), self.is_input)
-
     def _with_names(self, names: Mapping[str, str]) -> str:
-        parents = {table.name for table in self.tables}
-        if not parents:
-            return self._text
-        return re.sub(
-            "|".join(map(re.escape, parents)),
-            lambda found: exp.to_identifier(names[found[0]]).sql(DIALECT),
-            self._text,
-        )
+        parts = _parts_of(_Itself(self.tree), frozenset(self.reads()), self.is_input)
+        texts = [
+            exp.to_identifier(names[part]).sql(DIALECT) if number % 2 else part
+            for number, part in enumerate(parts)
+        ]
+        return "".join(texts)
 
 
 class _Itself:
@@ -129,9 +147,17 @@ class _Itself:
         return id(self.tree)
 
 
+_GAP = "\0"  # no SQL has such a character
+
+
 @functools.lru_cache(maxsize=1024)
-def _text_of(of: _Itself, is_input: bool) -> str:
-    return transpile.printed(of.tree, DIALECT, False, is_input)
+def _parts_of(of: _Itself, parents: frozenset[str], is_input: bool) -> list[str]:
+    """Print a tree around the names of its parents: text, identity, text, identity, …, text."""
+    tree = of.tree.copy()
+    for table in tree.find_all(exp.Table):
+        if table.name in parents:
+            table.set("this", exp.Identifier(this=f"{_GAP}{table.name}{_GAP}", quoted=False))
+    return transpile.printed(tree, DIALECT, False, is_input).split(_GAP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +166,45 @@ class Rendered(Node):
 
     The template calls `ref(alias)` where it reads a parent, `ref(alias, other)` to read it under
     another name.
+
+    Attributes:
+        template: its path in `sql_templates`, without the ending.
+        keys: the columns that it groups and joins by.
+        context: what else it knows.
+        aliases: the identity of each parent, by the name that the template has for it.
+        often: is every parent read more than once?
     """
 
-    template: jinja2.Template = field(default_factory=lambda: jinja2.Template(""))
+    template: str = ""
+    keys: Keys = field(default_factory=Keys)
     context: Mapping[str, Any] = field(default_factory=dict)
-    aliases: Mapping[str, str] = field(default_factory=dict)  # alias -> identity
-    often: bool = False  # is every parent read more than once?
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    often: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        template: str,
+        reads: Mapping[str, Node],
+        name: str,
+        *,
+        keys: Keys | None = None,
+        context: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Self:
+        """Make a node whose identity says what it is made of; `reads`: its parents by alias."""
+        aliases = {alias: node.key for alias, node in reads.items()}
+        keys, context = keys or Keys(), context or {}
+        return cls(
+            key=identity_of(template, repr(keys), repr(context), repr(aliases)),
+            name=name,
+            parents={node.key: node for node in reads.values()},
+            template=template,
+            keys=keys,
+            context=context,
+            aliases=aliases,
+            **more,
+        )
 
     @property
     def has_ctes(self) -> bool:
@@ -164,17 +223,32 @@ class Rendered(Node):
             name, alias = names[self.aliases[parent]], alias or parent
             return identifier(name) + ("" if name == alias else f" AS {identifier(alias)}")
 
-        text = self.template.render(self.context, ref=ref).strip()
+        text = render_file(self.template, {**self.keys.context, **self.context, "ref": ref})
         if dialect == DIALECT and not any(map(transpile.is_reference, names.values())):
             return text
         return transpile.printed(parse(text, f"the query of {self.name}"), dialect, pretty)
 
 
+def identity_of(*parts: str) -> str:
+    """Name a query by all that tells it from others."""
+    return f"sqlmetrics_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
+
+
 @dataclass(frozen=True)
 class Plan:
-    """A graph of queries that ends in `root`."""
+    """A graph of queries that ends in `root`.
+
+    `also`: warnings of the plan as a whole, beside those of its queries.
+    """
 
     root: Node
+    also: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know of the result, each once."""
+        of_nodes = (warning for node in self.nodes() for warning in node.warnings)
+        return list(dict.fromkeys([*self.also, *of_nodes]))
 
     def nodes(self, have: Collection[str] = ()) -> list[Node]:
         """All nodes the result needs, parents first; those in `have` end the walk."""

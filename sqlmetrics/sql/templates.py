@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import jinja2
@@ -11,6 +12,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError, UsageError
 from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
 
 _DEMO = "demo"  # the macros that evaluations do not read, and so do not compile
@@ -68,6 +70,11 @@ def render(source: str, context: Mapping[str, Any], where: str) -> str:
         raise TemplateError(f"{where}: {type(error).__name__}: {error}") from error
 
 
+def render_file(template: str, context: Mapping[str, Any]) -> str:
+    """Render a template of the package, by its path in `sql_templates` without the ending."""
+    return environment().get_template(f"{template}.sql.j2").render(context).strip()
+
+
 @functools.lru_cache(maxsize=512)
 def _compile(source: str) -> jinja2.Template:
     return environment().from_string(source)
@@ -88,17 +95,38 @@ def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> 
     return ""
 
 
-def key_context(
-    user_keys: Sequence[str], several_models: bool, model: str, dialect: str = "duckdb"
-) -> dict[str, Any]:
-    """Build what every template knows: about keys, and the dialect that its query is printed in.
+@dataclass(frozen=True)
+class Keys:
+    """The columns that tell lists and users apart, and how templates write conditions on them.
 
-    `keys` are the columns of one list (model and user), `user_keys` those of one user. Queries are
-    always written in DuckDB's SQL; for another dialect, in the part of it that is the same
-    everywhere.
+    Attributes:
+        users: the columns that make a user.
+        several_models: have lists a column `model` too?
+        model: the name of the only model, where they have none.
+        dialect: what the query is printed in. Queries are always written in DuckDB's SQL; for
+            another dialect, in the part of it that is the same everywhere.
     """
-    users = [identifier(name) for name in user_keys]
-    keys = ["model", *users] if several_models else users
+
+    users: tuple[str, ...] = ("user_id",)
+    several_models: bool = False
+    model: str = "recommendations"
+    dialect: str = NATIVE
+
+    @property
+    def lists(self) -> list[str]:
+        """The columns that make a list."""
+        return [*(["model"] if self.several_models else []), *self.users]
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """The names that every template knows."""
+        return _key_context(self)
+
+
+@functools.lru_cache(maxsize=64)
+def _key_context(known: Keys) -> Mapping[str, Any]:
+    users = [identifier(name) for name in known.users]
+    keys = ["model", *users] if known.several_models else users
 
     def listed(names: Sequence[str], alias: str) -> str:
         return ", ".join(f"{alias}.{name}" for name in names)
@@ -110,7 +138,7 @@ def key_context(
         return f"coalesce({left}.{name}, {right}.{name})"
 
     return {
-        "dialect": dialect,
+        "dialect": known.dialect,
         "keys": ", ".join(keys),
         "user_keys": ", ".join(users),
         "first_user_key": users[0],
@@ -129,6 +157,8 @@ def key_context(
         "user_texts_of": lambda alias: " || ':' || ".join(
             f"CAST({alias}.{name} AS VARCHAR)" for name in users
         ),
-        "several_models": several_models,
-        "model_of": lambda alias: f"{alias}.model" if several_models else literal(model),
+        "several_models": known.several_models,
+        "model_of": lambda alias: (
+            f"{alias}.model" if known.several_models else literal(known.model)
+        ),
     }

@@ -1,0 +1,140 @@
+"""From rendered text to a query of a plan: parses it and binds its tables to other queries."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.front_matter import Stage
+from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.query_graph import Node, Query, identity_of, parse
+from sqlmetrics.tables.sources import RANKED
+
+
+@dataclass(frozen=True)
+class Text:
+    """A rendered query, and what its template said while it was rendered.
+
+    Attributes:
+        sql: the query.
+        where: the template, for messages.
+        warnings: what the user should know.
+        needs: optional columns that the query cannot do without, as pairs of table and column.
+    """
+
+    sql: str
+    where: str
+    warnings: tuple[str, ...] = ()
+    needs: tuple[tuple[str, str], ...] = ()
+
+
+def bound(
+    name: str, text: Text, find: Callable[[str], Node | None], stage: Stage | None = None
+) -> Query:
+    """Make a node of a query; its tables stand for the nodes that `find` returns for their names.
+
+    Raises:
+        TemplateError: the text is not one SELECT.
+        UsageError: two columns have the same name.
+    """
+    names = _names_read(text.sql, text.where)
+    # where several tables are missing, that of the lists is named
+    nodes = {name: find(name) for name in sorted(names, key=lambda one: one not in RANKED)}
+    parents = {name: node for name in names if (node := nodes[name]) is not None}
+    keys = {table: node.key for table, node in parents.items()}
+    key = identity_of(name, text.sql, *(f"{table}={key}" for table, key in keys.items()))
+    tree, tables = _bound(name, text.sql, text.where, tuple(keys.items()))
+    by_key = {node.key: node for node in parents.values()}
+    return Query(
+        key,
+        name,
+        {table.name: by_key[table.name] for table in tables},
+        stage,
+        warnings=text.warnings,
+        needs=text.needs,
+        tree=tree,
+        tables=tables,
+    )
+
+
+def input_node(name: str, text: str, table: str) -> Query:
+    """Make a node of a query that reads the sources of a table."""
+    tree = parse(text, f"table {name}")
+    return Query(identity_of(name, text), name, {}, is_input=True, tree=tree, table=table)
+
+
+def node_of(
+    key: str, name: str, tree: exp.Expr, parents: Iterable[Node], stage: Stage | None = None
+) -> Query:
+    """Make a node of a tree whose tables are named by the identities of its parents."""
+    by_key = {parent.key: parent for parent in parents}
+    tables = [table for table in tree.find_all(exp.Table) if table.name in by_key]
+    read = {table.name: by_key[table.name] for table in tables}
+    return Query(key, name, read, stage, tree=tree, tables=tables)
+
+
+def tables_read(tree: exp.Expr) -> list[str]:
+    """List the names in a query that stand for stages or tables of the run."""
+    local = {cte.alias for cte in tree.find_all(exp.CTE)}
+    return list(
+        dict.fromkeys(
+            table.name
+            for table in tree.find_all(exp.Table)
+            if isinstance(table.this, exp.Identifier) and not table.db and table.name not in local
+        )
+    )
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed(text: str, where: str) -> exp.Expr:
+    """Parse a rendered query and apply the arithmetic passes.
+
+    The tree is shared by all evaluators of the process: callers must not change it.
+    """
+    return arithmetic.apply(parse(text, where))
+
+
+@functools.lru_cache(maxsize=512)
+def _names_read(text: str, where: str) -> list[str]:
+    """List the stages and tables that a query reads; callers must not change the list."""
+    return tables_read(_parsed(text, where))
+
+
+@functools.lru_cache(maxsize=512)
+def _bound(
+    name: str, text: str, where: str, keys: tuple[tuple[str, str], ...]
+) -> tuple[exp.Expr, Sequence[exp.Table]]:
+    """Parse a query and replace the names of its tables by the identities of their nodes.
+
+    The tree is shared by all evaluators of the process: callers must not change it.
+
+    Args:
+        keys: pairs of a table name in the query and the identity of its node.
+
+    Returns:
+        The tree, and the tables in it that stand for nodes.
+
+    Raises:
+        UsageError: two columns have the same name.
+    """
+    tree, identities = _parsed(text, where).copy(), dict(keys)
+    local = {cte.alias for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        if table.name in identities and table.name not in local:
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+            table.set("this", exp.to_identifier(identities[table.name]))
+    for select in tree.find_all(exp.Select):
+        columns = [column.lower() for column in select.named_selects]
+        twice = [column for column in columns if columns.count(column) > 1]
+        if twice:
+            raise UsageError(
+                f"the column {twice[0]} of {name} is there twice; a key column cannot have "
+                "the name of a column that the queries compute: map it to user_id instead"
+            )
+    own = set(identities.values())
+    return tree, [table for table in tree.find_all(exp.Table) if table.name in own]

@@ -1,0 +1,171 @@
+"""The tables of the user as the queries of a plan read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlmetrics.errors import MissingTableError, UsageError
+from sqlmetrics.plan.binding import Text, bound, input_node
+from sqlmetrics.sql.query_graph import Node, Query
+from sqlmetrics.sql.templates import Keys, render_file
+from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, Table
+from sqlmetrics.tables.sources import RANKED
+
+# columns of the interactions that no query reads and that may hold a relevance: what a check reads
+UNREAD_RELEVANCE = "unread_relevance"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The tables that were given, and the queries that read them.
+
+    Attributes:
+        tables: by their names.
+        keys: the columns that tell lists and users apart.
+    """
+
+    tables: Mapping[str, Table]
+    keys: Keys
+
+    @property
+    def has_rank(self) -> bool:
+        """Do the lists have ranks?"""
+        return self.has("recommendations", "rank")
+
+    def has(self, table: str, column: str) -> bool:
+        """Was a table given that has this column?"""
+        return table in self.tables and column in self.tables[table].columns
+
+    def has_user(self, table: str) -> bool:
+        """Was a table given that says whose each row is?"""
+        return table in self.tables and {*self.keys.users} <= {*self.tables[table].columns}
+
+    def require(self, table: str, column: str | None, metric: str = "", setting: str = "") -> None:
+        """Check that a table was given, and that it has a column.
+
+        Args:
+            table, column: what is needed.
+            metric: the name of the metric that needs it, and `setting` the setting, if it is one.
+
+        Raises:
+            MissingTableError: names who needs it, and the option that supplies it.
+        """
+        who = f"the metric {metric}" if metric else "it"
+        who += f" with {setting}" if setting else ""
+        leave = "; --skip-missing leaves such metrics out" if metric else ""
+        if table not in self.tables:
+            what = table if column is None else f"{table} with a column {column}"
+            raise MissingTableError(
+                f"{who} needs the table {what}, which was not given: "
+                f"{OPTIONS[table]} on the command line (for a statement, --{table}-table NAME), "
+                f"{table}=… in Python{leave}",
+                f"the table {what} was not given ({OPTIONS[table]}, in Python {table}=…)",
+            )
+        if column is not None and column not in self.tables[table].columns:
+            raise MissingTableError(
+                f"{who} needs the column {column} of the table {table}, which "
+                f"{self.tables[table].sources[0].label} does not have; name the one that holds it "
+                f"with --column {table}.{column}=COLUMN (in Python: "
+                f"columns={{'{table}.{column}': 'COLUMN'}}){leave}",
+                f"the table {table} has no column {column} (--column {table}.{column}=COLUMN, in "
+                f"Python columns={{'{table}.{column}': 'COLUMN'}})",
+            )
+
+    def order_of(self, table: str, values: Mapping[str, Any]) -> str:
+        """Say what orders the lists of a table: a rank column, the score, or the order of rows."""
+        given = self.tables.get(table)
+        if table == "recommendations" or values["order"] == "row" or given is None:
+            return str(values["order"])
+        ordering = (name for name in ("rank", "score") if name in given.columns)
+        return next(ordering, str(values["order"]))
+
+    def removed_by(self, table: str, values: Mapping[str, Any]) -> list[str]:
+        """Name the settings that take rows out of the lists of a table."""
+        if table not in RANKED:
+            return []
+        masked = values["masked_scores"] == "drop" and self.order_of(table, values) == "score"
+        return [
+            *(["masked_scores=drop"] if masked else []),
+            *(["drop_seen=true"] if values["drop_seen"] == "true" else []),
+        ]
+
+    # ---- queries -------------------------------------------------------------------------------
+
+    def rows(self, name: str, values: Mapping[str, Any]) -> Query:
+        """Plan the reading of a table, or of an attribute that a table holds in lists."""
+        table_name = ATTRIBUTES[name][0] if name in ATTRIBUTES else name
+        table = self.tables[table_name]
+        by_row = table_name in RANKED and table.require_order(
+            self.order_of(table_name, values), str(values["ties"])
+        )
+        text = self._rendered(
+            "table" if name == table_name else name,
+            table=name,
+            sources=table.sources,
+            row_order_is_read=by_row,
+            attributes=[column for owner, column in ATTRIBUTES.values() if owner == table_name],
+        )
+        return input_node(name, text, table_name)
+
+    def unread_relevance(self) -> Query:
+        """Plan the reading of columns of the interactions that may hold a relevance."""
+        table = self.tables["interactions"]
+        text = self._rendered(
+            UNREAD_RELEVANCE, source=table.sources[0], columns=table.unread_relevance
+        )
+        return input_node(UNREAD_RELEVANCE, text, "interactions")
+
+    def kept(self, rows: Query, values: Mapping[str, Any], find: Callable[[str], Query]) -> Query:
+        """Plan what settings leave of the rows of lists; all else reads that in their place.
+
+        Args:
+            rows: all of them.
+            values: the settings.
+            find: plans another table.
+
+        Raises:
+            UsageError: the settings need a table that was not given.
+        """
+        warning = self._masked_scores_left(rows, values)
+        if warning:
+            rows = replace(rows, warnings=(*rows.warnings, warning))
+        settings = self.removed_by(rows.name, values)
+        if not settings:
+            return rows
+        seen_is_dropped = "drop_seen=true" in settings
+        if seen_is_dropped and "history" not in self.tables:
+            raise UsageError(
+                "drop_seen=true needs the table history, which was not given: "
+                f"{OPTIONS['history']} on the command line (for a statement, --history-table "
+                "NAME), history=… in Python"
+            )
+        sql = self._rendered(
+            "kept_rows",
+            table=rows.name,
+            columns=rows.columns,
+            masked="masked_scores=drop" in settings,
+            seen_is_dropped=seen_is_dropped,
+        )
+
+        def of(table: str) -> Node:
+            return rows if table == rows.name else find(table)
+
+        return replace(
+            bound(f"kept_{rows.name}", Text(sql, "inputs/kept_rows"), of), table=rows.table
+        )
+
+    def _masked_scores_left(self, rows: Query, values: Mapping[str, Any]) -> str:
+        """Say that masked scores stay in lists that their scores do not order."""
+        masks = values["masked_scores"] == "drop" and rows.name in RANKED
+        order = self.order_of(rows.name, values) if masks else "score"
+        if order == "score" or "score" not in rows.columns:
+            return ""
+        return (
+            f"{rows.name}: masked_scores=drop leaves these lists as they are: {order} orders them, "
+            "and scores are not looked at. --set order=score orders lists by score"
+        )
+
+    def _rendered(self, template: str, **context: Any) -> str:
+        return render_file(f"inputs/{template}", {**self.keys.context, **context})

@@ -1,0 +1,235 @@
+"""Stages that come once per slice: what metrics read in place of the usual stages.
+
+The templates of a folder stand in place of the stages of the same name; what reads them is planned
+anew, and what does not stays as it is. One template can replace several stages: `by_user/lists`
+also replaces `ranked`, and `by_item/judged` every stage with `judged_only` in its header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.metrics.front_matter import Metric
+from sqlmetrics.metrics.requests import Call
+from sqlmetrics.plan.binding import Text, bound
+from sqlmetrics.plan.planner import Planner, StageSource
+from sqlmetrics.plan.slices import Slicing
+from sqlmetrics.sql.query_graph import Node, Query
+from sqlmetrics.sql.templates import render
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.tables.sources import RANKED
+
+
+class SlicedStages(StageSource):
+    """The stages of `base`, once per slice.
+
+    Args:
+        base: plans the stages that are not sliced.
+        folder: the folder of the templates, "by_user" or "by_item".
+        more: further queries that these templates read, by name.
+        context: what they know besides.
+    """
+
+    def __init__(
+        self, base: Planner, folder: str, more: Mapping[str, Node], context: Mapping[str, Any]
+    ) -> None:
+        self.base = base
+        self.folder = folder
+        self.more = more
+        self.context = context
+        paths = (template_root() / folder).iterdir()
+        self._templates = {path.name.split(".")[0]: path for path in paths}
+        if folder == "by_item":
+            stages = base.catalog.stages.values()
+            judged = self._templates["judged"]
+            self._templates |= {stage.name: judged for stage in stages if stage.judged_only}
+        else:
+            self._templates["ranked"] = self._templates["lists"]
+        self._is_sliced: dict[str, bool] = {}  # by identity of a query of `base`
+
+    def node(
+        self,
+        planner: Planner,  # noqa: ARG002
+        name: str,
+        values: Mapping[str, Any],
+        metric: Metric | None,
+    ) -> Query | None:
+        """Plan a stage once per slice; one that reads no such stage is that of `base`."""
+        usual = self.base.node(name, values, metric)
+        if name in self._templates:
+            return self.instead(name, values, metric)
+        return None if self._reads_sliced(usual) else usual
+
+    def instead(self, name: str, values: Mapping[str, Any], metric: Metric | None = None) -> Query:
+        """Plan the template of the folder that stands in place of a stage."""
+        path = self._templates[name]
+        stage, names = self.base.catalog.stages.get(name), list[str]()
+        if stage is not None:
+            stage = replace(stage, keep=False)
+            names = self.base.node(name, values, metric).columns
+        context = {**self.base.keys.context, **self.context, "stage": name, "names": names}
+        text = Text(render(path.read_text(encoding="utf-8"), context, str(path)), str(path))
+
+        def find(table: str) -> Node | None:
+            if table == "populations":
+                return self.populations(values)
+            return self.more.get(table) or self.base.node(table, values, metric)
+
+        return bound(f"{name}_{self.folder}", text, find, stage)
+
+    def populations(self, values: Mapping[str, Any]) -> Query:
+        """Plan what values of a run are computed for: a number for every model and slice."""
+        return self.instead("populations", values)
+
+    def everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query | None:
+        """Plan who gets a value: of a run every population, also one without a list.
+
+        Not so for resamples: what a draw leaves without lists says nothing about the others.
+        """
+        if metric.grain == "run" and not self.context.get("resampled"):
+            return self.instead("populated", values, metric)
+        return None
+
+    def check_metric(self, metric: Metric, query: Query) -> None:
+        """Check that a metric reads no lists that are not sliced.
+
+        Raises:
+            UsageError: it reads the table of recommendations itself.
+        """
+        parents = (parent for parent in query.parents.values() if isinstance(parent, Query))
+        if any(parent.table in RANKED for parent in parents):
+            raise UsageError(
+                f"{metric.name} reads the table recommendations itself; for slices and resamples a "
+                "metric reads the stages ranked, lists or what is made of them"
+            )
+
+    def _reads_sliced(self, node: Node) -> bool:
+        """Does a query of `base` read a stage that comes once per slice?"""
+        if node.key not in self._is_sliced:
+            self._is_sliced[node.key] = any(
+                parent.name in self._templates or self._reads_sliced(parent)
+                for parent in node.parents.values()
+            )
+        return self._is_sliced[node.key]
+
+
+@dataclass(frozen=True)
+class Judgeable:
+    """The metrics that can be computed for slices of items, and what is said of the others."""
+
+    calls: Sequence[Call]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ItemSlices:
+    """Plans values for slices of items: the truth comes once per slice.
+
+    Attributes:
+        planner: plans the metrics.
+        usual: plans the same metrics without slices.
+        slices: who, or which item, is in which slice, and `names`: what slices are called.
+    """
+
+    planner: Planner
+    usual: Planner
+    slices: Node
+    names: Node
+
+    @classmethod
+    def of(cls, slicing: Slicing, values: Sequence[Mapping[str, Any]]) -> ItemSlices:
+        """Slice by item; `values`: the settings of all metrics that will be asked for."""
+        base = slicing.planner
+        judged = {node.key: node for node in (base.node("judged", one) for one in values)}
+        slices, names = slicing.slices(list(judged.values()), of_users=False)
+        stages = SlicedStages(
+            base,
+            "by_item",
+            more={"item_slices": slices, "item_slice_names": names},
+            context={"member_keys": slicing.member_keys(of_users=False)},
+        )
+        planner = replace(
+            base, user_keys=(*base.user_keys, "item_slice"), keeps=False, stages=stages
+        )
+        return cls(planner, base, slices, names)
+
+    def judgeable(self, calls: Iterable[Call]) -> Judgeable:
+        """Keep the metrics that can be computed for a slice of the truth.
+
+        Those that nobody asked for by name are left out, with a warning for each.
+
+        Raises:
+            UsageError: a metric has no values per user, or also judges items that are not relevant.
+        """
+        kept: list[Call] = []
+        warnings: list[str] = []
+        problem = ""
+        for call in calls:
+            why = self._why_not(call)
+            if not why:
+                kept.append(call)
+                continue
+            problem = (
+                f"{call.name} {why}; slices of items are for metrics of the relevant items alone, "
+                "such as recall and ndcg"
+            )
+            if not all(request.call.implied for request in call.requests):
+                raise UsageError(problem)
+            warnings.append(f"left out: {problem}")
+        if not kept:
+            raise UsageError(problem)
+        return Judgeable(kept, tuple(warnings))
+
+    def _why_not(self, call: Call) -> str:
+        """Say why a metric cannot be computed for a slice of the truth."""
+        if call.metric.grain != "user":
+            return "has one value for all users together"
+        nodes = self.planner.nodes(call)
+        metric = nodes[call.metric.name]
+        in_slices = {node.key for node in nodes.values() if self._comes_per_slice(node)}
+        for node in (metric, *(one for one in nodes.values() if one.key in in_slices)):
+            if node.parents.keys() & {self.slices.key, self.names.key}:  # puts rows into slices
+                continue
+            for parent in node.parents.values():
+                if parent.key not in in_slices and self._is_of_users(parent):
+                    return f"reads {parent.name} in {node.name}"
+        return ""
+
+    def _comes_per_slice(self, node: Node) -> bool:
+        """Does a query have a column that says the slice?"""
+        parents = node.parents
+        return not parents.keys().isdisjoint((self.slices.key, self.names.key)) or any(
+            self._comes_per_slice(parent) for parent in parents.values()
+        )
+
+    def _is_of_users(self, node: Node) -> bool:
+        """Does a query have rows of users?"""
+        return isinstance(node, Query) and {*self.usual.user_keys} <= {*node.columns}
+
+
+def by_user(
+    base: Planner,
+    slices: tuple[Node, Node] | None,
+    users: Node | None = None,
+    interval: Interval | None = None,
+) -> tuple[Planner, SlicedStages]:
+    """Return a planner for values of a run: a population of lists stands in place of a model.
+
+    A population is a model, in a slice of its users, in a resample of them. `slices`: who is in
+    which, and their names; `users`: who is resampled, for `interval`.
+    """
+    more: dict[str, Node] = {}
+    context: dict[str, Any] = {"sliced": slices is not None, "resampled": interval is not None}
+    if slices is not None:
+        more |= {"slices": slices[0], "slice_names": slices[1]}
+    if interval is not None and users is not None:
+        groups = base.rendered("user_groups", {"members": users}, **interval.draws)
+        half_samples = base.rendered("half_samples", {"user_groups": groups}, **interval.draws)
+        more |= {"user_groups": groups, "half_samples": half_samples}
+        context |= interval.draws
+    stages = SlicedStages(base, "by_user", more, context)
+    return replace(base, several_models=True, keeps=False, stages=stages), stages

@@ -1,0 +1,381 @@
+"""Wide tables of values: a row per user (or model) of one audience, a column per metric and cutoff.
+
+Metrics of the same audience share a table, and metrics over the same stage share the SELECT that
+computes them (see `sql/fusion.py`). What several conventions have in common is computed once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+from sqlmetrics.metrics.front_matter import Metric, Stage
+from sqlmetrics.metrics.requests import Call, Request, calls_of, cutoff_context
+from sqlmetrics.metrics.spec import value_text
+from sqlmetrics.plan.binding import node_of
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.sql import fusion
+from sqlmetrics.sql.query_graph import Node, Query, identity_of, new_name
+from sqlmetrics.sql.quoting import identifier
+
+# in one wide table: what an engine takes to plan a SELECT grows faster than its columns and joins
+_MOST_CUTOFFS = 20
+# of a column without its ends: engines cut names, Postgres those of more than 63 letters
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True)
+class Column:
+    """One metric at one cutoff: a column of the wide table of values.
+
+    `part` is the column of the metric's query: its value, or the standard error of that.
+    """
+
+    metric: str
+    k: int | None
+    name: str
+    grain: str
+    when_empty: str | None
+    aggregate: str = "mean"
+    quantile: float = 0.5  # where the aggregate is one
+    part: str = "value"
+    source: str = ""
+    defined: str = ""
+    standard_error: str = ""  # the column that holds it
+
+
+@dataclass(frozen=True)
+class WideTable:
+    """A table of values: a row per user (or model) of one audience, a column per metric and cutoff.
+
+    `values`: settings that make this audience, and `everybody`: who is in it. Many cutoffs are
+    shared out among several tables; `share`: which of them these are.
+    """
+
+    node: Node
+    grain: str
+    columns: Sequence[Column]
+    values: Mapping[str, Any]
+    everybody: Node
+    share: int = 0
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Wide tables of values by name: one per audience and share of the cutoffs.
+
+    `homes`: the table and the column of every request; requests that come to the same share one.
+    """
+
+    tables: Mapping[str, WideTable]
+    homes: Mapping[tuple[str, str, int | None], tuple[str, Column]]
+
+    def home(self, request: Request) -> tuple[str, Column]:
+        """Find the table and the column that hold the value of a request."""
+        return self.homes[_label(request)]
+
+    def __or__(self, other: Wide) -> Wide:
+        """Put two sets of tables together, whose names differ."""
+        return Wide({**self.tables, **other.tables}, {**self.homes, **other.homes})
+
+
+def wide_tables(planner: Planner, requests: Sequence[Request]) -> Wide:
+    """Plan the wide tables of values of some requests."""
+    return _Builder(planner, requests).build()
+
+
+# whose values a wide table holds: the grain, the identity of the audience, the share of the cutoffs
+_Place: TypeAlias = tuple[str, str, int]
+
+
+@dataclass
+class _Table:
+    """A wide table that is being put together."""
+
+    grain: str
+    share: int
+    everybody: Node
+    values: Mapping[str, Any]
+    columns: list[Column] = field(default_factory=list)
+
+
+@dataclass
+class _Fused:
+    """A SELECT that several metrics share; it grows by the columns of each."""
+
+    select: fusion.FusedSelect
+    grain: str
+    queries: dict[str, Query] = field(default_factory=dict)  # of the metrics
+    identity: list[str] = field(default_factory=list)
+
+    def add(self, query: Query, parts: fusion.Fusable, columns: Iterable[Column]) -> None:
+        """Add columns of a metric whose query was taken apart."""
+        self.queries[query.key] = query
+        for column in columns:
+            self.select.add(parts, column.k, column.name, column.part, column.when_empty)
+            self.identity += [query.key, str(column.k), column.name]
+
+    def node(self, name: str) -> Node:
+        """Make the query, once all columns are known."""
+        tree = self.select.build()
+        stage = self.select.base.source.alias
+        tree.add_comments([f" one row per {self.grain} with a row in {stage} "])
+        metrics = self.queries.values()
+        parents = {key: node for query in metrics for key, node in query.parents.items()}
+        node = node_of(identity_of(*self.identity), name, tree, parents.values())
+        return replace(
+            node,
+            warnings=tuple(warning for query in metrics for warning in query.warnings),
+            needs=tuple(column for query in metrics for column in query.needs),
+        )
+
+
+class _Builder:
+    """Puts the columns of requests into tables.
+
+    For each metric call: find its query and its audience, name its columns, choose the query that
+    computes them (a shared one if possible), and put them into the table of the audience.
+    """
+
+    def __init__(self, planner: Planner, requests: Sequence[Request]) -> None:
+        self.planner = planner
+        self.calls = calls_of(requests)
+        self.several_conventions = len({request.convention for request in requests}) > 1
+        cutoffs = dict.fromkeys(request.k for request in requests)
+        self.share_of = {k: place // _MOST_CUTOFFS for place, k in enumerate(cutoffs)}
+        self.names: set[str] = set()  # of columns
+        self.tables: dict[_Place, _Table] = {}
+        # the queries that compute columns, by name: metrics that share one, or one alone
+        self.fused: dict[str, _Fused] = {}
+        self.alone: dict[str, Node] = {}
+        self.groups: dict[str, str] = {}  # what metrics have in common that share one -> its name
+        self.defined: dict[str, Node] = {}  # by name, the stages that say who has a value at all
+        self.columns: dict[tuple[str, int | None], tuple[_Place, Column]] = {}  # by identity and k
+
+    def build(self) -> Wide:
+        """Plan all tables, and say where the value of every request is."""
+        placed: dict[tuple[str, str, int | None], tuple[_Place, Column]] = {}
+        for call in self.calls:
+            identity = self._add(call)
+            for request in call.requests:
+                placed[_label(request)] = self.columns[identity, request.k]
+        nodes = {name: fused.node(name) for name, fused in self.fused.items()} | self.alone
+        names: dict[_Place, str] = {}
+        tables: dict[str, WideTable] = {}
+        for place, table in self.tables.items():
+            names[place] = new_name(f"per_{_row_of(table.grain)}", tables)
+            tables[names[place]] = self._table(names[place], table, nodes)
+        return Wide(tables, {label: (names[place], column) for label, (place, column) in
+                             placed.items()})  # fmt: skip
+
+    def _add(self, call: Call) -> str:
+        """Add the columns of a call, unless they are there; return what tells its values apart."""
+        planner, metric = self.planner, call.metric
+        query = planner.metric_query(metric, call.values)
+        everybody = planner.everybody(metric, call.values)
+        identity = identity_of_call(planner, call)
+        new = [request for request in call.requests if (identity, request.k) not in self.columns]
+        defined = self._defined(call) if new else ""
+        for share in dict.fromkeys(self.share_of[request.k] for request in new):
+            own = [request for request in new if self.share_of[request.k] == share]
+            columns = self._named(call, own, query)
+            source = self._source(metric, query, call.values, columns, share)
+            place = (metric.grain, everybody.key, share)
+            table = self.tables.setdefault(
+                place, _Table(metric.grain, share, everybody, call.values)
+            )
+            for column in columns:
+                column = replace(column, source=source, defined=defined)
+                table.columns.append(column)
+                if column.part == "value":
+                    self.columns[identity, column.k] = (place, column)
+        return identity
+
+    def _defined(self, call: Call) -> str:
+        """Name the stage that says who has a value at all, if the metric has one."""
+        if not call.metric.defined_for:
+            return ""
+        node = self.planner.node(call.metric.defined_for, call.values, call.metric)
+        known = (name for name, other in self.defined.items() if other == node)
+        name = next(known, "") or new_name(node.name, self._query_names)
+        self.defined[name] = node
+        return name
+
+    @property
+    def _query_names(self) -> Collection[str]:
+        return {*self.fused, *self.alone, *self.defined}
+
+    def _named(self, call: Call, requests: Iterable[Request], query: Query) -> list[Column]:
+        """Name the columns of a call: its values, and their standard errors if it has such."""
+        metric, values = call.metric, call.values
+        prefix = f"{call.convention}_" if self.several_conventions else ""
+        columns = []
+        for request in requests:
+            name = self._new_name(_column_name(prefix + call.name, request.k))
+            error = ""
+            if "standard_error" in query.columns:
+                error = self._new_name(f"{name}_standard_error")
+                columns.append(
+                    Column(call.name, request.k, error, metric.grain, None, part="standard_error")
+                )
+            columns.append(
+                Column(
+                    call.name,
+                    request.k,
+                    name,
+                    metric.grain,
+                    _when_empty(call),
+                    str(values["aggregate"]),
+                    float(values["quantile"]),
+                    standard_error=error,
+                )
+            )
+        return columns
+
+    def _new_name(self, wanted: str) -> str:
+        name = new_name(wanted, self.names)
+        self.names.add(name)
+        return name
+
+    def _source(
+        self,
+        metric: Metric,
+        query: Query,
+        values: Mapping[str, Any],
+        columns: Sequence[Column],
+        share: int,
+    ) -> str:
+        """Name the query that computes these columns; another share has queries of its own."""
+        planner = self.planner
+        keys = planner.keys.lists if metric.grain == "user" else ["model"]
+
+        def stage_of(table: str) -> Stage | None:
+            return query.parents[table].stage if table in query.parents else None
+
+        parts = None
+        if planner.fuse:
+            parts = fusion.analyse(query.tree, keys, planner.keys.users, stage_of)
+        if parts is None:
+            name = new_name(f"{metric.name}_values", self._source_names)
+            self.alone[name] = self._alone(metric, query, values, columns, keys)
+            return name
+        group = f"{metric.grain} {share}: {parts.group}"
+        name = self.groups.get(group, "")
+        if not name:
+            name = new_name(f"{parts.source.alias}_values", self._source_names)
+            self.groups[group] = name
+            self.fused[name] = _Fused(fusion.FusedSelect(keys, parts), metric.grain)
+        self.fused[name].add(query, parts, columns)
+        return name
+
+    @property
+    def _source_names(self) -> Collection[str]:
+        return {*self.fused, *self.alone}
+
+    def _alone(
+        self,
+        metric: Metric,
+        query: Query,
+        values: Mapping[str, Any],
+        columns: Sequence[Column],
+        keys: Sequence[str],
+    ) -> Node:
+        """Plan a metric by itself: its stages are repeated for every cutoff, then pivoted."""
+        planner = self.planner
+        ks = dict.fromkeys(column.k for column in columns)
+        cutoffs = planner.node("cutoffs", {**values, **cutoff_context([*ks])})
+        parents: dict[str, Node] = {}
+        tree = query.tree.copy()
+        for table in tree.find_all(exp.Table):
+            parent = query.parents.get(table.name)
+            if parent is None:
+                continue
+            if isinstance(parent, Query) and parent.stage and parent.stage.cutoff:
+                parent = planner.rendered(
+                    "at_cutoffs",
+                    {"source": parent, "cutoffs": cutoffs},
+                    name=f"{parent.name}_at_cutoffs",
+                    stage=parent.name,
+                    names=parent.columns,
+                    cutoff=parent.stage.cutoff,
+                )
+                table.set("this", exp.to_identifier(parent.key))
+            parents[parent.key] = parent
+        rows = node_of(identity_of(query.key, *parents), metric.name, tree, parents.values())
+        rows = replace(rows, warnings=query.warnings, needs=query.needs)
+        return planner.rendered(
+            "pivoted",
+            {"metric_values": rows},
+            name=f"{metric.name}_values",
+            metric=columns[0].metric,
+            columns=columns,
+            grain_keys=", ".join(map(identifier, keys)),
+        )
+
+    def _table(self, name: str, table: _Table, nodes: Mapping[str, Node]) -> WideTable:
+        """Plan a table: everybody of the audience, with the columns of each query."""
+        sources = list(dict.fromkeys(column.source for column in table.columns))
+        defined = list(dict.fromkeys(one.defined for one in table.columns if one.defined))
+        filled = self.planner.rendered(
+            "filled",
+            {
+                "everybody": table.everybody,
+                **{source: nodes[source] for source in sources},
+                **{stage: self.defined[stage] for stage in defined},
+            },
+            name=name,
+            grain=table.grain,
+            columns=table.columns,
+            sources=sources,
+            defined=defined,
+        )
+        return WideTable(
+            filled, table.grain, table.columns, table.values, table.everybody, table.share
+        )
+
+
+def identity_of_call(planner: Planner, call: Call) -> str:
+    """Name all that the value of a metric call depends on; equal for what computes the same."""
+    metric, values = call.metric, call.values
+    nodes = [planner.metric_query(metric, values), planner.everybody(metric, values)]
+    parts = [str(_when_empty(call))]
+    if metric.defined_for:
+        nodes.append(planner.node(metric.defined_for, values, metric))
+    if metric.grain == "user":
+        aggregate = str(values["aggregate"])
+        parts.append(aggregate)
+        if aggregate.startswith("quantile"):
+            parts.append(str(values["quantile"]))
+    return identity_of(*(node.key for node in nodes), *parts)
+
+
+def _when_empty(call: Call) -> str | None:
+    """Say what a user (or model) without a row gets; None: the metric is undefined there."""
+    metric = call.metric
+    dropped = metric.audience == "relevant" and call.values["no_hits"] == "drop"
+    value = metric.when_empty
+    for name, param in metric.params.items():
+        value = param.when_empty.get(value_text(call.values[name]), value)
+    if value is None or (metric.grain == "user" and dropped):
+        return None
+    return value_text(value)
+
+
+def _label(request: Request) -> tuple[str, str, int | None]:
+    """Tell requests apart: by convention, metric call and cutoff."""
+    return request.convention, request.call.name, request.k
+
+
+def _row_of(grain: str) -> str:
+    return "user" if grain == "user" else "model"
+
+
+def _column_name(metric: str, k: int | None) -> str:
+    """Name a column of the wide table: `ndcg_gain_exponential_at_10`, `map_all`."""
+    end = "all" if k is None else f"at_{k}"
+    base = re.sub(r"[^a-z0-9]+", "_", metric.lower())[:_LONGEST_NAME].strip("_")
+    return f"{base}_{end}"
