@@ -55,9 +55,19 @@ class EngineError(SqlmetricsError):
 
 
 class GateError(SqlmetricsError):
-    """A comparison ran and a gate fails it (`--fail-if`)."""
+    """A comparison ran and a gate fails it.
+
+    Attributes:
+        frame: the comparison, as `Evaluator.compare` would have returned it.
+        reasons: a sentence for each gate and row that fails it.
+    """
 
     exit_code = 3
+
+    def __init__(self, message: str, frame: Any = None, reasons: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.frame = frame
+        self.reasons = list(reasons)
 
 
 class SqlmetricsWarning(UserWarning):

@@ -601,7 +601,7 @@ def run(case: Case) -> Found:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SqlmetricsWarning)
         with sm.Evaluator(**tables_of(case), settings=given, threads=1) as evaluator:
-            settings = evaluator.conventions[0]
+            settings = evaluator._session.definitions.first
             names = {}
             for number, call in enumerate(case.calls):
                 resolved, _ = settings.resolve(parse_spec(spec_of(call)), has_rank(case))

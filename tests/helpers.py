@@ -9,12 +9,18 @@ import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 import sqlmetrics as sm
+from sqlmetrics.checks.validate import Finding
+from sqlmetrics.metrics.definitions import Definitions
+from sqlmetrics.metrics.front_matter import LEVELS
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.report.analysis import Question, Study
+from sqlmetrics.run import looking, reporting
 
 Recommendation = tuple[Any, ...]  # (user, item, score) or (user, item, score, rank)
 Interaction = tuple[Any, Any, float | None]  # (user, item, relevance)
@@ -236,9 +242,36 @@ class Result:
 
 def canonical(evaluator: sm.Evaluator, call: str) -> str:
     """Return the name that a call has in results."""
-    resolved, _ = evaluator.conventions[0].resolve(evaluator.parse(call)[0][0])
-    assert resolved is not None
-    return resolved.name
+    (request,) = definitions(evaluator).requests(call, None)
+    return request.call.name
+
+
+def definitions(evaluator: sm.Evaluator) -> Definitions:
+    """Return the conventions of an evaluator."""
+    return evaluator._session.definitions
+
+
+def replan(evaluator: sm.Evaluator, **changes: Any) -> Planner:
+    """Change attributes of the planner of an evaluator."""
+    session = evaluator._session
+    planner = replace(session.planner, **changes)
+    session.planner = session.executor.planner = session.data_warnings.planner = planner
+    return planner
+
+
+def findings_of(
+    evaluator: sm.Evaluator, metrics: Any = None, k: Any = None, levels: Sequence[str] = LEVELS
+) -> list[Finding]:
+    """Find what `Evaluator.check` returns, of some levels."""
+    with evaluator._session.calling():
+        return looking.findings(evaluator._session, metrics, k, levels)
+
+
+@contextlib.contextmanager
+def studied(evaluator: sm.Evaluator, question: Question) -> Iterator[Study]:
+    """Compute the values of a report once, for questions about them."""
+    with evaluator._session.calling(), reporting.studied(evaluator._session, question) as study:
+        yield study
 
 
 def run_calls(

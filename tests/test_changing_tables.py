@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from helpers import findings_of
 from pyarrow import fs
 
 import sqlmetrics as sm
@@ -206,9 +207,9 @@ def test_findings_are_those_of_the_table_as_it_is() -> None:
     connection = connection_with(TABLE)
     history = {1: [12], 3: [11]}
     with sm.Evaluator("given", TRUTH, history=history, connection=connection) as evaluator:
-        assert "recommendations_seen" in {one.check for one in evaluator.findings("mrr@2")}
+        assert "recommendations_seen" in {one.check for one in findings_of(evaluator, "mrr@2")}
         connection.execute("DELETE FROM given WHERE item_id = 12")
-        assert "recommendations_seen" not in {one.check for one in evaluator.findings("mrr@2")}
+        assert "recommendations_seen" not in {one.check for one in findings_of(evaluator, "mrr@2")}
 
 
 GONE = {

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from helpers import findings_of
 
 import sqlmetrics as sm
 from sqlmetrics.checks.survey import COLUMNS
@@ -347,7 +348,7 @@ def found(tables: dict[str, Any]) -> dict[str, Any]:
     given = {"users": EVERYBODY, **GOOD, **tables}
     k, settings = given.pop("k", 2), given.pop("settings", None)
     with sm.Evaluator(**given, settings=settings) as evaluator:
-        return {finding.check: finding for finding in evaluator.findings("mrr", k)}
+        return {finding.check: finding for finding in findings_of(evaluator, "mrr", k)}
 
 
 @pytest.mark.parametrize(("check", "case"), SAID, ids=[check for check, _ in SAID])
@@ -364,7 +365,7 @@ def test_what_is_found(check: str, case: tuple[dict[str, Any], int, str, dict[st
 def test_good_tables_have_nothing_that_is_found() -> None:
     assert found({}) == {}
     with sm.Evaluator(**GOOD, users=EVERYBODY) as evaluator:
-        assert evaluator.findings(k=2) == []  # for no metric that they suffice for
+        assert findings_of(evaluator, k=2) == []  # for no metric that they suffice for
 
 
 def test_every_check_has_a_case() -> None:
@@ -419,7 +420,7 @@ BROKEN = {
 
 def test_all_errors_are_found_at_once_and_evaluate_raises_one_of_them() -> None:
     with sm.Evaluator(**BROKEN) as evaluator:
-        findings = evaluator.findings()
+        findings = findings_of(evaluator)
         errors = [finding for finding in findings if finding.level == "error"]
         assert [finding.check for finding in errors] == [
             "recommendations_duplicates",
@@ -434,7 +435,7 @@ def test_all_errors_are_found_at_once_and_evaluate_raises_one_of_them() -> None:
 def test_what_was_checked_is_still_refused() -> None:
     with sm.Evaluator(**BROKEN) as evaluator:
         for _ in range(2):
-            assert evaluator.findings()[0].level == "error"
+            assert findings_of(evaluator)[0].level == "error"
             with pytest.raises(sm.DataError, match="repeat an item"):
                 evaluator.evaluate("ndcg@5")
 
@@ -446,7 +447,7 @@ def test_a_model_whose_items_are_all_unknown_is_named() -> None:
         with pytest.warns(sm.DataWarning, match="1 of 2 models recommend only items"):
             evaluator.evaluate("recall@5")
         (finding,) = [
-            one for one in evaluator.findings() if one.check == "models_without_common_items"
+            one for one in findings_of(evaluator) if one.check == "models_without_common_items"
         ]
     (row,) = finding.examples
     assert (row["model"], row["first_item"]) == ("renamed", f'"{LISTS["item_id"].min() + 1000}"')
@@ -469,12 +470,12 @@ def test_tables_are_checked_for_the_metrics_that_are_named() -> None:
     items = pd.DataFrame({"item_id": [11, 12], "price": [1.0, 2.0]})
     with sm.Evaluator(**GOOD, items=items) as evaluator:
         missing = ["missing_prices", "missing_relevant_prices"]  # of 13, and of 14
-        assert [finding.check for finding in evaluator.findings(k=2)] == missing
-        assert evaluator.findings("ndcg@2") == []
+        assert [finding.check for finding in findings_of(evaluator, k=2)] == missing
+        assert findings_of(evaluator, "ndcg@2") == []
         with pytest.raises(sm.UsageError, match="unknown metric 'ndgc'"):
-            evaluator.findings("ndgc@2")
+            findings_of(evaluator, "ndgc@2")
         with pytest.raises(sm.UsageError, match="needs"):
-            evaluator.findings("ctr@2")
+            findings_of(evaluator, "ctr@2")
 
 
 def test_times_of_two_kinds_are_not_compared() -> None:
@@ -537,7 +538,7 @@ def own_folder(path: Path, text: str) -> Path:
 
 def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
     with sm.Evaluator(**GOOD, templates=own_folder(tmp_path, OWN)) as evaluator:
-        (finding,) = evaluator.findings(k=2)
+        (finding,) = findings_of(evaluator, k=2)
     assert (finding.level, finding.check, finding.n) == ("error", "old_shop", 1)
     assert finding.text.startswith("recommendations: 1 rows recommend items of the old shop")
     assert list(finding.examples) == [{"user_id": 2, "item_id": 13}]
@@ -561,7 +562,7 @@ def test_a_check_of_ones_own_that_is_wrong(
         pytest.raises(sm.TemplateError, match=message),
         sm.Evaluator(**GOOD, templates=folder) as evaluator,
     ):
-        evaluator.findings(k=2)
+        findings_of(evaluator, k=2)
 
 
 # ---------------------------------------------------------------- the command line
@@ -647,7 +648,7 @@ def test_every_convention_counts() -> None:
     scores = LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])
     for conventions in (["elliot", "standard"], ["standard", "elliot"]):
         with sm.Evaluator(scores, TRUTH, convention=conventions) as evaluator:
-            found = [finding.check for finding in evaluator.findings("ndcg", 2, ["warning"])]
+            found = [finding.check for finding in findings_of(evaluator, "ndcg", 2, ["warning"])]
         assert sorted(found) == ["recommendations_constant_scores", "recommendations_ties_decide"]
 
 
@@ -669,7 +670,7 @@ def test_a_sampled_model_beside_another() -> None:
     other = lists(*((user, 2 + user, 1) for user in TWENTY))
     truth = pairs(*((user, user + 1) for user in TWENTY))
     with sm.Evaluator({"a": sampled, "b": other}, truth) as evaluator:
-        found = {finding.check: finding for finding in evaluator.findings("ndcg", 1)}
+        found = {finding.check: finding for finding in findings_of(evaluator, "ndcg", 1)}
     finding = found["recommendations_sampled"]
     assert finding.n == 20
     assert [row["model"] for row in finding.examples] == ["a"]

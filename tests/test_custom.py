@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from helpers import replan
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
@@ -129,8 +129,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def per_user(folder: Path, spec: str, k: int | None, fuse: bool) -> dict[str, float]:
     with sm.Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
-        planner = replace(evaluator._checking_planner, fuse=fuse)
-        evaluator._checking_planner = planner
+        replan(evaluator, fuse=fuse)
         frame = evaluator.per_user([spec, "recall"], k=k)
     values = frame.set_index("user_id")[frame.columns[2]]
     return {str(user): float(value) for user, value in values.dropna().items()}

@@ -10,9 +10,10 @@ import duckdb
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from helpers import findings_of
 
 import sqlmetrics as sm
-from sqlmetrics import evaluator as module
+from sqlmetrics.checks import data_warnings as module
 from sqlmetrics.cli.commands import main as cli
 
 LISTS = pd.DataFrame(
@@ -87,7 +88,6 @@ def test_methods_that_compute_no_result_do_not_warn(evaluator: sm.Evaluator) -> 
         lambda: evaluator.sql("ndcg@2"),
         lambda: evaluator.stage("hits"),
         lambda: evaluator.models,
-        lambda: evaluator.gates("ndcg@2 < 0", "ndcg@2", baseline="a"),
         lambda: evaluator.check("ndcg@2"),
     ]
     assert [warned(call) for call in calls] == [[]] * len(calls)
@@ -136,7 +136,7 @@ def test_checks_that_ran_do_not_run_again(
     assert {"recommendations_seen", "interactions_seen"} <= set(first)
     assert len(first) == len(set(first))
     assert ran_in("leaderboard") == ran_in("report") == []
-    assert [one.check for one in evaluator.findings("ndcg@2", levels=["warning"])] == [
+    assert [one.check for one in findings_of(evaluator, "ndcg@2", levels=["warning"])] == [
         "recommendations_seen",
         "interactions_seen",
     ]

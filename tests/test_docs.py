@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from helpers import findings_of
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
@@ -61,7 +62,7 @@ def test_check_of_the_page_works(tmp_path: Path) -> None:
     (tmp_path / "checks" / "sold_out.sql.j2").write_text(text, encoding="utf-8")
     items = pd.DataFrame({"item_id": ["a", "b"], "price": [0.0, 2.0]})
     with sm.Evaluator({"u": ["a", "b"]}, {"u": ["b"]}, items=items, templates=tmp_path) as one:
-        (finding,) = one.findings("ndcg@2")
+        (finding,) = findings_of(one, "ndcg@2")
     assert (finding.level, finding.check) == ("warning", "sold_out")
     assert finding.found == "1 recommended items cost nothing, which stands for sold out"
     assert list(finding.examples) == [{"item_id": "a", "n_recommended": 1}]

@@ -26,7 +26,7 @@ def test_every_package_says_what_it_is() -> None:
 def test_only_the_door_lies_flat() -> None:
     """Only entry points and modules without a package of their own are at the top level."""
     assert {path.name for path in PACKAGE.glob("*.py")} == {
-        "__init__.py", "__main__.py", "evaluator.py", "public_calls.py",  # the door
+        "__init__.py", "__main__.py", "evaluator.py",  # the door
         "errors.py", "files.py", "rows.py", "version.py", "interrupts.py", "terminal.py", "demo.py",
     }  # fmt: skip
 

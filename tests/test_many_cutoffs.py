@@ -12,8 +12,9 @@ import pytest
 from sqlglot import exp, parse_one
 
 import sqlmetrics as sm
-from sqlmetrics.plan import planner as planning
-from sqlmetrics.plan.results import Results
+from sqlmetrics.plan import values as planning
+from sqlmetrics.plan.request import Asked
+from sqlmetrics.run import path
 from sqlmetrics.sql.query_graph import Plan
 
 N_USERS, N_ITEMS, LENGTH = 30, 60, 25
@@ -155,12 +156,7 @@ def test_the_statement_of_many_cutoffs_runs_alone(evaluator: sm.Evaluator) -> No
 
 
 def plan_of(evaluator: sm.Evaluator, metrics: list[str], n: int, per_user: bool) -> Plan:
-    from sqlmetrics.evaluator import _Asked
-
-    results = evaluator._results(
-        evaluator._checking_planner, metrics, range(1, n + 1), _Asked(), per_user
-    )
-    assert isinstance(results, Results)
+    results = path.results(evaluator._session, Asked(metrics, range(1, n + 1), per_user=per_user))
     return results.per_user() if per_user else results.summary()
 
 

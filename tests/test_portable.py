@@ -7,7 +7,6 @@ DuckDB can run both: here it does, and finds the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -16,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sqlglot
+from helpers import replan
 from test_templates import (
     TEMPLATES,
     nodes_of,
@@ -324,7 +324,7 @@ def small_world(rng: np.random.Generator) -> dict[str, Any]:
 
 def portable(evaluator: sm.Evaluator, dialect: str = OTHER) -> sm.Evaluator:
     """Let an evaluator run the portable form of every query, in DuckDB."""
-    evaluator._checking_planner = replace(evaluator._checking_planner, dialect=dialect)
+    replan(evaluator, dialect=dialect)
     return evaluator
 
 
@@ -369,7 +369,7 @@ def test_ranks_without_frames_of_equal_rows_are_the_same() -> None:
         with sm.Evaluator(**small_world(np.random.default_rng(7))) as evaluator:
             portable(evaluator, dialect)
             metric = evaluator.catalog.metrics["spearman_rho"]
-            texts.append(evaluator._checking_planner.metric_text(metric, {}).sql)
+            texts.append(evaluator._session.planner.metric_text(metric, {}).sql)
             results.append(evaluator.evaluate("spearman_rho", k=[4, 20]))
     assert ["RANGE BETWEEN" in text for text in texts] == [True, False]
     assert results[0]["value"].notna().all()

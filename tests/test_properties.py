@@ -9,13 +9,12 @@ import random
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import duckdb
 import pandas as pd
 import pytest
-from helpers import canonical
+from helpers import canonical, replan
 
 import sqlmetrics as sm
 from sqlmetrics.engines.duckdb import DuckDBEngine
@@ -182,8 +181,7 @@ def test_fused_equals_alone_for_every_combination_of_settings(
     specs = variants(every_combination=True)[::step]
     with sm.Evaluator(**tables) as evaluator:
         fused = evaluator.evaluate(specs, k=[2, 10])
-        planner = replace(evaluator._checking_planner, fuse=False)
-        evaluator._checking_planner = planner
+        replan(evaluator, fuse=False)
         alone = evaluator.evaluate(specs, k=[2, 10])
     pd.testing.assert_frame_equal(fused, alone, rtol=0, atol=1e-12)
 
@@ -307,8 +305,7 @@ def test_printed_sql_run_by_hand_gives_the_numbers(
 def test_whole_lists_run_by_hand(files: dict[str, str]) -> None:
     with sm.Evaluator(**files) as evaluator:
         text, ours = evaluator.sql(VARIANTS), evaluator.evaluate(VARIANTS)
-        planner = replace(evaluator._checking_planner, fuse=False)
-        evaluator._checking_planner = planner
+        replan(evaluator, fuse=False)
         alone = evaluator.evaluate(VARIANTS)
     assert ours["k"].isna().all()
     with duckdb.connect() as shell:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
-from helpers import interaction_frame, number, recommendation_frame
+from helpers import definitions, interaction_frame, number, recommendation_frame
 from test_systems import (
     ALL_RELEVANT,
     D2,
@@ -244,7 +244,7 @@ def found(rows: str, k: int, convention: str) -> dict[str, float]:
              if (name, at) == (rows, k) and convention in row.specs]  # fmt: skip
     with sm.Evaluator(**frames(rows), convention=convention) as evaluator:
         frame = evaluator.evaluate(specs, k=k)
-        names = {spec: evaluator.conventions[0].resolve(parse_spec(spec)) for spec in specs}
+        names = {spec: definitions(evaluator).first.resolve(parse_spec(spec)) for spec in specs}
     values = dict(zip(frame["metric"], frame["value"], strict=True))
     return {spec: values[call.name] for spec, (call, _) in names.items() if call is not None}
 

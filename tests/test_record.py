@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from helpers import definitions
 
 import sqlmetrics as sm
 from sqlmetrics.cli import replay
@@ -48,8 +49,8 @@ def contents(
 ) -> list[fingerprints.Content]:
     """Read what is in the tables, without computing anything of them."""
     with sm.Evaluator(recommendations, interactions, **more) as evaluator:
-        _, values = evaluator.conventions[0].resolve(None)
-        planner, engine = evaluator._checking_planner, evaluator.engine
+        _, values = definitions(evaluator).first.resolve(None)
+        planner, engine = evaluator._session.planner, evaluator.engine
         assert isinstance(engine, DuckDBEngine)
         return fingerprints.contents(engine, [planner.node(n, values) for n in evaluator.tables])
 
@@ -755,8 +756,8 @@ def test_every_argument_has_a_form_in_records() -> None:
     assert replay._GIVEN.keys() == of_evaluator | {"baseline"}
     for name, forms in replay._ASKED.items():
         assert forms.keys() == inspect.signature(getattr(sm.Evaluator, name)).parameters.keys() - {
-            "self"
-        }
+            "self", "fail_if"
+        }  # fmt: skip
 
 
 @pytest.fixture

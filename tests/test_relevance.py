@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from helpers import findings_of
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
@@ -178,7 +179,7 @@ def test_the_likeliest_comes_first() -> None:
 
 def findings(truth: Any, **options: Any) -> dict[str, Any]:
     with sm.Evaluator(LISTS, truth, **options) as evaluator:
-        return {one.check: one for one in evaluator.findings("ndcg@2")}
+        return {one.check: one for one in findings_of(evaluator, "ndcg@2")}
 
 
 def test_what_the_finding_proposes_ends_it() -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from helpers import studied
 from test_report_page import BUNDLE, Read
 
 import sqlmetrics as sm
@@ -84,7 +85,7 @@ def evaluator() -> Iterator[sm.Evaluator]:
 
 @pytest.fixture(scope="module")
 def study(evaluator: sm.Evaluator) -> Iterator[Study]:
-    with evaluator._study(Question(METRICS, K)) as study:
+    with studied(evaluator, Question(METRICS, K)) as study:
         yield study
 
 
@@ -177,7 +178,7 @@ def test_the_last_bin_of_a_histogram_has_its_end() -> None:
     truth = {user: list(items) for user, items in truth.items()}
     with (
         sm.Evaluator(recommended, truth) as evaluator,
-        evaluator._study(Question("precision@2")) as study,
+        studied(evaluator, Question("precision@2")) as study,
     ):
         rows = study.histograms
     assert rows.loc[rows["n_users"] > 0, ["low", "n_users"]].to_numpy().tolist() == [
@@ -193,7 +194,7 @@ def test_a_metric_that_is_the_same_for_everybody_has_one_bin() -> None:
     seen = {7: ["a", "b"], 8: ["a", "b"]}
     with (
         sm.Evaluator(recommended, {1: ["a"], 2: ["a"]}, history=seen) as evaluator,
-        evaluator._study(Question(["popularity@1", "hit_rate@1"])) as study,
+        studied(evaluator, Question(["popularity@1", "hit_rate@1"])) as study,
     ):
         rows = study.histograms
         own = rows[rows["label"] == "popularity@1"]
@@ -300,12 +301,12 @@ def test_columns_of_users_may_be_called_as_ours() -> None:
     users = pd.DataFrame({"user_id": USERS, **names})
     recommended = {"good": GOOD, "fair": FAIR}
     with sm.Evaluator(recommended, TRUTH, history=HISTORY, users=users) as evaluator:
-        with evaluator._study(Question("precision@4", by="label")) as study:
+        with studied(evaluator, Question("precision@4", by="label")) as study:
             assert list(study.slices) == ["label", "popularity"]
             assert set(study.slices["label"]["slice"]) == {"label 0", "label 1"}
             assert set(study.slices["label"]["label"]) == {"precision@4"}
             assert set(study.wins["slice"]) == {"all users", "label 0", "label 1"}
-        with evaluator._study(Question("precision@4")) as study:
+        with studied(evaluator, Question("precision@4")) as study:
             # a column of the name of a slice of ours takes its place
             assert {one.name for one in study.attributes} <= set(columns)
             for name, rows in study.slices.items():
@@ -326,7 +327,7 @@ def test_exposure_of_five_items_by_hand() -> None:
     recommended = {1: ["a", "b"], 2: ["b", "a"], 3: ["a", "b"], 4: ["c", "a", "d"]}
     with (
         sm.Evaluator(recommended, {1: ["a"]}, history={9: list("abcde")}) as evaluator,
-        evaluator._study(Question("precision@2")) as study,
+        studied(evaluator, Question("precision@2")) as study,
     ):
         rows = study.exposure
     points = rows[["share_of_items", "share_of_recommendations"]].to_numpy()
@@ -342,7 +343,7 @@ def test_exposure_of_two_models_is_over_the_same_items() -> None:
     recommended = {"even": {1: ["a"], 2: ["b"]}, "one": {1: ["c"], 2: ["c"]}}
     with (
         sm.Evaluator(recommended, {1: ["a"], 2: ["b"]}) as evaluator,
-        evaluator._study(Question("precision@1")) as study,
+        studied(evaluator, Question("precision@1")) as study,
     ):
         found = study.exposure.groupby("model")
         assert found["n_items"].first().to_dict() == {"even": 3, "one": 3}
@@ -361,7 +362,7 @@ def of_demo() -> Iterator[tuple[Study, dict[str, pd.Series], pd.DataFrame]]:
         counts[name] = rows.groupby("user_id").head(10)["item_id"].value_counts()
     with (
         sm.Evaluator(files, DATA / "interactions.parquet", history=history) as evaluator,
-        evaluator._study(Question("precision@10", by=[], by_item=[])) as study,
+        studied(evaluator, Question("precision@10", by=[], by_item=[])) as study,
     ):
         yield study, counts, history
 
@@ -443,7 +444,7 @@ def test_examples_of_equal_users_are_those_with_the_most_relevant_items() -> Non
     truth = {user: ["a", *map(str, range(user % 5))] for user in range(8)}
     with (
         sm.Evaluator(recommended, truth) as evaluator,
-        evaluator._study(Question("hit_rate@1")) as study,
+        studied(evaluator, Question("hit_rate@1")) as study,
     ):
         found = _examples(study)
     assert [(one.user, one.kind, one.n_relevant) for one in found] == [
@@ -579,7 +580,7 @@ OFTEN = {  # in every run; the others say less that is new
 def test_shapes(shape: Shape) -> None:
     with sm.Evaluator(**shape.tables) as evaluator:
         theirs = evaluator.evaluate(shape.metrics, shape.k)
-        with evaluator._study(Question(shape.metrics, shape.k, shape.primary)) as study:
+        with studied(evaluator, Question(shape.metrics, shape.k, shape.primary)) as study:
             if "model" in theirs:
                 theirs["model"] = theirs["model"].astype(str)
             same(study.values, theirs, "metric", "k", *(["model"] if "model" in theirs else []))
@@ -703,7 +704,7 @@ def test_nothing_more_is_kept_than_by_evaluate() -> None:
         for figure in ("slices", "exposure"):
             evaluator.plot(figure, metrics)
             assert dict(evaluator.engine.kept()) == kept
-        with evaluator._study(Question(metrics)) as study:
+        with studied(evaluator, Question(metrics)) as study:
             assert set(evaluator.engine.kept()) > set(kept)  # as long as it lasts
             assert len(study.exposure)
         assert dict(evaluator.engine.kept()) == kept
@@ -754,7 +755,7 @@ def test_partitions_change_nothing(
     for partitions in (1, 3):
         with (
             sm.Evaluator(**tables, partitions=partitions) as evaluator,
-            evaluator._study(question) as study,
+            studied(evaluator, question) as study,
         ):
             found.append({name: getattr(study, name) for name in answers})
     close(found[1], found[0])
@@ -818,7 +819,7 @@ def test_nothing_to_draw() -> None:
         "popularity": "the table history",
         "trade_off": "several models",
     }
-    with sm.Evaluator(GOOD, TRUTH) as one, one._study(Question("precision@4")) as study:
+    with sm.Evaluator(GOOD, TRUTH) as one, studied(one, Question("precision@4")) as study:
         for figure, need in needs.items():
             with pytest.raises(UsageError, match=f"{figure}: .*nothing to draw; .*{need}"):
                 plotted(figure, study)
@@ -832,13 +833,13 @@ def test_no_report_of_several_conventions_or_by_spark() -> None:
     with two, pytest.raises(UsageError, match="under one convention, not standard and ranx"):
         two.report("ndcg@4")
     with few() as evaluator:
-        engine = evaluator.engine
-        evaluator.engine = SimpleNamespace(embedded=None)  # type: ignore[assignment]
+        engine, session = evaluator.engine, evaluator._session
+        session.engine = SimpleNamespace(embedded=None)  # type: ignore[assignment]
         try:
             with pytest.raises(UsageError, match="made by DuckDB; with Spark"):
                 evaluator.plot("scores", "ndcg@4")
         finally:
-            evaluator.engine = engine
+            session.engine = engine
 
 
 def test_what_is_missing_is_said() -> None:
@@ -850,7 +851,7 @@ def test_what_is_missing_is_said() -> None:
             evaluator.report(metrics)
         with (
             pytest.warns(sm.SqlmetricsWarning, match=r"left out, .*: popularity"),
-            evaluator._study(Question(metrics, skip_missing=True)) as study,
+            studied(evaluator, Question(metrics, skip_missing=True)) as study,
         ):
             assert study.values["label"].unique().tolist() == ["ndcg@4"]
 

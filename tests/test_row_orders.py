@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlglot
+from helpers import findings_of
 from sqlglot import exp
 from test_templates import (
     CATALOG,
@@ -344,7 +345,7 @@ def shuffled(tables: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def findings(tables: Mapping[str, Any]) -> list[str]:
     with sm.Evaluator(**tables, threads=1) as evaluator:
-        return [finding.text for finding in evaluator.findings(None, [2])]
+        return [finding.text for finding in findings_of(evaluator, None, [2])]
 
 
 def test_findings_show_the_same_rows_for_any_order_of_rows() -> None:

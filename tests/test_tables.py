@@ -12,7 +12,6 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from statistics import NormalDist, mean, stdev
@@ -27,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
-from helpers import without_check
+from helpers import definitions, replan, without_check
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
@@ -1016,7 +1015,7 @@ def test_all_at_a_cutoff(everything: sm.Evaluator) -> None:
     assert set(at_ten["k"]) == {10}
     expected = everything.evaluate(list(CATALOG.metrics), k=10)
     pd.testing.assert_frame_equal(at_ten, expected)
-    several = everything.parse(["mrr@2", "all@1", "all"], k=[1, 2])
+    several = definitions(everything).pairs(["mrr@2", "all@1", "all"], k=[1, 2])
     pairs = [(call.name, k) for call, k in several]
     assert pairs[0] == ("mrr", 2)
     assert set(pairs) == {(metric, k) for metric in CATALOG.metrics for k in (1, 2)}
@@ -1470,8 +1469,7 @@ def test_metrics_of_ones_own_read_the_new_stages(own: Path, fuse: bool) -> None:
         "ctr": (VALUES["ctr"], 1),
     }
     with Evaluator(**EVERYTHING, templates=own) as evaluator:
-        planner = replace(evaluator._checking_planner, fuse=fuse)
-        evaluator._checking_planner = planner
+        replan(evaluator, fuse=fuse)
         whole = evaluator.evaluate(list(expected))["value"].tolist()
         at_one = evaluator.evaluate(list(expected), k=1)["value"].tolist()
     assert whole == close([first for first, _ in expected.values()])

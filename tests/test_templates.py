@@ -13,6 +13,7 @@ import duckdb
 import jinja2.meta
 import pytest
 import sqlglot
+from helpers import studied
 from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics import demo
@@ -402,7 +403,7 @@ def plans_of_reports() -> Iterator[tuple[str, Plan]]:
     for recommendations, tables, k in ((lists, others, [5]), (lists["popular"], {}, None)):
         evaluator = Evaluator(recommendations, folder / "interactions.parquet", **tables)
         run: list[Plan] = []
-        with evaluator, evaluator._study(Question(["ndcg", "dcg"], k)) as study:
+        with evaluator, studied(evaluator, Question(["ndcg", "dcg"], k)) as study:
             study.run = watched(study.run, run)
             for name in ("histograms", "difference_histograms", "exposure", "popularity"):
                 getattr(study, name)

@@ -7,7 +7,7 @@ are checks of `sql_templates/checks/` that are no condition of any number, and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
@@ -19,6 +19,9 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
 from sqlmetrics.sql.query_graph import Node
 from sqlmetrics.tables.schema import is_number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("level", "check", "table", "column", "n", "found", "remedy", "examples")
 _KINDS = [COUNT if name == "n" else TEXT for name in COLUMNS]
@@ -78,6 +81,14 @@ def rows_of(findings: Iterable[Finding]) -> Rows:
         for one in findings
     ]
     return Rows(COLUMNS, _KINDS, values)
+
+
+def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:
+    """Put findings into a data frame, its columns those of `rows_of`."""
+    import pandas as pd
+
+    frame = pd.DataFrame(list(rows_of(findings).values), columns=list(COLUMNS))
+    return frame.astype({"n": "Int64"})
 
 
 def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:

@@ -6,23 +6,35 @@ up only when there are any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.errors import DataError, RowsError, TemplateError, UnreadableError, example_rows
+from sqlmetrics.errors import (
+    DataError,
+    RowsError,
+    TemplateError,
+    UnreadableError,
+    UsageError,
+    example_rows,
+)
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.planner import Planner, as_given
-from sqlmetrics.plan.slices import Attribute, Slicing
-from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.plan.request import Reads, Sliced
+from sqlmetrics.plan.slices import Attribute
+from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
 
 # the check that counts what the others look for, of each table
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
 EMPTY = "empty_table"  # what finds a table without rows
+
+
+RowsOf: TypeAlias = Callable[[Plan], Plan]
+"""Makes the plan of a check look at some rows only."""
 
 
 def all_rows(plan: Plan) -> Plan:
@@ -99,13 +111,70 @@ class Finding:
         return (RowsError if self.examples else DataError)(self.text)
 
 
+def check_run(
+    engine: Engine,
+    planner: Planner,
+    reads: Iterable[Reads],
+    slices: Iterable[Sliced],
+    rows_of: RowsOf,
+    passed: set[str],
+    trusted: bool = False,
+) -> None:
+    """Check the tables that a result reads.
+
+    Args:
+        engine, planner: where checks run, and what plans them.
+        reads: the queries of each metric call.
+        slices: what is sliced by.
+        rows_of: makes checks look at some rows only.
+        passed: the checks of these rows that have passed; those that pass now are added.
+        trusted: skip the checks of rows.
+
+    Raises:
+        UsageError: a table is only a name, for statements that are printed.
+        DataError: the first rule that is broken, with examples and what to do.
+    """
+    for one in reads:
+        try:
+            _check_reads(engine, planner, one, rows_of, passed, trusted)
+        except DataError as error:
+            if not one.where:
+                raise
+            raise type(error)(f"{error}\nThis is so {one.where}.") from error
+    for sliced in () if trusted else slices:
+        if sliced.reads is not None:
+            _check_reads(engine, planner, sliced.reads, rows_of, passed, trusted)
+        if sliced.uneven is not None:
+            _check_even(engine, sliced.attribute, sliced.uneven, passed, rows_of)
+
+
+def _check_reads(
+    engine: Engine,
+    planner: Planner,
+    reads: Reads,
+    rows_of: RowsOf,
+    passed: set[str],
+    trusted: bool,
+) -> None:
+    """Check the tables that some queries read, once for each set of settings that matters."""
+    for node in reads.nodes.values():
+        table = planner.tables.get(node.table) if isinstance(node, Query) else None
+        if table is not None and any(source.only_named for source in table.sources):
+            raise UsageError(
+                f"{table.name}: {table.sources[0].label} is only a name, for statements that "
+                "sqlmetrics sql prints; to compute, give a file or a table that can be read"
+            )
+    if not trusted:
+        check_rows(engine, planner, reads.values, reads.nodes, passed, rows_of)
+
+
 def check_rows(
     engine: Engine,
     planner: Planner,
     values: Mapping[str, Value],
     nodes: Mapping[str, Node],
     done: set[str],
-    rows_of: Callable[[Plan], Plan] = all_rows,
+    rows_of: RowsOf = all_rows,
 ) -> None:
     """Check the tables that the nodes of a metric read; `done` are checks that have passed before.
 
@@ -124,7 +193,7 @@ def broken_rules(
     values: Mapping[str, Value],
     nodes: Mapping[str, Node],
     done: set[str],
-    rows_of: Callable[[Plan], Plan] = all_rows,
+    rows_of: RowsOf = all_rows,
 ) -> Iterator[Finding]:
     """Look for rules that the tables break which the nodes of a metric read, one after another.
 
@@ -168,31 +237,26 @@ def broken_rules(
             yield from _some_left(engine, planner, values, table, done, rows_of)
 
 
-def check_even(
-    engine: Engine,
-    slicing: Slicing,
-    attribute: Attribute,
-    done: set[str],
-    rows_of: Callable[[Plan], Plan] = all_rows,
+def _check_even(
+    engine: Engine, attribute: Attribute, plan: Plan, passed: set[str], rows_of: RowsOf
 ) -> None:
     """Check that a user has one value of a column that users are sliced by.
 
     Raises:
-        DataError: names the column and users with several values.
+        RowsError: names the column and users with several values.
     """
-    plan = slicing.uneven(attribute)
-    rows = [] if plan.root.key in done else engine.records(rows_of(plan))
+    rows = [] if plan.root.key in passed else engine.records(rows_of(plan))
     if rows:
-        found = rows[0]["n_found"]
+        n_found = rows[0]["n_found"]
         examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
         template = attribute.template
         where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
         raise RowsError(
-            f"{where}: {found:,} users have several values, for "
+            f"{where}: {n_found:,} users have several values, for "
             f"example\n{example_rows(examples)}\nWhat to do: slice by a column that is the same in "
             "all rows of a user, or export one row per user as the table users."
         )
-    done.add(plan.root.key)
+    passed.add(plan.root.key)
 
 
 def _totals(
@@ -201,7 +265,7 @@ def _totals(
     values: Mapping[str, Value],
     table: str,
     done: set[str],
-    rows_of: Callable[[Plan], Plan],
+    rows_of: RowsOf,
 ) -> Iterator[Finding]:
     given = planner.tables[table]
     plan = planner.check(planner.catalog.checks[TOTALS[table]], values)
@@ -260,7 +324,7 @@ def _some_left(
     values: Mapping[str, Value],
     table: str,
     done: set[str],
-    rows_of: Callable[[Plan], Plan],
+    rows_of: RowsOf,
 ) -> Iterator[Finding]:
     """Look for settings that take all rows out of the lists, or all rows of a model."""
     settings = planner.inputs.removed_by(table, values)

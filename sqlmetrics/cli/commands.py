@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 from click.core import ParameterSource
@@ -313,24 +313,25 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     notes are worth knowing. METRICS: what the tables are to be good for; without, every metric
     that they suffice for. Exit code 1 if there are errors.
     """
-    from sqlmetrics.checks.survey import rows_of
+    from sqlmetrics.checks.survey import frame_of
     from sqlmetrics.checks.validate import Finding
     from sqlmetrics.cli.layout import render_findings
+    from sqlmetrics.rows import Rows
 
     if str(options["output"]).endswith(".parquet"):
         raise UsageError("-o: what is found is written as csv, json, jsonl, md, tex or txt")
-    found: list[Finding] = []
+    levels: set[str] = set()
 
     def compute(evaluator: Evaluator | DataError) -> Rows:
         if isinstance(evaluator, DataError):
-            found.append(Finding("error", "tables", "", str(evaluator)))
+            frame = frame_of([Finding("error", "tables", "", str(evaluator))])
         else:
-            found.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
-        return rows_of(found)
+            frame = evaluator.check(metrics or None, cutoffs_of(options))
+        levels.update(frame["level"])
+        return Rows.of_frame(frame)
 
     _write(options, compute, render=render_findings, opened=_evaluator_or_error(options))
-    worst = {"error", "warning"} if strict else {"error"}
-    if worst & {finding.level for finding in found}:
+    if levels & ({"error", "warning"} if strict else {"error"}):
         click.get_current_context().exit(1)
 
 
@@ -356,8 +357,6 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     A gate is about the column difference unless it names another (ci_low, ci_high, value,
     p_adjusted, …); with %, relative to the baseline's value.
     """
-    from sqlmetrics.stats.gates import failures
-
     metrics, options = _as_recorded("compare", metrics, options)
     chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
     asked["baseline"] = options["baseline"]
@@ -366,17 +365,18 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     models = given if isinstance(given, dict) else named
     if asked["baseline"] not in models:
         options["baseline"] = None  # a value of the column model, not another table
-    failed: list[str] = []
+    failed: list[GateError] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        read = evaluator.gates(gates, chosen, cutoffs, baseline=asked["baseline"], ci=options["ci"])
-        frame = evaluator.compare(chosen, cutoffs, **asked)
-        failed.extend(failures(frame, read))
-        return frame
+        try:
+            return evaluator.compare(chosen, cutoffs, fail_if=gates, **asked)
+        except GateError as error:  # the result is written nevertheless
+            failed.append(error)
+            return cast("pd.DataFrame", error.frame)
 
     _write(options, compute)
     if failed:
-        raise GateError("\n  ".join(["the comparison fails", *failed]))
+        raise failed[0]
 
 
 @main.command()

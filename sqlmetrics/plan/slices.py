@@ -12,7 +12,7 @@ import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlmetrics.errors import (
     DataError,
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sqlmetrics.rows import Rows
+
+Frame = TypeVar("Frame", "pd.DataFrame", "Rows")
+"""The rows of a result: a data frame, or plain values."""
 
 _USER_TABLES = ("users", "recommendations", "interactions")
 # columns of results
@@ -231,8 +234,6 @@ class Slicing:
         self.attributes = list(attributes)
         self.of_users = [one for one in attributes if one.of == "users"]
         self.of_items = [one for one in attributes if one.of != "users"]
-        if combinations and not attributes:
-            raise UsageError("combinations are of columns to slice by; name them with --by")
 
     # ---- nodes ---------------------------------------------------------------------------------
 
@@ -351,7 +352,7 @@ def _found(source: Source, name: str) -> SourceColumn:
     return column
 
 
-def warn_of_empty_slices(frame: pd.DataFrame | Rows, sliced_by: Iterable[Attribute]) -> None:
+def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
     """Warn where nobody has a value of a column: ids may be of another kind."""
     for attribute in sliced_by:
         if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:

@@ -13,13 +13,12 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from sqlmetrics.engines.relation import TableName
+from sqlmetrics.errors import GateError
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.record import fingerprints
 from sqlmetrics.sql.query_graph import Node, Plan
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sqlmetrics.engines.base import Engine
-    from sqlmetrics.plan.results import Results
+    from sqlmetrics.plan.planner import Planner
+    from sqlmetrics.plan.request import PlannedRun
     from sqlmetrics.rows import Rows
     from sqlmetrics.tables.schema import Table
 
@@ -38,7 +38,8 @@ FORMAT = 1  # of records; a higher one has entries that this version does not kn
 ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record
 MOST_ROWS = 5000  # of a result that a record holds
 _NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *OPTIONS}
-_OF_FILES = {"path", "name", "force", "per_user"}  # arguments that say where a result goes
+# arguments that say where a result goes, or whether it is good enough
+_OF_FILES = {"path", "name", "force", "per_user", "fail_if"}
 _METHODS = {"rows": "evaluate"}
 _ON_SPARK = "on Spark, it would take another pass over the tables"
 
@@ -46,23 +47,21 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class Recorded(Protocol):
-    """The part of an evaluator that a record describes."""
+    """The part of a session that a record describes."""
 
     engine: Engine
     tables: Mapping[str, Table]
-    _recorder: Recorder
+    planner: Planner
+    recorder: Recorder
 
-    def _divided(
-        self, plan: Plan, check: Callable[[Any], None]
-    ) -> AbstractContextManager[Plan]: ...
+    def counted(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run a plan that counts users, of tables that were checked."""
 
 
-@dataclass
-class Run:
-    """What is known of a result while it is computed: the plans that ran, and what they are for."""
+class HasSession(Protocol):
+    """A class whose methods have results that are recorded."""
 
-    results: list[Results] = field(default_factory=list)
-    plans: list[Plan] = field(default_factory=list)
+    _session: Any  # a Recorded
 
 
 class Recorder:
@@ -77,53 +76,52 @@ class Recorder:
         self.given = {name: plain(value) for name, value in given.items() if name not in _NOT_GIVEN}
         self._sources = {name: given.get(name) for name in OPTIONS}
         self.with_contents = with_contents
-        self.run: Run | None = None
+        self.runs: list[PlannedRun] | None = None
         self.last: dict[str, Any] | None = None
 
-    def ran(self, results: Results, plan: Plan) -> None:
+    def ran(self, run: PlannedRun) -> None:
         """Note what is computed."""
-        if self.run is not None:
-            self.run.results.append(results)
-            self.run.plans.append(plan)
+        if self.runs is not None:
+            self.runs.append(run)
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[Run]:
+    def running(self) -> Iterator[list[PlannedRun]]:
         """Note what is computed from now on."""
-        self.run = Run()
+        self.runs = []
         try:
-            yield self.run
+            yield self.runs
         finally:
-            self.run = None
+            self.runs = None
 
     def record(
         self,
-        evaluator: Recorded,
+        session: Recorded,
         method: str,
         asked: Mapping[str, Any],
-        run: Run,
+        runs: Sequence[PlannedRun],
         started: datetime,
         seconds: float,
     ) -> dict[str, Any]:
         """Put a record together: see docs/record.md for what is in it."""
-        requests = [request for results in run.results for request in results.requests]
+        requests = [request for run in runs for request in run.requests]
         given = dict(self.given)
-        if "baseline" not in evaluator.tables:  # the name of a model, if it was given
+        if "baseline" not in session.tables:  # the name of a model, if it was given
             given["baseline"] = plain(self._sources["baseline"])
         record = {
             "record": FORMAT,
             "result": method,
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(seconds, 3),
-            "versions": _versions(evaluator),
+            "versions": _versions(session.engine),
             "given": given,
             "asked": plain(asked),
             **_settings(requests),
-            "sql": fingerprints.identity(*(plan.root for plan in run.plans)),
-            "sources": list(self._described(evaluator.tables)),
+            "sql": fingerprints.identity(*(run.plan.root for run in runs)),
+            "sources": list(self._described(session.tables)),
         }
         if not self.with_contents:
             return record
-        engine = evaluator.engine.embedded
+        engine = session.engine.embedded
         if engine is None:
             return _unknown(record, contents=_ON_SPARK, users=_ON_SPARK)
         record["contents"] = [
@@ -134,9 +132,9 @@ class Recorder:
                 "rows": one.rows,
                 "fingerprint": one.fingerprint,
             }
-            for one in fingerprints.contents(engine, [plan.root for plan in run.plans])
+            for one in fingerprints.contents(engine, [run.plan.root for run in runs])
         ]
-        record["users"] = list(_users(evaluator, run.results))
+        record["users"] = list(_users(session, runs))
         return record
 
     def _described(self, tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
@@ -163,9 +161,10 @@ def recorded(method: _Method) -> _Method:
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def with_record(evaluator: Recorded, *args: Any, **kwargs: Any) -> Any:
-        recorder = evaluator._recorder
-        if recorder.run is not None:  # a part of another result
+    def with_record(evaluator: HasSession, *args: Any, **kwargs: Any) -> Any:
+        session: Recorded = evaluator._session
+        recorder = session.recorder
+        if recorder.runs is not None:  # a part of another result
             return method(evaluator, *args, **kwargs)
         try:
             bound = signature.bind(evaluator, *args, **kwargs)
@@ -175,18 +174,24 @@ def recorded(method: _Method) -> _Method:
             if isinstance(value, Iterator):  # can be read once only
                 bound.arguments[name] = list(value)
         started, clock = datetime.now(UTC), time.perf_counter()
-        with recorder.running() as run:
-            result = method(*bound.args, **bound.kwargs)
+        failed: GateError | None = None
+        with recorder.running() as runs:
+            try:
+                result = method(*bound.args, **bound.kwargs)
+            except GateError as error:  # there is a result
+                result, failed = error.frame, error
         seconds = time.perf_counter() - clock
         is_frame = hasattr(result, "attrs")
         recorder.last = None
         if is_frame or recorder.with_contents:
             bound.apply_defaults()
             asked, name = _asked(bound, method.__name__)
-            record = recorder.record(evaluator, name, asked, run, started, seconds)
+            record = recorder.record(session, name, asked, runs, started, seconds)
             recorder.last = record
             if is_frame:
                 result.attrs[ATTRIBUTE] = record
+        if failed is not None:
+            raise failed
         return result
 
     return cast("_Method", with_record)
@@ -256,8 +261,7 @@ def _asked(bound: inspect.BoundArguments, method: str) -> tuple[dict[str, Any], 
     return {key: value for key, value in asked.items() if key not in _OF_FILES}, name
 
 
-def _versions(evaluator: Recorded) -> dict[str, str]:
-    engine = evaluator.engine
+def _versions(engine: Engine) -> dict[str, str]:
     return {
         "sqlmetrics": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -309,29 +313,27 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
     return None, name if module == "builtins" else f"{module}.{name}"
 
 
-def _users(evaluator: Recorded, of: Sequence[Results]) -> Iterator[dict[str, Any]]:
+def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[dict[str, Any]]:
     """Count users: those that metrics are averaged over, and those of whom a side is missing."""
-    found: dict[str, tuple[Node, str, list[str], Any]] = {}
-    for results in of:
-        calls = [call for call in calls_of(results.requests) if call.metric.grain == "user"]
-        for call in calls:
-            planner = results.planner
-            names = ["audience", "lists"]
-            if "interactions" in evaluator.tables:
-                names.append("relevant_users")
-            reads: dict[str, Node] = {
-                name: planner.node(name, call.values, metric=call.metric) for name in names
-            }
-            node = planner.rendered("user_counts", reads, has_truth=len(names) == 3)
-            name = f"{node.key} {call.convention}"
-            found.setdefault(name, (node, call.convention, [], call.values["audience"]))
-            metrics = found[name][2]
-            if call.name not in metrics:
-                metrics.append(call.name)
-    for node, convention, metrics, audience in found.values():
-        with evaluator._divided(Plan(node), lambda _: None) as plan:
-            rows = evaluator.engine.records(plan)
-        for row in rows:
+    planner = session.planner
+    counts: dict[str, tuple[Node, str, list[str], Any]] = {}
+    for call in (call for run in runs for call in calls_of(run.requests)):
+        if call.metric.grain != "user":
+            continue
+        names = ["audience", "lists"]
+        if "interactions" in session.tables:
+            names.append("relevant_users")
+        reads: dict[str, Node] = {
+            name: planner.node(name, call.values, call.metric) for name in names
+        }
+        node = planner.rendered("user_counts", reads, has_truth=len(names) == 3)
+        key = f"{node.key} {call.convention}"
+        counts.setdefault(key, (node, call.convention, [], call.values["audience"]))
+        metrics = counts[key][2]
+        if call.name not in metrics:
+            metrics.append(call.name)
+    for node, convention, metrics, audience in counts.values():
+        for row in session.counted(Plan(node)):
             yield {
                 "model": None if "model" not in row else str(row["model"]),
                 "convention": convention,

@@ -70,7 +70,6 @@ from sqlmetrics.cli.commands import main as command_line
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning
 from sqlmetrics.metrics.conventions import Convention, conventions
 from sqlmetrics.metrics.spec import parse_cutoffs, value_text
-from sqlmetrics.stats.gates import failures
 from sqlmetrics.tables.schema import ATTRIBUTES
 
 TOLERANCE = 1e-9
@@ -606,10 +605,10 @@ def asked_of_evaluator(evaluator: sm.Evaluator, question: Question) -> Answer:
             if zlib.crc32(repr(question).encode()) % 2:
                 means_agree(evaluator, question, frame)
         case "compare":
-            ci = options.get("ci", "normal")
-            gates = evaluator.gates(question.gates, specs, k, baseline=options["baseline"], ci=ci)
-            frame = evaluator.compare(specs, k, **options)
-            code = 3 if failures(frame, gates) else 0
+            try:
+                frame = evaluator.compare(specs, k, fail_if=question.gates, **options)
+            except sm.GateError as error:
+                frame, code = error.frame, 3
         case "leaderboard":
             frame = evaluator.leaderboard(specs, k, **options)
         case "check":
@@ -663,7 +662,8 @@ def _key(value: Any) -> Any:
 
 def _is_mean(evaluator: sm.Evaluator, metric: str) -> bool:
     """Is a row of a metric a mean under every convention that may have made it?"""
-    settings = [one for one in (*evaluator.conventions, evaluator.fallback) if one is not None]
+    definitions = evaluator._session.definitions
+    settings = [one for one in (*definitions.conventions, definitions.fallback) if one is not None]
     if "aggregate" in metric:
         return False
     chosen = [*settings[0].given.items()]

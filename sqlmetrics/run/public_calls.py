@@ -7,10 +7,13 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from sqlmetrics.metrics.requests import Request
+
+if TYPE_CHECKING:
+    from sqlmetrics.run.session import Session
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 Lock = AbstractContextManager[Any]
@@ -37,31 +40,39 @@ def lock_of(connection: Any) -> Lock:
 class PublicCall:
     """A public call while it runs, with all that it calls itself.
 
-    Args:
+    Attributes:
         check: whether data warnings are looked for at its end; None: in lists that are not long.
         cutoffs: those of the results that it has computed, in their order.
+        said: the warnings and notes that it has given.
     """
 
     check: bool | None = None
     cutoffs: dict[int | None, None] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
 
     def ran(self, requests: Iterable[Request]) -> None:
         """Note what is computed."""
         self.cutoffs.update((request.k, None) for request in requests)
 
+    def new(self, messages: Iterable[str]) -> list[str]:
+        """Return the messages that were not given yet, which now they are."""
+        new = [message for message in messages if message not in self.said]
+        self.said.update(new)
+        return new
 
-class HasPublicCalls(Protocol):
+
+class HasSession(Protocol):
     """A class with public calls."""
 
-    def _public_call(self) -> AbstractContextManager[PublicCall]: ...
+    _session: Session
 
 
 def public(method: _Method) -> _Method:
     """Make a method of the evaluator a public call, unless another one makes it."""
 
     @functools.wraps(method)
-    def called(evaluator: HasPublicCalls, *args: Any, **kwargs: Any) -> Any:
-        with evaluator._public_call():
+    def called(evaluator: HasSession, *args: Any, **kwargs: Any) -> Any:
+        with evaluator._session.calling():
             return method(evaluator, *args, **kwargs)
 
     return cast("_Method", called)

@@ -1,0 +1,142 @@
+"""Warnings about the tables behind a result: findings of checks that refuse nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlmetrics.checks.survey import survey
+from sqlmetrics.checks.validate import TOTALS, Finding
+from sqlmetrics.engines.base import Engine
+from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
+from sqlmetrics.metrics.front_matter import LEVELS
+from sqlmetrics.metrics.requests import Call, cutoff_context
+from sqlmetrics.plan.planner import Planner
+
+_MOST_CHECKED = 1_000_000  # rows of lists in which warnings are looked for unasked
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What was found in the tables of a result, or the sentence that says why nobody looked."""
+
+    warnings: Sequence[Finding] = ()
+    unchecked: str = ""
+
+
+@dataclass
+class DataWarnings:
+    """Looks for data warnings, and remembers what it has found.
+
+    Attributes:
+        engine, planner: where checks run, and what plans them.
+        definitions: the conventions; a finding under several of them is there once.
+        trusted: are rows not to be looked at?
+    """
+
+    engine: Engine
+    planner: Planner
+    definitions: Definitions
+    trusted: bool
+    _findings: dict[str, list[Finding]] = field(default_factory=dict, init=False)  # by query
+    _n_rows: int | None = field(default=None, init=False)  # of the lists
+
+    def forget(self) -> None:
+        """Forget what was found, where tables may have changed."""
+        self._findings.clear()
+        self._n_rows = None
+
+    def survey(
+        self,
+        calls: Sequence[Call],
+        cutoffs: Iterable[int | None],
+        levels: Iterable[str] = LEVELS,
+    ) -> list[Finding]:
+        """Run the checks of some levels; queries that have run before are not run again."""
+        return survey(
+            self.engine,
+            self.planner,
+            calls,
+            [
+                settings.resolve(None, self.planner.has_rank)[1]
+                for settings in self.definitions.conventions
+            ],
+            list(cutoffs),
+            levels,
+            self._findings,
+        )
+
+    def sentences(self, cutoffs: Sequence[int | None], check: bool | None) -> list[str]:
+        """Say what is found in the tables of a result, each finding in one sentence.
+
+        Args:
+            cutoffs: those of the result; empty: there is no result.
+            check: look for warnings; None: only in lists that are not long and were read anyway.
+        """
+        if not cutoffs or check is False:
+            return []
+        if not (check or self._lists_were_read()) or self.why_unchecked(check):
+            return []
+        return [
+            finding.sentence if finding.level == "warning" else _unread(finding)
+            for finding in self._found(cutoffs)
+        ]
+
+    def noticed(self, cutoffs: Sequence[int | None], check: bool | None) -> Noticed:
+        """Find the warnings for a page, or say why nobody looked for them."""
+        unchecked = self.why_unchecked(check)
+        if unchecked:
+            return Noticed(unchecked=unchecked)
+        try:
+            findings = self._found(cutoffs)
+        except Exception as error:  # all else can be said
+            return Noticed(unchecked=f"{stopped(error)}.")
+        unread = [_unread(finding) for finding in findings if finding.level != "warning"]
+        warnings = [finding for finding in findings if finding.level == "warning"]
+        return Noticed(warnings, f"{'; '.join(unread)}." if unread else "")
+
+    def _found(self, cutoffs: Sequence[int | None]) -> list[Finding]:
+        cutoffs = [DEFAULT_K] if set(cutoffs) == {None} else cutoffs
+        return self.survey([], cutoffs, ["warning"])
+
+    def why_unchecked(self, check: bool | None) -> str:
+        """Say why data warnings are not looked for; an empty text: they are."""
+        if self.trusted:
+            return "Data checks were skipped because trust_input is set."
+        if check is False:
+            return "Data checks were skipped; run the command check (in Python: Evaluator.check)."
+        if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
+            return (
+                f"The lists have {n_rows:,} rows. Data checks run by default only up to "
+                f"{_MOST_CHECKED:,} rows; add --check (in Python: check=True), or run the command "
+                "check."
+            )
+        return ""
+
+    def _lists_were_read(self) -> bool:
+        """Have checks of a result read all lists, and kept what tells how long they are?"""
+        if "recommendations" not in self.planner.tables or self.engine.embedded is None:
+            return False
+        values = {**self.definitions.values, **cutoff_context([None])}
+        return self.planner.node("recommendation_profile", values).key in self.engine.kept()
+
+    def _rows_of_lists(self) -> int:
+        """Count the rows of the lists, from what checks have read of them."""
+        if self._n_rows is None:
+            # duplicates need not be looked for again
+            values = {**self.definitions.values, "duplicate_recommendations": "keep"}
+            checks = self.planner.catalog.checks
+            totals = self.planner.check(checks[TOTALS["recommendations"]], values)
+            self._n_rows = int(self.engine.records(totals)[0]["n_rows"])
+        return self._n_rows
+
+
+def stopped(error: Exception) -> str:
+    """Say that data checks failed."""
+    first = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"data checks stopped before their end: {first}"
+
+
+def _unread(finding: Finding) -> str:
+    """Say that a table is damaged which only data checks read."""
+    return f"data checks cannot read a table: {finding.found}"

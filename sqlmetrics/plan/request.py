@@ -1,0 +1,225 @@
+"""What is asked for, and what it comes to: the first two steps of a run.
+
+A run resolves what was asked for (every metric, cutoff, setting and slice), plans it, checks the
+tables, executes the plan and presents the result: see `sqlmetrics/run/path.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from sqlmetrics.errors import MissingTableError, UsageError, left_out
+from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
+from sqlmetrics.metrics.requests import Call, Request, calls_of
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.stats.intervals import Interval
+
+Names: TypeAlias = str | Iterable[str] | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a caller asks for; the attributes are the arguments of `Evaluator.evaluate`.
+
+    `per_user`: values of every user instead of means. `partition`: of the users of one partition.
+    """
+
+    metrics: Metrics = None
+    k: Cutoffs = None
+    by: Names = None
+    by_item: Names = None
+    combinations: bool = False
+    interval: Interval = field(default_factory=Interval)
+    skip_missing: bool = False
+    per_user: bool = False
+    partition: str | None = None
+
+    @classmethod
+    def of(cls, metrics: Metrics, k: Cutoffs, per_user: bool = False, /, **options: Any) -> Asked:
+        """Read the other arguments of `Evaluator.evaluate`, or of `Evaluator.per_user`.
+
+        Raises:
+            TypeError: the method has no such argument.
+            UsageError: an interval that makes no sense.
+        """
+        method, known = ("per_user", _PER_USER) if per_user else ("evaluate", _SUMMARY)
+        for name in options:
+            if name not in known:
+                raise TypeError(f"{method} has no argument {name!r}; it has {', '.join(known)}")
+        interval = {
+            field: options.pop(name) for name, field in _INTERVAL.items() if name in options
+        }
+        return cls(metrics, k, **options, per_user=per_user, interval=Interval(**interval))
+
+
+# arguments of methods, and the fields of an interval that they are
+_INTERVAL = {
+    "ci": "kind", "confidence": "confidence", "resamples": "resamples", "seed": "seed",
+    "run_ci": "of_runs",
+}  # fmt: skip
+_PER_USER = ("by", "by_item", "skip_missing", "partition")
+_SUMMARY = ("by", "by_item", "combinations", *_INTERVAL, "skip_missing")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What is asked for, with nothing left open.
+
+    Attributes:
+        requests: every metric call with its cutoff and the value of every setting.
+        attributes: what is sliced by.
+        combinations: also the slices by fewer of them.
+        interval: the interval of every value.
+        warnings: what was left out, and why.
+    """
+
+    requests: tuple[Request, ...]
+    attributes: tuple[Attribute, ...] = ()
+    combinations: bool = False
+    interval: Interval = field(default_factory=Interval)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The queries that one metric call reads, under its settings: their tables are checked.
+
+    Attributes:
+        nodes: the queries, by name.
+        values: the settings.
+        where: "under the convention jurity", where settings differ between calls; else empty.
+    """
+
+    nodes: Mapping[str, Node]
+    values: Mapping[str, Any]
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """What users or items are sliced by, and the queries that check it.
+
+    Attributes:
+        attribute: what is sliced by.
+        reads: the query of a slice of the package or the user; None for a column.
+        uneven: finds users with several values of a column; None where there can be several.
+    """
+
+    attribute: Attribute
+    reads: Reads | None
+    uneven: Plan | None
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """The plan of a result, and what has to hold in the tables for it. A value, without an engine.
+
+    Attributes:
+        plan: the queries.
+        requests: what is computed.
+        reads: what each metric call reads.
+        slices: what is sliced by.
+        of_users: for comparisons, the queries of which rows of users are needed.
+    """
+
+    plan: Plan
+    requests: tuple[Request, ...]
+    reads: tuple[Reads, ...]
+    slices: tuple[Sliced, ...] = ()
+    of_users: tuple[Node, ...] = ()
+
+
+def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolved:
+    """Settle every metric, cutoff, setting and slice of what is asked for.
+
+    Raises:
+        UsageError: something in it is unknown or makes no sense.
+        MissingTableError: it needs a table or column that was not given.
+    """
+    requests = definitions.requests(asked.metrics, asked.k, asked.per_user)
+    warnings: tuple[str, ...] = ()
+    if asked.skip_missing:
+        requests, warnings = _that_can_be_planned(planner, requests)
+    attributes = attributes_of(
+        asked.by, asked.by_item, definitions.catalog, planner.tables, planner.user_keys
+    )
+    if asked.combinations and not attributes:
+        raise UsageError("combinations are of columns to slice by; name them with --by")
+    return Resolved(
+        tuple(requests), tuple(attributes), asked.combinations, asked.interval, warnings
+    )
+
+
+def _that_can_be_planned(
+    planner: Planner, requests: Sequence[Request]
+) -> tuple[list[Request], tuple[str, ...]]:
+    """Leave out, with a warning, what needs a table or column that was not given."""
+    kept: list[Request] = []
+    missing: list[tuple[str, MissingTableError]] = []
+    for call in calls_of(requests):
+        try:
+            planner.nodes(call)
+        except MissingTableError as error:
+            missing.append((call.metric.name, error))
+        else:
+            kept += call.requests
+    if not kept:
+        raise missing[0][1]
+    return kept, (left_out(missing),) if missing else ()
+
+
+def results_of(definitions: Definitions, planner: Planner, resolved: Resolved) -> Results:
+    """Start to plan results: their values, before these are summed up or compared."""
+    slicing = None
+    if resolved.attributes:
+        slicing = Slicing(planner, resolved.attributes, resolved.combinations, definitions.values)
+    return Results(
+        planner,
+        list(resolved.requests),
+        definitions.are_named,
+        slicing,
+        resolved.interval,
+        resolved.warnings,
+    )
+
+
+def planned(results: Results, plan: Plan) -> PlannedRun:
+    """Put a plan of results together with what has to hold in the tables."""
+    return PlannedRun(
+        plan,
+        tuple(results.requests),
+        reads_of(results.planner, calls_of(results.requests)),
+        slices_of(results.slicing),
+        tuple(results.of_users),
+    )
+
+
+def reads_of(
+    planner: Planner, calls: Sequence[Call], under: str = "under the convention"
+) -> tuple[Reads, ...]:
+    """Find the queries that metric calls read; `under`: the words before a call's convention."""
+    several = len({call.convention for call in calls}) > 1
+    return tuple(
+        Reads(planner.nodes(call), call.values, f"{under} {call.convention}" if several else "")
+        for call in calls
+    )
+
+
+def slices_of(slicing: Slicing | None) -> tuple[Sliced, ...]:
+    """Find the queries that check what is sliced by."""
+    return tuple(_sliced(slicing, attribute) for attribute in slicing.attributes) if slicing else ()
+
+
+def _sliced(slicing: Slicing, attribute: Attribute) -> Sliced:
+    reads = uneven = None
+    if attribute.template is not None:
+        nodes = {node.name: node for node in Plan(slicing.values_of(attribute)).nodes()}
+        reads = Reads(nodes, slicing.values)
+    if attribute.of == "users" and not attribute.built_in:
+        uneven = slicing.uneven(attribute)
+    return Sliced(attribute, reads, uneven)

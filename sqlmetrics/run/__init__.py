@@ -1,0 +1,1 @@
+"""The one path of every request: resolve, plan, validate, execute, present."""

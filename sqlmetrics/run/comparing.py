@@ -1,0 +1,188 @@
+"""Models against each other: comparisons with one of them, gates, and leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlmetrics.checks.validate import all_rows, check_run
+from sqlmetrics.errors import GateError, UsageError, callers_level, suggestion
+from sqlmetrics.metrics.requests import Request, calls_of
+from sqlmetrics.metrics.spec import MetricCall, parse_spec
+from sqlmetrics.plan.request import Asked, planned, reads_of
+from sqlmetrics.run.path import evaluate, execute, own_templates_named, present, results
+from sqlmetrics.run.session import Session
+from sqlmetrics.stats import paired_tests
+from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
+from sqlmetrics.stats.intervals import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SEVERAL = (
+    "to compare models takes several: -r NAME=FILE for each (in Python: a dict "
+    "{'als': source, 'popular': source}), or a column model"
+)
+
+
+@dataclass(frozen=True)
+class Testing:
+    """How differences between models are tested; the attributes are those of `compare`.
+
+    Raises:
+        UsageError: there is no such test or correction, or scipy is not installed.
+    """
+
+    test: str = "t"
+    correction: str = "holm"
+    interval: str = "normal"
+
+    def __post_init__(self) -> None:
+        paired_tests.checked(test=self.test, correction=self.correction)
+        paired_tests.check_scipy(test=self.test, interval=self.interval)
+
+
+def models(session: Session) -> list[str]:
+    """Name the models whose lists are judged; none where models are not named."""
+    planner, lists = session.planner, session.tables.get("recommendations")
+    if lists is None or not planner.several_models:
+        return []
+    if given := [source.model for source in lists.sources if source.model is not None]:
+        return given
+    there = planner.stage("models", session.definitions.values)
+    return sorted(str(row["model"]) for row in session.engine.records(there))
+
+
+def compare(
+    session: Session,
+    asked: Asked,
+    baseline: str | None,
+    testing: Testing,
+    fail_if: str | Iterable[str] = (),
+) -> pd.DataFrame:
+    """Compare every model with one of them, user by user.
+
+    Args:
+        session: the tables and the engine.
+        asked: the metrics and slices.
+        baseline: the model that the others are compared with; None: that of the session.
+        testing: how differences are tested.
+        fail_if: gates that the result has to pass.
+
+    Raises:
+        GateError: it fails one; the error has the result.
+        UsageError, DataError: as `Evaluator.compare`.
+    """
+    session.engine.check_comparisons()
+    gates = _read_gates(session, fail_if)
+    with own_templates_named(session.catalog):
+        of = results(session, asked)
+        of.check_comparable()  # before any table is read
+        chosen = _baseline(session, baseline, of.requests)
+        if gates:
+            others = [model for model in models(session) if model != chosen]
+            computed = [(request.call.name, request.k) for request in of.requests]
+            check_known(gates, computed, others, interval=testing.interval)
+        run = planned(of, of.comparison(chosen, testing.test))
+        frame = execute(
+            session,
+            run,
+            lambda plan: session.engine.comparison(plan, run.of_users, callers_level()),
+        )
+    frame = present(frame, run)
+    leading = [name for name in frame.columns if name != "model"]
+    place = leading.index("k") + 1
+    frame = frame[[*leading[:place], "model", *leading[place:]]]
+    frame["model"] = frame["model"].astype(str)  # as the baseline is
+    frame = paired_tests.finished(
+        frame,
+        test=testing.test,
+        interval=testing.interval,
+        confidence=asked.interval.confidence,
+        correction=testing.correction,
+    )
+    if failed := failures(frame, gates) if gates else []:
+        raise GateError("\n  ".join(["the comparison fails", *failed]), frame, failed)
+    return frame
+
+
+def _read_gates(session: Session, texts: str | Iterable[str]) -> list[Gate]:
+    """Read gates, their metrics spelled as in results."""
+    definitions = session.definitions
+
+    def canonical(call: MetricCall) -> str:
+        resolved, _ = definitions.first.resolve(replace(call, cutoff=None), definitions.has_rank)
+        return str(resolved)
+
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"gates are expressions such as 'ndcg@10 < -1%', not {texts!r}")
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    return [parse_gate(text, canonical) for text in texts]
+
+
+def _baseline(session: Session, baseline: str | None, requests: Sequence[Request]) -> str:
+    """Find the model to compare with."""
+    planner = session.planner
+    chosen = planner.baseline_model if baseline is None else str(baseline)
+    if not planner.several_models:
+        raise UsageError(_SEVERAL)
+    if all(source.model is None for source in session.tables["recommendations"].sources):
+        # their names are read from the lists
+        reads = reads_of(planner, calls_of(requests))
+        passed, trusts = session.executor.passed, session.trusts_input
+        check_run(session.engine, planner, reads, (), all_rows, passed, trusts)
+    known = models(session)
+    if len(known) < 2:
+        raise UsageError(f"{_SEVERAL}; there is only {known[0]}")
+    if chosen is None or chosen not in known:
+        problem = "no baseline named" if chosen is None else f"there is no model {chosen!r}"
+        close = "" if chosen is None else suggestion(chosen, known).rstrip("?")
+        raise UsageError(
+            f"{problem}{close}; name one of {', '.join(known)} with --baseline NAME (in Python: "
+            "baseline='NAME')"
+        )
+    return chosen
+
+
+def leaderboard(session: Session, asked: Asked, testing: Testing, alpha: float) -> pd.DataFrame:
+    """Rank models: compare each with the best of every metric, and mark who is not worse.
+
+    Raises:
+        UsageError, DataError: as `Evaluator.leaderboard`.
+    """
+    import pandas as pd
+
+    from sqlmetrics.stats.leaderboard import best_models
+    from sqlmetrics.stats.leaderboard import leaderboard as ranked
+
+    session.engine.check_comparisons()
+    values = evaluate(session, replace(asked, interval=Interval("none")), session.engine.frame)
+    if "model" not in values.columns:
+        raise UsageError(_SEVERAL)
+    values["model"] = values["model"].astype(str)
+    catalog, definitions = session.catalog, session.definitions
+    better = {name: metric.higher_is_better for name, metric in catalog.metrics.items()}
+    requests = definitions.requests(asked.metrics, asked.k)
+    means = {
+        (request.call.name, request.k)
+        for request in requests
+        if request.metric.grain == "user" and request.values["aggregate"] == "mean"
+    }
+    compared = []
+    uncorrected = replace(testing, correction="none")
+    for model, best_at in best_models(values, better).items():
+        calls = [
+            # not asked for by name: not every convention needs to have it
+            replace(parse_spec(metric), cutoff=cutoff, implied=True)
+            for metric, cutoff in best_at
+            if (metric, cutoff) in means
+        ]
+        if calls:
+            interval = replace(asked.interval, kind="none", of_runs=False)
+            of_best = replace(
+                asked, metrics=calls, k=None, interval=interval, per_user=True, skip_missing=False
+            )
+            compared.append(compare(session, of_best, model, uncorrected))
+    comparisons = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
+    return ranked(values, comparisons, better, alpha, testing.correction)

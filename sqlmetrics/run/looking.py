@@ -1,0 +1,129 @@
+"""A closer look: at the tables, at a stage, at how one number becomes another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlmetrics.checks.validate import Finding, all_rows, check_run
+from sqlmetrics.describe.explain import requests_for, walks, with_steps
+from sqlmetrics.errors import TemplateError, UsageError, suggestion
+from sqlmetrics.metrics.catalog import EVERYTHING
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.definitions import DEFAULT_K, Cutoffs, Metrics
+from sqlmetrics.metrics.front_matter import LEVELS
+from sqlmetrics.metrics.requests import Call, calls_of, requests_of
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import MetricCall, parse_spec
+from sqlmetrics.plan.physical import alternatives
+from sqlmetrics.plan.request import PlannedRun, Reads, reads_of
+from sqlmetrics.plan.results import Results
+from sqlmetrics.run.path import execute, own_templates_named
+from sqlmetrics.run.session import Session
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 1000  # rows of a stage, where not all may come
+
+
+def findings(
+    session: Session, metrics: Metrics, k: Cutoffs, levels: Iterable[str] = LEVELS
+) -> list[Finding]:
+    """Find what is wrong with the tables, or hard to trust: see `Evaluator.check`.
+
+    `levels`: of the checks that run, of "error", "warning" and "note".
+    """
+    if not session.tables:
+        raise UsageError("there is no table to check; give one with -r FILE, -i FILE or others")
+    if session.trusts_input:
+        raise UsageError("to check tables is not to trust them: drop trust_input")
+    pairs = session.definitions.pairs(EVERYTHING if metrics is None else metrics, k)
+    if all(cutoff is None for _, cutoff in pairs) and k is None:
+        pairs = [(call, DEFAULT_K) for call, _ in pairs]
+    calls: list[Call] = []
+    with own_templates_named(session.catalog):
+        if "error" in levels:
+            calls = calls_that_can_be_planned(session, pairs, refuse=metrics is not None)
+        cutoffs = dict.fromkeys(cutoff for _, cutoff in pairs)
+        return session.data_warnings.survey(calls, cutoffs, levels)
+
+
+def calls_that_can_be_planned(
+    session: Session, pairs: Sequence[tuple[MetricCall, int | None]], refuse: bool
+) -> list[Call]:
+    """Resolve metrics; those that cannot be computed are left out, or refused."""
+    calls = []
+    for call in calls_of(session.definitions.resolved(pairs)):
+        try:
+            session.planner.nodes(call)
+        except TemplateError:
+            raise
+        except UsageError:  # it lacks a table, or means nothing under these settings
+            if refuse:
+                raise
+        else:
+            calls.append(call)
+    return calls
+
+
+def explain(
+    session: Session,
+    metrics: Metrics,
+    k: Cutoffs,
+    start: str | Path | None,
+    end: str | Path,
+    skip_missing: bool,
+) -> pd.DataFrame:
+    """Walk from the number of one convention to that of another: see `Evaluator.explain`."""
+    definitions, planner = session.definitions, session.planner
+    first = definitions.first
+
+    def side(name: str | Path) -> Settings:
+        return Settings(session.catalog, Convention.load(name), first.given)
+
+    pairs = definitions.pairs(metrics, k)
+    from_there = first if start is None else side(start)
+    walked = walks(planner, pairs, from_there, side(end), definitions.fallback, skip_missing)
+    requests = [request for walk in walked.steps.values() for request in requests_for(walk)]
+    with own_templates_named(session.catalog):
+        results = Results(planner, requests, with_convention=True, warnings=walked.warnings)
+        reads = reads_of(planner, calls_of(requests), "after step")
+        run = PlannedRun(results.summary(), tuple(results.requests), reads)
+        return with_steps(execute(session, run, session.engine.frame), walked.steps)
+
+
+def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
+    """Return the rows of a stage or table: see `Evaluator.stage`."""
+    definitions, planner = session.definitions, session.planner
+    known = [*session.catalog.stages, *session.tables]
+    if name not in known:
+        raise UsageError(f"unknown stage {name!r}{suggestion(name, known)}")
+    if metric is None:
+        values = definitions.values
+    else:
+        pairs = [(parse_spec(metric), None)]
+        (request,) = requests_of(
+            pairs, [definitions.first], definitions.fallback, definitions.has_rank
+        )
+        values = dict(request.values)
+    limit = None if session.engine.fetches_users else _SHOWN
+    try:
+        plan = planner.stage(name, values, limit)
+    except TemplateError as error:
+        if metric is not None:
+            raise
+        lacking = str(error).rpartition(": ")[2].partition(" is undefined")[0].strip("'")
+        owners = [m.name for m in session.catalog.metrics.values() if lacking in m.params]
+        if not owners:
+            raise
+        raise UsageError(
+            f"the stage {name} depends on {lacking}, a setting of {', '.join(owners)}; look at "
+            f"it for one of them: stage({name!r}, metric={owners[0]!r})"
+        ) from error
+    reads = (Reads({node.name: node for node in plan.nodes()}, values),)
+    executor = session.executor
+    check_run(session.engine, planner, reads, (), all_rows, executor.passed, session.trusts_input)
+    session.warn(plan.warnings)
+    return session.engine.frame(alternatives(planner, plan))

@@ -1,0 +1,201 @@
+"""The one path from a request to a result, for Python and for the command line.
+
+    resolve    what is asked for: every metric, cutoff, setting and slice (plan/request.py)
+    plan       the queries that compute it (plan/results.py)
+    validate   the tables that they read (checks/validate.py)
+    execute    the queries, as a whole or for partitions of the users (partitions/executor.py)
+    present    the rows: names, order, warnings about slices
+
+Other modules of this package start with the first two steps and print the plan (`printing`),
+compare models (`comparing`) or look closer (`reporting`, `looking`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlmetrics.checks.validate import RowsOf, check_run
+from sqlmetrics.errors import TemplateError, UsageError
+from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.partitions.jobs import check_folder, write_part
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.request import Asked, PlannedRun, planned, resolve, results_of
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Frame, warn_of_empty_slices
+from sqlmetrics.run.session import Session
+from sqlmetrics.sql.query_graph import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_T = TypeVar("_T")
+
+# slices are numbered in the order of their names; per user, any numbers will do
+NUMBERS = ("slice_names", "item_slice_names")
+
+
+def evaluate(session: Session, asked: Asked, deliver: Callable[[Plan], Frame]) -> Frame:
+    """Compute the values of metrics, and return their rows as `deliver` hands them out.
+
+    Raises:
+        UsageError, DataError: as `Evaluator.evaluate`.
+    """
+    with own_templates_named(session.catalog):
+        run = plan(session, asked)
+        rows = execute(session, run, deliver, asked.partition)
+    return present(rows, run)
+
+
+def per_user(session: Session, asked: Asked) -> pd.DataFrame:
+    """Compute the values of every user.
+
+    Raises:
+        UsageError, DataError: as `Evaluator.per_user`.
+    """
+    if not session.engine.fetches_users:
+        raise UsageError(
+            "values per user of Spark do not come to this process: let Spark write them, with "
+            "-o FOLDER (in Python: write_parquet(folder, …, per_user=True), or write_table)"
+        )
+    return evaluate(session, asked, session.engine.frame)
+
+
+def write_parquet(session: Session, asked: Asked, path: str | Path, force: bool) -> None:
+    """Let the engine write the values of metrics to a file: see `Evaluator.write_parquet`."""
+    engine = session.engine
+    with engine.new_file(path, force) as target:
+        _write(session, asked, lambda ready: engine.write_parquet(ready, target, force))
+
+
+def write_table(session: Session, asked: Asked, name: str, force: bool) -> None:
+    """Let the engine write the values of metrics to a table: see `Evaluator.write_table`."""
+    engine = session.engine.catalog
+    if engine is None:
+        raise UsageError(
+            "write_table writes into Spark's catalog; on DuckDB, write_parquet writes a file"
+        )
+    engine.check_table(name, force)
+    _write(session, asked, lambda ready: engine.write_table(ready, name, force))
+
+
+def _write(session: Session, asked: Asked, deliver: Callable[[Plan], None]) -> None:
+    with own_templates_named(session.catalog):
+        execute(session, plan(session, asked), deliver, asked.partition)
+
+
+def write_partition(
+    session: Session, asked: Asked, folder: Path, partition: str, force: bool
+) -> None:
+    """Write what a result needs of some of the users: see `Evaluator.write_partition`."""
+    executor, part = session.executor, session.executor.one_of(partition)
+    check_folder(folder, part, force)
+    with own_templates_named(session.catalog):
+        run = plan(session, asked)
+        engine, split = executor.embedded(), executor.split()
+        before = set(engine.kept())
+        try:
+            validate(session, run, split.rows_of(part), set())
+            session.warn(run.plan.warnings)
+            write_part(
+                engine,
+                split,
+                run.plan.root,
+                part,
+                folder,
+                asked=[str(replace(request.call, cutoff=request.k)) for request in run.requests],
+                sliced_by=[sliced.attribute for sliced in run.slices],
+                force=force,
+            )
+        finally:
+            engine.forget(set(engine.kept()) - before)
+
+
+def results(session: Session, asked: Asked, planner: Planner | None = None) -> Results:
+    """Resolve what is asked for, and start to plan its values."""
+    planner = planner or session.planner
+    return results_of(session.definitions, planner, resolve(session.definitions, planner, asked))
+
+
+def plan(session: Session, asked: Asked) -> PlannedRun:
+    """Resolve and plan what is asked for."""
+    of = results(session, asked)
+    return planned(of, of.per_user() if asked.per_user else of.summary())
+
+
+def execute(
+    session: Session,
+    run: PlannedRun,
+    deliver: Callable[[Plan], _T],
+    partition: str | None = None,
+) -> _T:
+    """Check the tables of a plan and run it.
+
+    Args:
+        session: the tables and the engine.
+        run: the plan, and what has to hold for it.
+        deliver: runs a plan and returns its result.
+        partition: compute only what belongs to the users of one partition, such as "3/8".
+
+    Raises:
+        DataError: a table breaks a rule that the numbers rest on.
+    """
+    session.recorder.ran(run)
+    session.computes(run.requests)
+
+    def warned(plan: Plan) -> _T:
+        session.warn(run.plan.warnings)
+        return deliver(plan)
+
+    if partition is not None:
+        part, split = session.executor.one_of(partition), session.executor.split(NUMBERS)
+        of_part = split.of_partition(run.plan, part)
+        validate(session, run, split.rows_of(part), set())
+        return warned(of_part)
+    return session.executor.run(
+        run.plan,
+        lambda rows_of, passed: validate(session, run, rows_of, passed),
+        warned,
+        session.note,
+    )
+
+
+def validate(session: Session, run: PlannedRun, rows_of: RowsOf, passed: set[str]) -> None:
+    """Check the tables that a plan reads, or some rows of them."""
+    check_run(
+        session.engine,
+        session.planner,
+        run.reads,
+        run.slices,
+        rows_of,
+        passed,
+        session.trusts_input,
+    )
+
+
+def present(rows: Frame, run: PlannedRun) -> Frame:
+    """Hand out the rows of a result, and warn of slices that nobody is in."""
+    warn_of_empty_slices(rows, [sliced.attribute for sliced in run.slices])
+    return rows
+
+
+@contextlib.contextmanager
+def own_templates_named(catalog: Catalog) -> Iterator[None]:
+    """Where the engine finds a query wrong, say which templates are the user's own."""
+    try:
+        yield
+    except TemplateError as error:
+        templates = [
+            *catalog.metrics.values(),
+            *catalog.stages.values(),
+            *catalog.slices.values(),
+            *catalog.checks.values(),
+        ]
+        root = template_root()
+        own = [str(one.path) for one in templates if root not in one.path.parents]
+        if isinstance(error.__cause__, Exception) and own and ".sql.j2" not in str(error):
+            raise TemplateError(f"{error}; your own templates: {', '.join(own)}") from error
+        raise

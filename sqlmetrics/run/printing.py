@@ -1,0 +1,77 @@
+"""Statements and packages that run without us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.export import dbt_package
+from sqlmetrics.partitions.sizing import Division
+from sqlmetrics.plan.physical import alternatives
+from sqlmetrics.plan.request import Asked
+from sqlmetrics.run.path import NUMBERS, results
+from sqlmetrics.run.session import Session
+from sqlmetrics.sql.dialects import checked
+from sqlmetrics.sql.query_graph import Plan, Query
+
+
+def statement(session: Session, asked: Asked, dialect: str | None) -> str:
+    """Print the statement that computes what is asked for.
+
+    Raises:
+        UsageError: as `Evaluator.sql`.
+    """
+    dialect = session.engine.dialect if dialect is None else checked(dialect)
+    planner, executor = session.printing_planner(dialect), session.executor
+    of = results(session, asked, planner)
+    plan = of.per_user() if asked.per_user else of.summary()
+    if asked.partition is not None:
+        plan = executor.split(NUMBERS).of_partition(plan, executor.one_of(asked.partition))
+    _require_names(session, plan, dialect)
+    session.warn(plan.warnings)
+    text = alternatives(planner, plan).statement(dialect=dialect) + ";\n"
+    here = dialect == session.engine.dialect and asked.partition is None
+    division = executor.division(plan) if here else Division()
+    return text if division.is_whole else f"-- here: {division}\n{text}"
+
+
+def dbt(
+    session: Session,
+    asked: Asked,
+    folder: str | Path,
+    dialect: str | None,
+    name: str,
+    command: str,
+    force: bool,
+) -> list[Path]:
+    """Write a dbt package that computes what is asked for.
+
+    Raises:
+        UsageError, DataError: as `Evaluator.dbt`.
+    """
+    dialect = session.engine.dialect if dialect is None else checked(dialect)
+    of = results(session, asked, session.printing_planner(dialect))
+    files = dbt_package.package(of, dialect, name, command)
+    session.warn(of.summary().warnings)
+    return dbt_package.write(Path(folder), files, force)
+
+
+def _require_names(session: Session, plan: Plan, dialect: str) -> None:
+    """Refuse to print a statement that reads what is gone when it runs, or only we can see.
+
+    Raises:
+        UsageError: names the table.
+    """
+    elsewhere = dialect != session.engine.dialect
+    for node in plan.nodes():
+        owner = node.table if isinstance(node, Query) else ""
+        table = session.tables.get(owner)
+        for source in () if table is None else table.sources:
+            from_stdin = any(session.engine.shown(file) != file for file in source.files)
+            if from_stdin or (elsewhere and not source.only_named):
+                raise UsageError(
+                    f"{dialect if elsewhere else 'a statement'} does not read {source.label} "
+                    f"({owner}): {'give a file, or ' if not elsewhere else ''}say what the "
+                    f"table is called there, --{owner}-table NAME (in Python: "
+                    f"{owner}=TableName('NAME', like=…))"
+                )

@@ -1,0 +1,179 @@
+"""Reports and charts: values that are computed once, and many questions about them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
+from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.requests import Request
+from sqlmetrics.metrics.spec import MetricCall, parse_spec
+from sqlmetrics.plan.request import Asked, planned, slices_of
+from sqlmetrics.plan.slices import Slicing, attributes_of
+from sqlmetrics.report import Report
+from sqlmetrics.report.analysis import (
+    CUTOFFS,
+    Question,
+    Study,
+    chosen_request,
+    metrics_of_reports,
+)
+from sqlmetrics.report.build import content
+from sqlmetrics.report.figures import checked_kind, plotted
+from sqlmetrics.report.page import require_packages
+from sqlmetrics.run.looking import calls_that_can_be_planned
+from sqlmetrics.run.path import own_templates_named, results, validate
+from sqlmetrics.run.printing import statement
+from sqlmetrics.run.session import Session
+from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.tables.schema import Table
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+
+def report(
+    session: Session, question: Question, check: bool | None, examples: bool, title: str | None
+) -> Report:
+    """Make the page of a run: see `Evaluator.report`."""
+    require_packages()
+    call, definitions = session.call, session.definitions
+    assert call is not None
+    if check is not None:
+        call.check = check
+    with studied(session, question) as study:
+        noticed = session.data_warnings.noticed(list(call.cutoffs), call.check)
+        call.check = not noticed.unchecked  # what the page says is warned of
+        interval = Interval(confidence=question.confidence)
+        settings = [*definitions.conventions, definitions.fallback]
+        return Report(
+            content(
+                study,
+                title=title,
+                conventions=[one.convention for one in settings if one is not None],
+                sources={name: _short_name(table) for name, table in session.tables.items()},
+                conditions=session.where,
+                findings=noticed.warnings,
+                unchecked=noticed.unchecked,
+                statement=statement(session, Asked(study.asked_at_main, interval=interval), None),
+                with_examples=examples,
+            )
+        )
+
+
+def plot(
+    session: Session, figure: str, question: Question
+) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
+    """Draw one of the charts of a report: see `Evaluator.plot`."""
+    kind = checked_kind(figure)
+    with studied(session, question) as study:
+        return plotted(kind, study)
+
+
+@contextlib.contextmanager
+def studied(session: Session, question: Question) -> Iterator[Study]:
+    """Compute the values of a run once, for as long as questions about them are asked.
+
+    Raises:
+        UsageError: the engine is Spark, there are several conventions, or as `Evaluator.report`.
+        DataError: as `Evaluator.evaluate`.
+    """
+    engine, executor, planner = session.engine.embedded, session.executor, session.planner
+    conventions = session.definitions.conventions
+    if engine is None:
+        raise UsageError(
+            "reports and charts are made by DuckDB; with Spark, write exports of the tables, "
+            "and report from those"
+        )
+    if len(conventions) > 1:
+        names = " and ".join(one.convention.name for one in conventions)
+        raise UsageError(
+            f"a report is under one convention, not {names}; evaluate puts several side by side"
+        )
+    with own_templates_named(session.catalog):
+        study_of = results(session, _asked(session, question))
+        study_of.with_convention = False  # there is one
+        summary = planned(study_of, study_of.summary())
+        session.computes(summary.requests)
+
+        def look(rows_of: RowsOf, passed: set[str]) -> None:
+            validate(session, summary, rows_of, passed)
+            session.warn(summary.plan.warnings)
+
+        checks_left = [look]
+
+        def run(plan: Plan) -> pd.DataFrame:
+            """Run a plan; the first of all looks at the tables."""
+            check = checks_left.pop() if checks_left else _nothing
+            return executor.run(plan, check, engine.frame, session.note)
+
+        is_whole = executor.division(summary.plan).is_whole
+        held = contextlib.ExitStack()
+
+        def hold(nodes: Sequence[Node]) -> None:
+            """Compute nodes once; but for runs that are split, each answer by itself."""
+            if is_whole:
+                held.enter_context(engine.holding(nodes))
+
+        study = Study(
+            run,
+            hold,
+            study_of,
+            question,
+            attributes_of(
+                question.by, question.by_item, session.catalog, session.tables, planner.user_keys
+            ),
+            _primary(session, question, study_of.requests),
+        )
+        with held:
+            if is_whole:
+                checks_left.pop()(all_rows, executor.passed)
+            hold(study.held)
+            study.add_usual_slices()
+            for attribute in study.attributes:
+                slices = slices_of(Slicing(planner, [attribute], False, study.primary.values))
+                passed, trusts = executor.passed, session.trusts_input
+                check_run(engine, planner, (), slices, all_rows, passed, trusts)
+            yield study
+
+
+def _nothing(rows_of: RowsOf, passed: set[str]) -> None:
+    """Check nothing: it was checked before."""
+
+
+def _asked(session: Session, question: Question) -> Asked:
+    """Choose the metrics of a report that names none: those that the tables suffice for."""
+    metrics, k = question.metrics, question.k
+    if metrics is None:
+        names = metrics_of_reports(session.catalog)
+        implied = [MetricCall(name, implied=True) for name in names]
+        pairs = [(call, None) for call in implied]
+        calls = calls_that_can_be_planned(session, pairs, refuse=False)
+        # none of them: the first says what is missing
+        metrics = [replace(call.requests[0].call, cutoff=None) for call in calls] or implied[:1]
+        k = CUTOFFS if k is None else k
+    interval = Interval(confidence=question.confidence)
+    return Asked(metrics, k, interval=interval, skip_missing=question.skip_missing)
+
+
+def _primary(session: Session, question: Question, requests: Sequence[Request]) -> Request | None:
+    """Find the metric that models are ranked by, if it is named."""
+    if question.primary is None:
+        return None
+    definitions = session.definitions
+    call, _ = definitions.first.resolve(parse_spec(question.primary), definitions.has_rank)
+    assert call is not None
+    return chosen_request(requests, call, question.primary)
+
+
+def _short_name(table: Table) -> str:
+    """Name the source of a table without its folder, which may be private."""
+    first = table.sources[0]
+    if len(table.sources) > 1:
+        return f"{len(table.sources)} sources, one per model"
+    return first.label.rstrip("/").rpartition("/")[2] if first.files else first.label

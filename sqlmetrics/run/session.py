@@ -1,0 +1,257 @@
+"""What an evaluator holds: the tables that it was given, opened, and what it remembers of them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlmetrics.checks import validate
+from sqlmetrics.checks.data_warnings import DataWarnings, stopped
+from sqlmetrics.engines.open import open_engine
+from sqlmetrics.errors import (
+    DataError,
+    DataWarning,
+    SqlmetricsWarning,
+    UsageError,
+    callers_level,
+    suggestion,
+)
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.definitions import Definitions
+from sqlmetrics.metrics.requests import Request
+from sqlmetrics.partitions.executor import Executor
+from sqlmetrics.partitions.sizing import checked_count
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.record.record import Recorder
+from sqlmetrics.run.public_calls import PublicCall, lock_of
+from sqlmetrics.sql.query_graph import Plan
+from sqlmetrics.tables.filters import check_tables
+from sqlmetrics.tables.reader import TableReader
+from sqlmetrics.tables.schema import OPTIONS, Table
+from sqlmetrics.tables.sources import is_models
+
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """The tables of an evaluator, the engine that reads them, and the conventions that count.
+
+    Args:
+        given: the arguments of `Evaluator`, by name.
+
+    Raises:
+        UsageError, DataError: as `Evaluator`.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        given = dict(given)
+        if isinstance(given["convention"], Iterator):  # is read twice: for the record too
+            given["convention"] = list(given["convention"])
+        given["templates"] = _several(str | Path, given["templates"], "templates names folders")
+        self.recorder = Recorder(given, with_contents=given["record"])
+        self.catalog = Catalog.load(given["templates"])
+        definitions = Definitions.load(
+            self.catalog, given["convention"], given["fallback"], given["settings"] or {}
+        )
+        user_keys = tuple(_several(str, given["key"], "key names at least one column"))
+        if not user_keys or not all(user_keys):
+            raise UsageError("key names at least one column")
+        self.trusts_input: bool = given["trust_input"]
+        self.checks_data: bool | None = given["check"]
+        if self.checks_data and self.trusts_input:
+            raise UsageError(
+                "check cannot be combined with trust_input, which skips checks of rows"
+            )
+        partitions = checked_count(given["partitions"])
+        self.engine = open_engine(
+            given["engine"],
+            given["connection"],
+            given["threads"],
+            given["memory_limit"],
+            given["temp_directory"],
+            given["temp_limit"],
+            given["watch"],
+        )
+        sources = {name: given[name] for name in OPTIONS}
+        lists, baseline = sources["recommendations"], sources["baseline"]
+        models = list(lists) if is_models(lists) else []
+        baseline_model: str | None = None
+        if isinstance(baseline, str) and baseline in models:
+            baseline_model, sources["baseline"] = baseline, None
+        self.where: dict[str, str] = dict(given["where"] or {})
+        self.lock = lock_of(given["connection"])
+        try:
+            if partitions is not None and self.engine.embedded is None:
+                raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
+            check_tables(
+                self.where, sources, [name for name, one in sources.items() if one is not None]
+            )
+            with self.lock:
+                self.tables = self._read(sources, given["columns"] or {}, user_keys, models)
+        except BaseException:
+            self.engine.close()
+            raise
+        read = self.tables.get("recommendations")
+        self.planner = Planner(
+            self.catalog,
+            self.tables,
+            user_keys=user_keys,
+            several_models=is_models(lists) or (read is not None and "model" in read.columns),
+            baseline_model=baseline_model,
+            checked=not self.trusts_input,
+            dialect=self.engine.dialect,
+        )
+        self.definitions = replace(definitions, has_rank=self.planner.has_rank)
+        self.executor = Executor(self.engine, self.planner, partitions)
+        self.data_warnings = DataWarnings(
+            self.engine, self.planner, self.definitions, self.trusts_input
+        )
+        self.call: PublicCall | None = None
+        self._warned: set[str] = set()  # of which data warnings
+        self._may_change = self.engine.embedded is not None and not all(
+            source.is_held for table in self.tables.values() for source in table.sources
+        )
+
+    def _read(
+        self,
+        sources: Mapping[str, Any],
+        columns: Mapping[str, str],
+        user_keys: tuple[str, ...],
+        models: Sequence[str],
+    ) -> dict[str, Table]:
+        """Read the columns of all tables, and hold to their files as they are now."""
+        reader = TableReader(self.engine, user_keys, columns, self.where)
+        tables: dict[str, Table] = {}
+        for name, source in sources.items():
+            try:
+                if source is not None:
+                    tables[name] = reader.read(name, source)
+            except DataError as error:
+                if name == "baseline" and isinstance(source, str) and models:
+                    raise DataError(f"{error}{suggestion(source, models)}") from error
+                raise
+        reader.check_mapping(tables)
+        for note in reader.notes:
+            _log.info(note)
+        for warning in reader.warnings:
+            warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
+        validate.check_types(tables, user_keys)
+        if self.engine.embedded is not None:
+            read = [(table.name, source) for table in tables.values() for source in table.sources]
+            self.engine.embedded.lock(
+                {file: name for name, source in read for file in source.files},
+                {file: name for name, source in read for file in source.watched},
+            )
+        return tables
+
+    @functools.cached_property
+    def _tables_read_alone(self) -> dict[str, Table]:
+        """The tables as a statement reads them that is to run without this evaluator."""
+        return {
+            name: replace(
+                table,
+                sources=tuple(
+                    replace(source, relation=self.engine.printed(source.relation))
+                    for source in table.sources
+                ),
+            )
+            for name, table in self.tables.items()
+        }
+
+    @functools.cache  # noqa: B019 - lives as long as the session
+    def printing_planner(self, dialect: str) -> Planner:
+        """Return what plans statements of a dialect that run without this evaluator."""
+        tables = self._tables_read_alone
+        return replace(self.planner, tables=tables, checked=False, dialect=dialect)
+
+    def counted(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run a plan that counts users, of tables that were checked."""
+        return self.executor.run(plan, lambda *_: None, self.engine.records, self.note)
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+        with self.lock:
+            self.engine.close()
+
+    # ---- public calls --------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def calling(self) -> Iterator[None]:
+        """Run a public call: alone, on the tables as they are now, with data warnings at its end.
+
+        A public call that another one makes is a part of it.
+        """
+        with self.lock:
+            if self.call is not None:
+                yield
+                return
+            self.call = PublicCall(self.checks_data)
+            try:
+                self._check_columns()
+                yield
+                self._warn_of_data(self.call)
+            finally:
+                self.call = None
+                self._forget_what_may_change()
+
+    def warn(self, messages: Iterable[str]) -> None:
+        """Warn of what a result rests on, in a public call once of each."""
+        assert self.call is not None
+        for message in self.call.new(messages):
+            warnings.warn(message, SqlmetricsWarning, stacklevel=callers_level())
+
+    def note(self, text: str) -> None:
+        """Log how a result is computed, in a public call once."""
+        assert self.call is not None
+        for message in self.call.new([text]):
+            _log.info("%s", message)
+
+    def computes(self, requests: Iterable[Request]) -> None:
+        """Note what the public call that runs computes."""
+        assert self.call is not None
+        self.call.ran(requests)
+
+    def _check_columns(self) -> None:
+        """Check that tables of a connection of others still have the columns that we know."""
+        engine = self.engine.embedded
+        if not self._may_change or engine is None:
+            return
+        for table in self.tables.values():
+            for source in table.sources:
+                if not (source.is_held or source.files):
+                    engine.check_columns(table.name, source.relation, source.label, source.types)
+
+    def _warn_of_data(self, call: PublicCall) -> None:
+        """Warn of what checks find in the tables of a result, of each finding once."""
+        try:
+            messages = self.data_warnings.sentences(list(call.cutoffs), call.check)
+        except Exception as error:  # the result is there
+            messages = [stopped(error)]
+        for message in messages:
+            if message not in self._warned:
+                warnings.warn(message, DataWarning, stacklevel=callers_level())
+                self._warned.add(message)
+
+    def _forget_what_may_change(self) -> None:
+        """Forget all that was computed, where tables may be others at the next call."""
+        engine = self.engine.embedded
+        if self._may_change and engine is not None:
+            engine.forget(list(engine.kept()))
+            self.executor.forget()
+            self.data_warnings.forget()
+
+
+def _several(kind: Any, given: Any, what: str) -> list[Any]:
+    """Read an argument that is one value of a kind, or several of them."""
+    if isinstance(given, kind):
+        return [given]
+    values = list(given) if isinstance(given, Iterable) else [given]
+    if isinstance(given, bytes) or not all(isinstance(value, kind) for value in values):
+        raise UsageError(f"{what}, not {given!r}")
+    return values
