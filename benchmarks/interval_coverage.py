@@ -61,7 +61,7 @@ DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
 def rendered(template: str, known: Mapping[str, Any]) -> str:
     """Render a query of the package over tables with the names by which it reads them."""
     context = {**Keys().context, "groups": [], **known}
-    return environment().get_template(f"summaries/{template}.sql.j2").render(context, ref=str)
+    return environment().get_template(f"results/{template}.sql.j2").render(context, ref=str)
 
 
 def bootstrap(values: Array, interval: Interval) -> Ends:

@@ -592,14 +592,14 @@ def test_the_script_is_readable() -> None:
 
 
 def test_every_template_of_the_shell_is_in_the_script() -> None:
-    names = {path.name for path in (template_root() / "shell").glob("*.sql.j2")}
+    names = {path.name for path in (template_root() / "duckdb_macros").glob("*.sql.j2")}
     used: set[str] = set()
     source = (ROOT / "sqlmetrics" / "export" / "duckdb_macros.py").read_text(encoding="utf-8")
     for name in names:
         stem = name.removesuffix(".sql.j2")
         if f'"{stem}"' in source or stem in ("item_categories", "item_features"):
             used.add(name)
-        environment().get_template(f"shell/{name}")
+        environment().get_template(f"duckdb_macros/{name}")
     assert used == names
 
 

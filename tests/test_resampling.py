@@ -98,7 +98,7 @@ def weights_of(groups: Iterable[int], resamples: int, seed: int) -> Array:
 def rendered(template: str, seed: int, **known: Any) -> str:
     """Render a query of the package over tables that have the names by which it reads them."""
     context = {**Keys().context, "seed": seed, **known}
-    return environment().get_template(f"summaries/{template}.sql.j2").render(context, ref=str)
+    return environment().get_template(f"results/{template}.sql.j2").render(context, ref=str)
 
 
 def replicates(values: Array, resamples: int, seed: int, flipped: bool = False) -> Array:

@@ -290,10 +290,11 @@ def test_a_check_without_a_limit_finds_one_row() -> None:
 def test_results_are_sorted() -> None:
     """What comes out of a run ends with an ORDER BY, unless it is one row."""
     ends = {
-        f"summaries/{name}.sql.j2"
-        for name in ("summary", "per_user", "user_counts", "example_users", "example_lists",
-                     "example_truth", "histogram", "difference_histogram", "lorenz",
-                     "exposure_by_popularity")
+        f"{name}.sql.j2"
+        for name in ("results/summary", "results/per_user", "record/user_counts",
+                     "report/example_users", "report/example_lists", "report/example_truth",
+                     "report/histogram", "report/difference_histogram", "report/lorenz",
+                     "report/exposure_by_popularity")
     }  # fmt: skip
     seen = set()
     for label, plan in all_plans():

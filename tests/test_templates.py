@@ -391,7 +391,7 @@ def plans_of_records() -> Iterator[tuple[str, Plan]]:
         sides = ["audience", "lists", "relevant_users"]
         for names in (sides, sides[:2]):
             nodes: dict[str, Node] = {name: plans.node(name, call.values) for name in names}
-            counts = plans.rendered("user_counts", nodes, has_truth=names is sides)
+            counts = plans.rendered("record/user_counts", nodes, has_truth=names is sides)
             yield f"users by {names}", Plan(counts)
 
 
@@ -657,10 +657,12 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             rendered.setdefault("inputs/unread_relevance.sql.j2", set()).add(text)
     for text in {text for texts in rendered.values() for text in texts}:
         assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
-    others = {"summaries", "inputs", "demo", "partition", *INSTEAD}
+    others = {"results", "report", "record", "inputs", "demo", "partition", *INSTEAD}
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
     assert rendered.keys() == files
-    of_macros = [path for path in FILES if path.parent.name == "shell"]  # see test_macros.py
+    of_macros = [
+        path for path in FILES if path.parent.name == "duckdb_macros"
+    ]  # see test_macros.py
     included = [name for stage in STAGES for name in re.findall(r'include "(.*?)"', stage.body)]
     shared = {f"shared/{path.name}" for path in FILES if path.parent.name == "shared"}
     assert {name for name in included if included.count(name) > 1} == shared
@@ -719,7 +721,7 @@ def test_every_setting_is_read_somewhere() -> None:
 def test_lint_knows_only_names_that_templates_get() -> None:
     """A stand-in of the lint configuration must not outlive what it stands for."""
     stand_ins = set()
-    for path in (ROOT / ".sqlfluff", ROOT / "summaries/.sqlfluff", ROOT / "inputs/.sqlfluff"):
+    for path in (ROOT / ".sqlfluff", ROOT / "results/.sqlfluff", ROOT / "inputs/.sqlfluff"):
         config = configparser.ConfigParser(delimiters="=", interpolation=None)
         config.read(path, encoding="utf-8")
         for part in ("context", "macros"):
@@ -830,7 +832,7 @@ def test_queries_of_plans_are_laid_out() -> None:
         if isinstance(node, Rendered):
             seen += 1
             assert misplaced(text) == [], f"{node.name}: {label}"
-            of_result = node.template in ("summaries/summary", "summaries/look")
+            of_result = node.template in ("results/summary", "results/look")
             assert of_result or without_comment(text) == [], f"{node.name}: {label}"
         elif file_of(node):
             assert text.startswith("/* one row per "), f"{node.name}: {label}"

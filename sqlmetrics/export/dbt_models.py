@@ -314,7 +314,7 @@ def escaped(text: str) -> str:
 
 def _wide_columns(node: Node) -> Sequence[Column] | None:
     """Return the columns of a wide table of values; None: it is none."""
-    if isinstance(node, Rendered) and node.template == "summaries/filled":
+    if isinstance(node, Rendered) and node.template == "results/filled":
         columns: Sequence[Column] = node.context["columns"]
         return columns
     return None

@@ -158,7 +158,7 @@ class _MacroStages(StageSource):
             return input_node(name, _text(name), ATTRIBUTES[name][0])
         if name == "cutoffs":
             stage = planner.catalog.stages[name]
-            text = Text(_text("cutoffs"), "shell/cutoffs")
+            text = Text(_text("cutoffs"), "duckdb_macros/cutoffs")
             return bound(name, text, lambda _: None, replace(stage, keep=False))
         if name in planner.catalog.stages:
             largest = _LARGEST_CUTOFF.get(name, _CUT_AT)
@@ -185,9 +185,9 @@ class _MacroStages(StageSource):
 
 
 def _shell(template: str, reads: Mapping[str, Node], name: str = "", **context: Any) -> Node:
-    """Plan one of the queries of sql_templates/shell."""
+    """Plan one of the queries of sql_templates/duckdb_macros."""
     return Rendered.of(
-        f"shell/{template}",
+        f"duckdb_macros/{template}",
         reads,
         name or template,
         keys=Keys(several_models=True),
@@ -201,8 +201,8 @@ def _is_above_one(values: Mapping[str, Any]) -> bool:
 
 
 def _text(template: str, **context: Any) -> str:
-    """Render a template of sql_templates/shell that reads no other query."""
-    return render_file(f"shell/{template}", context)
+    """Render a template of sql_templates/duckdb_macros that reads no other query."""
+    return render_file(f"duckdb_macros/{template}", context)
 
 
 # ---- from metrics to bodies ---------------------------------------------------------------------

@@ -281,13 +281,19 @@ class Planner:
     ) -> Node:
         """Plan one of the queries that put values together; `reads` are its parents by alias.
 
-        `often`: the query reads each of them more than once. `apart`: it gets a statement of its
-        own.
+        Args:
+            template: a file of `sql_templates/results`, or of another folder: `report/histogram`.
+            reads: its parents, by the names that it has for them.
+            name: what the query is called; by default as the file.
+            often: does it read each parent more than once?
+            apart: does it get a statement of its own?
+            context: what the template knows.
         """
+        path = template if "/" in template else f"results/{template}"
         return Rendered.of(
-            f"summaries/{template}",
+            path,
             reads,
-            name or template,
+            name or path.rpartition("/")[2],
             keys=self.keys,
             context=context,
             often=often,

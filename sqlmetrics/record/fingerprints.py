@@ -115,7 +115,7 @@ def rows_of(node: Query, types: Mapping[str, str]) -> Node:
     """
     hashed = [{"name": name, **_kind(types[name])} for name in _columns(node) if types]
     return Rendered.of(
-        "summaries/fingerprint",
+        "record/fingerprint",
         {"table_rows": node},
         f"fingerprint_of_{node.name}",
         context={"hashed": hashed, "by_model": "model" in node.columns},

@@ -326,7 +326,7 @@ def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[dict[str, 
         reads: dict[str, Node] = {
             name: planner.node(name, call.values, call.metric) for name in names
         }
-        node = planner.rendered("user_counts", reads, has_truth=len(names) == 3)
+        node = planner.rendered("record/user_counts", reads, has_truth=len(names) == 3)
         key = f"{node.key} {call.convention}"
         counts.setdefault(key, (node, call.convention, [], call.values["audience"]))
         metrics = counts[key][2]

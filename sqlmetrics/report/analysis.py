@@ -123,7 +123,7 @@ class Study:
     def item_counts(self) -> Node:
         """Plan how often every item is recommended by every model."""
         return self.planner.rendered(
-            "item_counts", {"ranked": self._stage("ranked")}, k=self.primary.k
+            "report/item_counts", {"ranked": self._stage("ranked")}, k=self.primary.k
         )
 
     @property
@@ -256,7 +256,7 @@ class Study:
         frames = []
         for name, columns in self._columns(self.of_users).items():
             plan = self.planner.rendered(
-                "histogram",
+                "report/histogram",
                 {"per_user": self.results.wide.tables[name].node},
                 columns=columns,
                 n_bins=N_BINS,
@@ -307,7 +307,7 @@ class Study:
                     "pairs", {"per_user": table}, often=True, names=names, baseline=baseline
                 )
                 plan = self.planner.rendered(
-                    "difference_histogram",
+                    "report/difference_histogram",
                     {"pairs": pairs},
                     often=True,
                     columns=columns,
@@ -368,7 +368,9 @@ class Study:
         slicing = Slicing(planner, [], False, self.primary.values)
         if how.by is None:
             for attribute in self._columns_of_users():
-                plan = planner.rendered("number_of_values", {"attribute": slicing.read(attribute)})
+                plan = planner.rendered(
+                    "report/number_of_values", {"attribute": slicing.read(attribute)}
+                )
                 (n_values,) = self.run(Plan(plan))["n_values"]
                 if 1 < n_values <= FEW_VALUES and len(self.attributes) < MOST_COLUMNS:
                     self._add([attribute])
@@ -480,7 +482,11 @@ class Study:
         if catalogue := self._if_there("catalogue"):
             reads["catalogue"] = catalogue
         plan = self.planner.rendered(
-            "lorenz", reads, often=True, has_catalogue=catalogue is not None, n_points=N_POINTS
+            "report/lorenz",
+            reads,
+            often=True,
+            has_catalogue=catalogue is not None,
+            n_points=N_POINTS,
         )
         frame = self.run(Plan(plan))
         frame["model"] = frame["model"].astype(str)
@@ -515,7 +521,7 @@ class Study:
         if popularity is None:
             return pd.DataFrame()
         plan = self.planner.rendered(
-            "exposure_by_popularity",
+            "report/exposure_by_popularity",
             {"item_counts": self.item_counts, "item_popularity": popularity},
             n_groups=POPULARITY_GROUPS,
         )
@@ -557,7 +563,7 @@ class Study:
         name, column = self.results.wide.home(primary)
         per_user = self.results.wide.tables[name].node
         of_users = planner.rendered(
-            "example_users",
+            "report/example_users",
             {
                 "per_user": per_user,
                 "lists": self._stage("lists"),
@@ -582,7 +588,7 @@ class Study:
             "lists": self.run(
                 Plan(
                     planner.rendered(
-                        "example_lists",
+                        "report/example_lists",
                         {"ranked": self._stage("ranked", own), "relevant": relevant, **reads},
                         k=self.shown_places,
                         **context,
@@ -592,7 +598,7 @@ class Study:
             "truth": self.run(
                 Plan(
                     planner.rendered(
-                        "example_truth",
+                        "report/example_truth",
                         {"relevant": relevant, **reads},
                         n_items=SHOWN_TRUTH,
                         **context,
@@ -602,7 +608,7 @@ class Study:
             "values": self.run(
                 Plan(
                     planner.rendered(
-                        "values_of_users",
+                        "report/values_of_users",
                         {"per_user": per_user, "example_users": of_users},
                         column=identifier(column.name),
                     )
