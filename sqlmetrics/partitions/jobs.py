@@ -10,11 +10,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import duckdb
 
@@ -34,6 +34,7 @@ from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction
 from sqlmetrics.partitions.split import Partition, Split
 from sqlmetrics.plan.slices import Attribute, warn_of_empty_slices
 from sqlmetrics.record import fingerprints
+from sqlmetrics.shapes import made, read, shown
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.sql.quoting import literal, path_literal
 from sqlmetrics.version import __version__
@@ -46,6 +47,22 @@ _OURS = "-- puts the results of "  # how a statement of ours starts
 _HEADER = f"""\
 {_OURS}{{of}} partitions together; it runs alone in DuckDB, in this folder
 """
+
+
+class _SlicedBy(TypedDict):
+    """A column of a table that a result is sliced by."""
+
+    name: str
+    of: str
+    table: str
+
+
+class _File(TypedDict):
+    """The file that a part has of a table."""
+
+    rows: int
+    bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -62,12 +79,12 @@ class Manifest:
     partition: Partition
     plan: str
     asked: Sequence[str]
-    sliced_by: Sequence[Mapping[str, str]]
+    sliced_by: Sequence[_SlicedBy]
     versions: Mapping[str, str]
-    statement: str = ""
-    tables: Sequence[str] = ()
-    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    data: Mapping[str, str] = field(default_factory=dict)
+    statement: str
+    tables: Sequence[str]
+    files: Mapping[str, _File]
+    data: Mapping[str, str]
 
     def path(self, folder: Path, table: str) -> Path:
         """Say where the part of a table is."""
@@ -89,13 +106,16 @@ class Manifest:
         found = []
         for path in sorted(folder.glob("part-*-of-*.json")):
             try:
-                entries = json.loads(path.read_text(encoding="utf-8"))
-                _check_entries(entries)
-                partition = Partition.parse(entries.pop("partition"))
+                text = path.read_text(encoding="utf-8")
+                entries = read(json.loads(text), dict[str, Any], "it")
+                partition = Partition.parse(entries.pop("partition", ""))
                 if path.stem != partition.stem:
                     raise ValueError(f"it is that of part {partition}")
-                found.append(cls(partition, **entries))
-            except (OSError, ValueError, TypeError, KeyError) as error:
+                manifest = made(entries, cls, partition=partition)
+                if not manifest.files.keys() <= set(manifest.tables):
+                    raise ValueError(f"files is {shown(entries['files'])}, not of its tables")
+                found.append(manifest)
+            except (OSError, ValueError, TypeError) as error:
                 raise DataError(
                     f"{path} cannot be read ({error}); delete it and run its job again"
                 ) from error
@@ -189,6 +209,9 @@ def write_part(
             {"name": one.name, "of": one.of, "table": one.table} for one in sliced_by if one.table
         ],
         versions=versions(),
+        statement="",
+        tables=[],
+        files={},
         data=fingerprints.of_tables(engine, root),
     )
     others = [] if force else Manifest.read_all(folder)
@@ -414,7 +437,7 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
             raise DataError(f"{path} has other values than its job wrote; {again}")
 
 
-def _described(path: Path) -> dict[str, Any]:
+def _described(path: Path) -> _File:
     """Count the rows and bytes of a Parquet file, and hash it."""
     import pyarrow.parquet as pq
 
@@ -486,51 +509,3 @@ def _bound(text: str, manifests: Sequence[Manifest], folder: Path) -> str:
         for files in _files(name, manifests[0].partition.of):
             text = text.replace(f"read_parquet({files},", f"read_parquet({path_literal(paths)},")
     return text.removesuffix(";\n")
-
-
-def _check_entries(entries: Any) -> None:
-    """Check that what is in a manifest has the types that its readers count on.
-
-    Raises:
-        ValueError: names what has not.
-    """
-
-    def texts(value: Any) -> bool:
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-    def named(value: Any, of: Callable[[Any], bool]) -> bool:
-        return isinstance(value, dict) and all(of(one) for one in value.values())
-
-    def is_text(value: Any) -> bool:
-        return isinstance(value, str)
-
-    def is_file(value: Any) -> bool:
-        return (
-            isinstance(value, dict)
-            and value.keys() == {"rows", "bytes", "sha256"}
-            and type(value["rows"]) is type(value["bytes"]) is int
-            and is_text(value["sha256"])
-        )
-
-    def is_attribute(value: Any) -> bool:
-        return named(value, is_text) and value.keys() == {"name", "of", "table"}
-
-    kinds: Mapping[str, Callable[[Any], bool]] = {
-        "partition": is_text,
-        "plan": is_text,
-        "asked": texts,
-        "sliced_by": lambda value: isinstance(value, list) and all(map(is_attribute, value)),
-        "versions": lambda value: named(value, is_text),
-        "statement": is_text,
-        "tables": texts,
-        "data": lambda value: named(value, is_text),
-        "files": lambda value: named(value, is_file) and value.keys() <= set(entries["tables"]),
-    }
-    if not isinstance(entries, dict):
-        raise ValueError("it is not an object")
-    if entries.keys() != kinds.keys():
-        odd = ", ".join(sorted(entries.keys() ^ kinds.keys()))
-        raise ValueError(f"these entries are missing, or too many: {odd}")
-    for name, is_right in kinds.items():
-        if not is_right(entries[name]):
-            raise ValueError(f"{name} is {json.dumps(entries[name])[:80]}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from sqlmetrics.shapes import shown
 
 _SAME = 1e-9  # what sums in another order may differ by, of a value or, if it is larger, of 1
 # arguments that say how a run is computed, but do not change its result: recorded, not compared
@@ -43,12 +44,6 @@ class _Found:
     results: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
-
-
-def shown(value: Any) -> str:
-    """Return a value as JSON, cut to a length that fits into a message."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "…"
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Differences:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.record import fingerprints
+from sqlmetrics.record.entries import FORMAT, MetricEntry, Record, SourceEntry, UsersEntry
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.version import __version__
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
     from sqlmetrics.engines.base import Engine
     from sqlmetrics.plan.results import Results
+    from sqlmetrics.record.entries import Result
     from sqlmetrics.rows import Rows
     from sqlmetrics.tables.schema import Table
 
-FORMAT = 1  # of records; a higher one has entries that this version does not know
 ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record
 MOST_ROWS = 5000  # of a result that a record holds
 _NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *OPTIONS}
@@ -109,23 +110,26 @@ class Recorder:
         given = dict(self.given)
         if "baseline" not in evaluator.tables:  # the name of a model, if it was given
             given["baseline"] = plain(self._sources["baseline"])
-        record = {
+        settings, metrics = _settings(requests)
+        record: Record = {
             "record": FORMAT,
-            "result": method,
+            "result": cast("Result", method),
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(seconds, 3),
             "versions": _versions(evaluator),
             "given": given,
             "asked": plain(asked),
-            **_settings(requests),
+            "settings": settings,
+            "metrics": metrics,
             "sql": fingerprints.identity(*(plan.root for plan in run.plans)),
             "sources": list(self._described(evaluator.tables)),
         }
+        entries = cast("dict[str, Any]", record)
         if not self.with_contents:
-            return record
+            return entries
         engine = evaluator.engine.embedded
         if engine is None:
-            return _unknown(record, contents=_ON_SPARK, users=_ON_SPARK)
+            return _unknown(entries, contents=_ON_SPARK, users=_ON_SPARK)
         record["contents"] = [
             {
                 "table": one.table,
@@ -137,22 +141,21 @@ class Recorder:
             for one in fingerprints.contents(engine, [plan.root for plan in run.plans])
         ]
         record["users"] = list(_users(evaluator, run.results))
-        return record
+        return entries
 
-    def _described(self, tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
+    def _described(self, tables: Mapping[str, Table]) -> Iterator[SourceEntry]:
         """Say of every source what was given, and what kind of source it is."""
         for name, table in tables.items():
             for source in table.sources:
                 given: Any = self._sources[name]
                 given = given if source.model is None else given[source.model]
                 text, kind = _source(given, source.format)
-                yield {
-                    "table": name,
-                    "model": source.model,
-                    "source": text,
-                    "kind": kind,
-                    **({"files": len(source.files)} if source.files else {}),
-                }
+                entry: SourceEntry = {
+                    "table": name, "model": source.model, "source": text, "kind": kind,
+                }  # fmt: skip
+                if source.files:
+                    entry["files"] = len(source.files)
+                yield entry
 
 
 def recorded(method: _Method) -> _Method:
@@ -265,11 +268,8 @@ def _versions(evaluator: Recorded) -> dict[str, str]:
     }
 
 
-def _settings(requests: Iterable[Request]) -> dict[str, Any]:
-    """List what was computed: metrics with their cutoffs, and the value of every setting.
-
-    `settings` are those that have one value for all; each metric has the others.
-    """
+def _settings(requests: Iterable[Request]) -> tuple[dict[str, Any], list[MetricEntry]]:
+    """Return the settings that have one value for all metrics, and the metrics with the others."""
     # of a leaderboard, values and comparisons are both asked for
     distinct = {(one.convention, one.call.name, one.k): one for one in requests}
     calls = calls_of(distinct.values())
@@ -281,7 +281,7 @@ def _settings(requests: Iterable[Request]) -> dict[str, Any]:
         for name, value in (texts[0] if texts else {}).items()
         if all(name in other and other[name] == value for other in texts)
     }
-    metrics = [
+    metrics: list[MetricEntry] = [
         {
             "metric": call.name,
             "convention": call.convention,
@@ -290,7 +290,7 @@ def _settings(requests: Iterable[Request]) -> dict[str, Any]:
         }
         for call, text in zip(calls, texts, strict=True)
     ]
-    return {"settings": common, "metrics": metrics}
+    return common, metrics
 
 
 def _source(given: Any, kind: str) -> tuple[Any, str]:
@@ -309,7 +309,7 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
     return None, name if module == "builtins" else f"{module}.{name}"
 
 
-def _users(evaluator: Recorded, of: Sequence[Results]) -> Iterator[dict[str, Any]]:
+def _users(evaluator: Recorded, of: Sequence[Results]) -> Iterator[UsersEntry]:
     """Count users: those that metrics are averaged over, and those of whom a side is missing."""
     found: dict[str, tuple[Node, str, list[str], Any]] = {}
     for results in of:
@@ -337,5 +337,7 @@ def _users(evaluator: Recorded, of: Sequence[Results]) -> Iterator[dict[str, Any
                 "convention": convention,
                 "metrics": metrics,
                 "audience": audience,
-                **{name: row[name] for name in row if name != "model"},
+                "evaluated": row["evaluated"],
+                "without_recommendations": row["without_recommendations"],
+                "without_truth": row["without_truth"],
             }
