@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 
@@ -26,28 +27,10 @@ _ALIAS = "source"  # of the table, in the templates that read one
 _DEEPEST = 200  # levels of a condition: engines and parsers call themselves for each
 
 
-def _classes(names: str) -> tuple[type[exp.Expr], ...]:
-    return tuple(getattr(exp, name) for name in names.split())
-
-
-_OPERATORS = _classes(
-    "Column Identifier Literal Boolean Null Paren And Or Not EQ NEQ GT GTE LT LTE NullSafeEQ "
-    "NullSafeNEQ Is In Between Like ILike Escape Add Sub Mul Div Mod Neg DPipe Case If Cast "
-    "TryCast DataType DataTypeParam Interval Var"
-)
-# of one row, the same for the same row; of texts, numbers and times
-_FUNCTIONS = _classes(
-    "Abs Ceil Floor Round Sign Sqrt Exp Ln Pow Greatest Least Coalesce Nullif IsNan Lower Upper "
-    "Trim Length Substring Left Right Concat Replace StartsWith Contains Extract Year Month Day "
-    "Quarter Hour Minute Second TimestampTrunc DateTrunc"
-)
-_TYPE_NAMES = (
-    "BOOLEAN TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE "
-    "DECIMAL VARCHAR TEXT CHAR DATE TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ TIME INTERVAL"
-)
-_TYPES = frozenset(getattr(exp.DType, name) for name in _TYPE_NAMES.split())
 # what a condition cannot be, where its table is not there to be asked
-_NO_CONDITIONS = _classes("Literal Neg Add Sub Mul Div Mod DPipe Interval")
+_NO_CONDITIONS = (
+    exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.DPipe, exp.Interval,
+)  # fmt: skip
 _ALLOWED = (
     "a condition is made of columns, values, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, "
     "LIKE, CASE, CAST, arithmetic and functions such as lower, length, abs, round, coalesce and "
@@ -213,13 +196,13 @@ def _problem(node: exp.Expr) -> str | None:
         return "*"
     if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
         return f"a placeholder ({node.sql(_DUCKDB)})"
-    if isinstance(node, exp.DataType) and node.this not in _TYPES:
+    if isinstance(node, exp.DataType) and node.this not in TYPES_OF_CONDITIONS:
         return f"the type {node.sql(_DUCKDB)}"
     if isinstance(node, exp.In) and not node.expressions:
         return "a subquery" if node.args.get("query") else "IN without a list of values"
     if isinstance(node, exp.Round) and node.args.get("decimals"):
         return "round to digits, which not every system knows,"
-    if type(node) in _OPERATORS or type(node) in _FUNCTIONS:
+    if type(node) in CONDITIONS:
         return None
     if isinstance(node, exp.Func):
         return f"the function {_function(node)}"
