@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmetrics.checks.validate import TOTALS
-from sqlmetrics.export.column_docs import meaning
+from sqlmetrics.export.column_docs import description
 from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import Call, calls_of
 from sqlmetrics.metrics.spec import value_text
@@ -117,7 +117,7 @@ class Maker:
             self._escaped(node.sql(self._references, True, self.dialect), with_settings=True),
             self._description(node, plans[0]),
             [
-                ModelColumn(column, ours.get(column) or self._meaning(column),
+                ModelColumn(column, ours.get(column) or self._meaning(node, column),
                         not_null=is_table and column in keys)
                 for column in columns
             ],
@@ -152,14 +152,14 @@ class Maker:
             return list(columns[: columns.index("k") + 1])
         return list(keys) if _wide_columns(node) is not None else []
 
-    def _meaning(self, column: str) -> str:
-        """Say what a column holds, of whatever model."""
+    def _meaning(self, node: Node, column: str) -> str:
+        """Describe a column of any model."""
         if column in self.results.planner.user_keys:
             several = len(self.results.planner.user_keys) > 1
             return "part of what tells users apart" if several else "the user"
         if any(column in kind["columns"] for kind in self.results.names_of):
             return "what rows are sliced by; (all) stands for all of its values"
-        return meaning(column)
+        return description(node, column)
 
     def _meanings(self, node: Node, wide: Sequence[Column] | None) -> dict[str, str]:
         """Say what columns hold that are about the metrics of this package."""

@@ -126,6 +126,7 @@ class Stage(Template):
     `constant`: columns that are the same in all rows of one user and model. `judged_only`: of the
     lists, it reads only items that are judged, so that it can be computed for a slice of them.
     `enough`: computed from some of the users, it has all rows that queries about these users read.
+    `columns`: descriptions of the columns that it computes.
     """
 
     keep: bool = False
@@ -134,6 +135,7 @@ class Stage(Template):
     constant: tuple[str, ...] = ()
     judged_only: bool = False
     enough: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
