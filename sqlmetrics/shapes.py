@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
@@ -25,6 +24,8 @@ from typing import (
     get_type_hints,
     is_typeddict,
 )  # fmt: skip
+
+from sqlmetrics.wording import shown
 
 _T = TypeVar("_T")
 _NOUNS = {str: "text", int: "whole number", float: "number"}
@@ -118,12 +119,6 @@ def made(value: Any, kind: type[_T], where: str = "", **own: Any) -> _T:
         ShapeError: an entry is unknown, is missing or does not have its shape.
     """
     return kind(**entries_of(value, kind, where, own), **own)
-
-
-def shown(value: Any) -> str:
-    """Return a value as JSON, cut to a length that fits into a message."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 80 else text[:77] + "…"
 
 
 def _has_entries(shape: Any) -> bool:

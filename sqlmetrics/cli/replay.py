@@ -15,9 +15,10 @@ from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED
 from sqlmetrics.record.entries import FORMAT, Record
-from sqlmetrics.shapes import Rule, ShapeError, entries_of, shown
+from sqlmetrics.shapes import Rule, ShapeError, entries_of
 from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.terminal import one_line
+from sqlmetrics.wording import shown
 
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")
 

@@ -6,7 +6,6 @@ statement that puts them together, and, at last, a small file that says what was
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import duckdb
 
-from sqlmetrics import interrupts
+from sqlmetrics import hashes, interrupts
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.engines.open import open_embedded
 from sqlmetrics.errors import DataError
@@ -34,10 +33,11 @@ from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction
 from sqlmetrics.partitions.split import Partition, Split
 from sqlmetrics.plan.slices import Attribute, warn_of_empty_slices
 from sqlmetrics.record import fingerprints
-from sqlmetrics.shapes import made, read, shown
+from sqlmetrics.shapes import made, read
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.sql.quoting import literal, path_literal
 from sqlmetrics.version import __version__
+from sqlmetrics.wording import and_more, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,7 +233,7 @@ def write_part(
         statement = _HEADER.format(of=partition.of) + plan.statement() + ";\n"
         manifest = replace(
             manifest,
-            statement=_hash(statement),
+            statement=hashes.of_texts(statement),
             tables=[one.name for one in written],
             files={path.parent.name: _described(rows) for path, rows in drafts.items()},
         )
@@ -268,10 +268,6 @@ def _files(name: str, of: int) -> tuple[str, str]:
 def _write_text(path: Path, text: str) -> None:
     with whole_file(path, force=True) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def files_of(folder: Path) -> list[str]:
@@ -324,7 +320,7 @@ class Parts:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
-        if _hash(text) != manifests[0].statement:
+        if hashes.of_texts(text) != manifests[0].statement:
             raise DataError(
                 f"{path} is not the statement that the parts were written with; delete it, and "
                 "run one of the jobs again with --force"
@@ -405,7 +401,7 @@ def _complete(folder: Path) -> list[Manifest]:
     if missing:
         raise DataError(
             f"{folder}: {len(missing)} of {first.partition.of} parts are missing: "
-            f"{_listed(missing)}; run their jobs"
+            f"{and_more(missing, 5)}; run their jobs"
         )
     if versions() != first.versions:
         raise DataError(
@@ -433,7 +429,7 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
             raise DataError(
                 f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote; {again}"
             )
-        if _hash_of(path) != wanted["sha256"]:
+        if hashes.of_file(path) != wanted["sha256"]:
             raise DataError(f"{path} has other values than its job wrote; {again}")
 
 
@@ -442,12 +438,7 @@ def _described(path: Path) -> _File:
     import pyarrow.parquet as pq
 
     rows = pq.read_metadata(path).num_rows
-    return {"rows": rows, "bytes": path.stat().st_size, "sha256": _hash_of(path)}
-
-
-def _hash_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {"rows": rows, "bytes": path.stat().st_size, "sha256": hashes.of_file(path)}
 
 
 def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
@@ -485,17 +476,12 @@ def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
         what = "parts of different requests: metrics, options or tables differ"
         names = [" ".join(one[0].asked) for one in (ours, theirs)]
     described = "; ".join(
-        f"{_listed([one.partition for one in some])} of {name}"
+        f"{and_more([one.partition for one in some], 5)} of {name}"
         for some, name in zip((ours, theirs), names, strict=True)
     )
     raise DataError(
         f"{folder} has {what} ({described}). Write the parts of every run to a folder of their own"
     )
-
-
-def _listed(partitions: Sequence[Partition]) -> str:
-    shown = ", ".join(map(str, partitions[:5]))
-    return shown + (f" and {len(partitions) - 5} more" if len(partitions) > 5 else "")
 
 
 def _spelled(names: Mapping[str, str]) -> str:

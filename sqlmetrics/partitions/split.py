@@ -13,7 +13,6 @@ lists never are.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from sqlmetrics import hashes
 from sqlmetrics.errors import UsageError
 from sqlmetrics.partitions.locality import (
     ENOUGH,
@@ -522,4 +522,4 @@ def for_parquet(
 
 def _identity(*parts: str) -> str:
     """Name a query by all that tells it from others."""
-    return f"sqlmetrics_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
+    return f"sqlmetrics_{hashes.of_texts(*parts)[:16]}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from sqlmetrics.shapes import shown
+from sqlmetrics.wording import and_more, shown
 
 _SAME = 1e-9  # what sums in another order may differ by, of a value or, if it is larger, of 1
 # arguments that say how a run is computed, but do not change its result: recorded, not compared
@@ -130,12 +130,11 @@ def _of_users(old: _Record, new: _Record) -> Iterator[str]:
     def counts(record: _Record) -> dict[tuple[str, str], _Record]:
         found: dict[tuple[str, str], _Record] = {}
         for users in record["users"]:
-            first, more = users["metrics"][:1], users["metrics"][1:]
-            metrics = " and ".join([*first, *([f"{len(more)} more"] if more else [])])
             names = ("evaluated", "without_recommendations", "without_truth")
-            found[_named(f"users of {metrics}", users["model"], ", "), users["convention"]] = {
-                name.replace("_", " "): users[name] for name in names
-            }
+            found[
+                _named(f"users of {and_more(users['metrics'])}", users["model"], ", "),
+                users["convention"],
+            ] = {name.replace("_", " "): users[name] for name in names}
         return found
 
     for (users, _), was, is_ in _joined(counts(old), counts(new)):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from sqlmetrics import hashes
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.quoting import path_of_pattern
@@ -44,7 +45,7 @@ def identity(*roots: Node) -> str:
                 for table in list(tree.find_all(exp.Table)):
                     table.replace(exp.table_("source", alias=table.alias or None))
                 text = f"{node.table}: {tree.sql('duckdb')}"
-            names[node.key] = f"q{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+            names[node.key] = f"q{_short(text)}"
     return _short(*(names[root.key] for root in roots)) if len(roots) > 1 else names[roots[0].key]
 
 
@@ -165,7 +166,7 @@ def _inputs(root: Node) -> Iterator[Query]:
 
 
 def _short(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    return hashes.of_texts(*texts)[:16]
 
 
 def _paths(tree: exp.Expr) -> Iterator[exp.Literal]:
