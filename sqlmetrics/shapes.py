@@ -56,9 +56,9 @@ def read(value: Any, shape: Any, where: str) -> Any:
     if shape is Any:
         return value
     if origin is Annotated:
-        found = read(value, inner[0], where)
-        if all(rule.holds(found) for rule in inner[1:]):
-            return found
+        inside = read(value, inner[0], where)
+        if all(rule.holds(inside) for rule in inner[1:]):
+            return inside
     elif origin in (Union, UnionType):
         if type(value) in inner:  # fast, for the rows of a record
             return value
@@ -131,8 +131,8 @@ def _declared(kind: Any) -> tuple[dict[str, Any], list[str]]:
     shapes = get_type_hints(kind, include_extras=True)
     if is_dataclass(kind):
         return shapes, [
-            one.name for one in fields(kind)
-            if one.default is MISSING and one.default_factory is MISSING
+            field.name for field in fields(kind)
+            if field.default is MISSING and field.default_factory is MISSING
         ]  # fmt: skip
     optional = [name for name in shapes if get_origin(shapes[name]) is NotRequired]
     shapes |= {name: get_args(shapes[name])[0] for name in optional}

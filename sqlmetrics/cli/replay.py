@@ -199,19 +199,19 @@ def again(
     put("baseline", given.get("baseline"))
     for name in set(asked) - {"metrics", "k"}:
         put(name, tuple(_several(asked[name])) if name in ("by", "by_item") else asked[name])
-    return Again(options, reads.found)
+    return Again(options, reads.named)
 
 
 @dataclass
 class _Reads:
     """Gathers what only a record names to be read."""
 
-    found: dict[str, str] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, names: Sequence[str]) -> None:
         """Add files or folders; in their names, what a terminal does not show as it is spelled."""
         if names:
-            self.found[one_line(what)] = ", ".join(map(one_line, names))
+            self.named[one_line(what)] = ", ".join(map(one_line, names))
 
     def add_conventions(self, what: str, names: Sequence[str]) -> None:
         """Add those conventions that are files, and not of the package."""
@@ -266,5 +266,5 @@ def _source(
         )
     reads.add(where, _several(given))
     if isinstance(given, list):  # as paths, so that they are not taken for ids
-        return [one if "://" in one else Path(one) for one in given]
+        return [path if "://" in path else Path(path) for path in given]
     return given

@@ -103,7 +103,7 @@ class Manifest:
         Raises:
             DataError: one of them is damaged.
         """
-        found = []
+        manifests = []
         for path in sorted(folder.glob("part-*-of-*.json")):
             try:
                 text = path.read_text(encoding="utf-8")
@@ -114,12 +114,14 @@ class Manifest:
                 manifest = made(entries, cls, partition=partition)
                 if not manifest.files.keys() <= set(manifest.tables):
                     raise ValueError(f"files is {shown(entries['files'])}, not of its tables")
-                found.append(manifest)
+                manifests.append(manifest)
             except (OSError, ValueError, TypeError) as error:
                 raise DataError(
                     f"{path} cannot be read ({error}); delete it and run its job again"
                 ) from error
-        return sorted(found, key=lambda one: (one.partition.of, one.partition.number))
+        return sorted(
+            manifests, key=lambda manifest: (manifest.partition.of, manifest.partition.number)
+        )
 
 
 def versions() -> dict[str, str]:
@@ -180,7 +182,7 @@ def _may_be_ours(path: Path) -> bool:
     if is_temporary(path):
         return True
     if path.is_dir():
-        return all(re.match(r"\.?part-\d+-of-\d+\.parquet", one.name) for one in path.iterdir())
+        return all(re.match(r"\.?part-\d+-of-\d+\.parquet", file.name) for file in path.iterdir())
     return re.match(rf"\.?({re.escape(STATEMENT)}|part-\d+-of-\d+\.json)", path.name) is not None
 
 
@@ -206,7 +208,9 @@ def write_part(
         plan=fingerprints.identity(root),
         asked=list(asked),
         sliced_by=[
-            {"name": one.name, "of": one.of, "table": one.table} for one in sliced_by if one.table
+            {"name": attribute.name, "of": attribute.of, "table": attribute.table}
+            for attribute in sliced_by
+            if attribute.table
         ],
         versions=versions(),
         statement="",
@@ -234,7 +238,7 @@ def write_part(
         manifest = replace(
             manifest,
             statement=hashes.of_texts(statement),
-            tables=[one.name for one in written],
+            tables=[table.name for table in written],
             files={path.parent.name: _described(rows) for path, rows in drafts.items()},
         )
         if not force:
@@ -327,12 +331,17 @@ class Parts:
             )
         engine = open_embedded(**of_engine)
         try:
-            files = [one.path(Path(folder), table) for one in manifests for table in one.files]
+            files = [
+                manifest.path(Path(folder), table)
+                for manifest in manifests
+                for table in manifest.files
+            ]
             engine.lock(dict.fromkeys((str(file.resolve()) for file in files), str(folder)))
             text = _bound(text, manifests, Path(folder))
             plan = Plan(_Printed("summary", "summary", text=text))
             sliced_by = [
-                Attribute(one["name"], one["of"], one["table"]) for one in manifests[0].sliced_by
+                Attribute(entry["name"], entry["of"], entry["table"])
+                for entry in manifests[0].sliced_by
             ]
             yield cls(plan, sliced_by, engine)
         finally:
@@ -392,7 +401,7 @@ def _complete(folder: Path) -> list[Manifest]:
         )
     _check_same(folder, manifests)
     first = manifests[0]
-    there = {one.partition.number for one in manifests}
+    there = {manifest.partition.number for manifest in manifests}
     missing = [
         Partition(number, first.partition.of)
         for number in range(1, first.partition.of + 1)
@@ -408,8 +417,8 @@ def _complete(folder: Path) -> list[Manifest]:
             f"{folder}: the parts were written by {_spelled(first.versions)}, this is "
             f"{_spelled(versions())}; use the same versions"
         )
-    for one in manifests:
-        _check_files(folder, one)
+    for manifest in manifests:
+        _check_files(folder, manifest)
     return manifests
 
 
@@ -448,15 +457,15 @@ def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
         DataError: says which are not.
     """
     kinds: dict[tuple[Any, ...], list[Manifest]] = {}
-    for one in manifests:
+    for manifest in manifests:
         kind = (
-            one.partition.of,
-            _spelled(one.versions),
-            one.plan,
-            one.statement,
-            *sorted(one.data.items()),
+            manifest.partition.of,
+            _spelled(manifest.versions),
+            manifest.plan,
+            manifest.statement,
+            *sorted(manifest.data.items()),
         )
-        kinds.setdefault(kind, []).append(one)
+        kinds.setdefault(kind, []).append(manifest)
     if len(kinds) < 2:
         return
     (of, by, *request), (other_of, other_by, *other_request) = list(kinds)[:2]
@@ -471,12 +480,12 @@ def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
         first, second = ours[0].data, theirs[0].data
         tables = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
         what = f"parts of different data: {', '.join(tables) or 'types of columns'} differ"
-        names = [" ".join(one[0].asked) for one in (ours, theirs)]
+        names = [" ".join(some[0].asked) for some in (ours, theirs)]
     else:
         what = "parts of different requests: metrics, options or tables differ"
-        names = [" ".join(one[0].asked) for one in (ours, theirs)]
+        names = [" ".join(some[0].asked) for some in (ours, theirs)]
     described = "; ".join(
-        f"{and_more([one.partition for one in some], 5)} of {name}"
+        f"{and_more([manifest.partition for manifest in some], 5)} of {name}"
         for some, name in zip((ours, theirs), names, strict=True)
     )
     raise DataError(

@@ -128,14 +128,14 @@ def _of_contents(old: _Record, new: _Record) -> Iterator[str]:
 
 def _of_users(old: _Record, new: _Record) -> Iterator[str]:
     def counts(record: _Record) -> dict[tuple[str, str], _Record]:
-        found: dict[tuple[str, str], _Record] = {}
+        counted: dict[tuple[str, str], _Record] = {}
         for users in record["users"]:
             names = ("evaluated", "without_recommendations", "without_truth")
-            found[
+            counted[
                 _named(f"users of {and_more(users['metrics'])}", users["model"], ", "),
                 users["convention"],
             ] = {name.replace("_", " "): users[name] for name in names}
-        return found
+        return counted
 
     for (users, _), was, is_ in _joined(counts(old), counts(new)):
         if was is not None and is_ is not None:  # else, other metrics were asked for
@@ -151,7 +151,7 @@ def _named(what: str, model: str | None, link: str) -> str:
 
 def _of_rows(old: _Record, new: _Record) -> Iterator[str]:
     """Describe for each metric the largest difference of its values, then rows of one record."""
-    if any(len(row) != len(one["columns"]) for one in (old, new) for row in one["rows"]):
+    if any(len(row) != len(record["columns"]) for record in (old, new) for row in record["rows"]):
         yield "values: the record is damaged: rows have more or fewer values than columns"
         return
     shared = [name for name in new["columns"] if name in old["columns"]]
@@ -248,16 +248,16 @@ _OF_RESULTS: Mapping[str, tuple[str, Callable[[_Record, _Record], Iterable[str]]
 # ---- the message --------------------------------------------------------------------------------
 
 
-def message(path: str, found: Differences) -> str:
+def message(path: str, differing: Differences) -> str:
     """Say how a result compares with an earlier one, in one line if it is the same."""
-    lines = [*found.results, *found.others]
-    lines += [f"not compared: {text}" for text in found.unknown]
+    lines = [*differing.results, *differing.others]
+    lines += [f"not compared: {text}" for text in differing.unknown]
     if not lines:
         return f"the same as in {path}"
-    if not found.results and len(lines) == 1:
+    if not differing.results and len(lines) == 1:
         return f"the same as in {path}, but for {lines[0]}"
-    head = "not the same as" if found.results else "the same result as"
+    head = "not the same as" if differing.results else "the same result as"
     shown = lines[:_MOST_SHOWN]
     more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-    tail = "" if found.results else ", but for"
+    tail = "" if differing.results else ", but for"
     return "\n  ".join([f"{head} in {path}{tail}:", *shown, *more])

@@ -78,11 +78,13 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[Content]:
     Raises:
         DataError, EngineError: a table cannot be read.
     """
-    found: dict[Content, None] = {}
+    distinct: dict[Content, None] = {}
     for root in roots:
         for node in _inputs(root):
-            found.update(dict.fromkeys(content_of(engine, node)))
-    return sorted(found, key=lambda one: (one.table, one.columns, one.model or ""))
+            distinct.update(dict.fromkeys(content_of(engine, node)))
+    return sorted(
+        distinct, key=lambda content: (content.table, content.columns, content.model or "")
+    )
 
 
 def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[Content]:
@@ -145,7 +147,7 @@ def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
     Raises:
         DataError: a table cannot be read.
     """
-    found: dict[str, list[str]] = {}
+    of_table: dict[str, list[str]] = {}
     for node in _inputs(root):
         paths = [path_of_pattern(path.name) for path in _paths(node.tree)]
         other = any(isinstance(t.this, exp.Identifier) for t in node.tree.find_all(exp.Table))
@@ -153,9 +155,11 @@ def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
         texts = [_of_file(path) for path in local]
         if other or len(local) < len(paths):  # of files elsewhere, rows are only counted
             rows = content_of(engine, node, with_values=len(local) == len(paths))
-            texts += sorted(one.fingerprint for one in rows)
-        found.setdefault(node.table, []).extend(texts)
-    return {table: _short(" ".join(dict.fromkeys(texts))) for table, texts in sorted(found.items())}
+            texts += sorted(content.fingerprint for content in rows)
+        of_table.setdefault(node.table, []).extend(texts)
+    return {
+        table: _short(" ".join(dict.fromkeys(texts))) for table, texts in sorted(of_table.items())
+    }
 
 
 def _inputs(root: Node) -> Iterator[Query]:
@@ -174,9 +178,12 @@ def _paths(tree: exp.Expr) -> Iterator[exp.Literal]:
     for table in list(tree.find_all(exp.Table)):
         read = table.this
         if isinstance(read, exp.Func):
-            first = next((one for one in [read.this, *read.expressions] if one is not None), None)
+            arguments = [read.this, *read.expressions]
+            first = next((argument for argument in arguments if argument is not None), None)
             entries = first.expressions if isinstance(first, exp.Array) else [first]
-            yield from (one for one in entries if isinstance(one, exp.Literal) and one.is_string)
+            yield from (
+                entry for entry in entries if isinstance(entry, exp.Literal) and entry.is_string
+            )
 
 
 def _of_file(path: Path) -> str:

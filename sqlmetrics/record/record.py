@@ -132,13 +132,13 @@ class Recorder:
             return _unknown(entries, contents=_ON_SPARK, users=_ON_SPARK)
         record["contents"] = [
             {
-                "table": one.table,
-                "model": one.model,
-                "columns": list(one.columns),
-                "rows": one.rows,
-                "fingerprint": one.fingerprint,
+                "table": content.table,
+                "model": content.model,
+                "columns": list(content.columns),
+                "rows": content.rows,
+                "fingerprint": content.fingerprint,
             }
-            for one in fingerprints.contents(engine, [plan.root for plan in run.plans])
+            for content in fingerprints.contents(engine, [plan.root for plan in run.plans])
         ]
         record["users"] = list(_users(evaluator, run.results))
         return entries
@@ -271,10 +271,10 @@ def _versions(evaluator: Recorded) -> dict[str, str]:
 def _settings(requests: Iterable[Request]) -> tuple[dict[str, Any], list[MetricEntry]]:
     """Return the settings that have one value for all metrics, and the metrics with the others."""
     # of a leaderboard, values and comparisons are both asked for
-    distinct = {(one.convention, one.call.name, one.k): one for one in requests}
+    distinct = {(request.convention, request.call.name, request.k): request for request in requests}
     calls = calls_of(distinct.values())
     texts = [
-        {name: plain(value) for name, value in one.requests[0].values.items()} for one in calls
+        {name: plain(value) for name, value in call.requests[0].values.items()} for call in calls
     ]
     common = {
         name: value
@@ -302,7 +302,7 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
         # of files that Spark reads, only the path is known
         is_path = isinstance(given, Path) or "/" in text or text.endswith(".parquet")
         return text, "stdin" if text == "-" else kind or ("parquet" if is_path else "table")
-    if isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given):
+    if isinstance(given, list | tuple) and all(isinstance(path, str | Path) for path in given):
         return [str(path) for path in given], kind or "parquet"
     module = type(given).__module__.partition(".")[0]
     name = type(given).__name__
@@ -311,7 +311,7 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
 
 def _users(evaluator: Recorded, of: Sequence[Results]) -> Iterator[UsersEntry]:
     """Count users: those that metrics are averaged over, and those of whom a side is missing."""
-    found: dict[str, tuple[Node, str, list[str], Any]] = {}
+    counted: dict[str, tuple[Node, str, list[str], Any]] = {}
     for results in of:
         calls = [call for call in calls_of(results.requests) if call.metric.grain == "user"]
         for call in calls:
@@ -324,11 +324,11 @@ def _users(evaluator: Recorded, of: Sequence[Results]) -> Iterator[UsersEntry]:
             }
             node = planner.rendered("user_counts", reads, has_truth=len(names) == 3)
             name = f"{node.key} {call.convention}"
-            found.setdefault(name, (node, call.convention, [], call.values["audience"]))
-            metrics = found[name][2]
+            counted.setdefault(name, (node, call.convention, [], call.values["audience"]))
+            metrics = counted[name][2]
             if call.name not in metrics:
                 metrics.append(call.name)
-    for node, convention, metrics, audience in found.values():
+    for node, convention, metrics, audience in counted.values():
         with evaluator._divided(Plan(node), lambda _: None) as plan:
             rows = evaluator.engine.records(plan)
         for row in rows:

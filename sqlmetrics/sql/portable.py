@@ -51,7 +51,7 @@ class Rule:
 
 def problems(tree: exp.Expr) -> list[Problem]:
     """Find what is not portable in a parsed query: the first rule that each construct breaks."""
-    found: list[Problem] = []
+    breaches: list[Problem] = []
 
     def broken(node: exp.Expr) -> bool:
         for rule in RULES:
@@ -59,13 +59,13 @@ def problems(tree: exp.Expr) -> list[Problem]:
                 shown = node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
                 text = " ".join(shown.split())
                 text = text if len(text) <= _SHORT else f"{text[: _SHORT - 2]} …"
-                found.append(Problem(rule.name, text, rule.why, rule.instead))
+                breaches.append(Problem(rule.name, text, rule.why, rule.instead))
                 return True
         return False
 
     for _ in tree.walk(prune=broken):
         pass
-    return found
+    return breaches
 
 
 # ---- tests of nodes
@@ -150,8 +150,8 @@ def _is_shared_name(column: exp.Column) -> bool:
         return False
     select = clause.parent
     return isinstance(select, exp.Select) and any(
-        isinstance(one, exp.Alias) and one.alias == column.name and one.this.name != column.name
-        for one in select.expressions
+        isinstance(term, exp.Alias) and term.alias == column.name and term.this.name != column.name
+        for term in select.expressions
     )
 
 

@@ -226,7 +226,7 @@ def _column(
         )
     actual: str | None = wanted
     if columns is not None:
-        lowered = {one.lower(): one for one in columns}
+        lowered = {column.lower(): column for column in columns}
         actual = wanted if wanted in columns else lowered.get(wanted.lower())
     if actual is None:
         assert columns is not None

@@ -104,15 +104,15 @@ def load_all(names: str | Path | Iterable[str | Path]) -> list[Convention]:
         of_all = [replace(Convention.load(name), implied=True) for name in conventions()]
         explicit = {convention.name for convention in named}
         named = [c for c in of_all if c.name not in explicit] + named
-    found: dict[str, Convention] = {}
+    by_name: dict[str, Convention] = {}
     for convention in named:
-        if found.get(convention.name, convention) != convention:
+        if by_name.get(convention.name, convention) != convention:
             raise UsageError(
                 f"two conventions have the name {convention.name}: the column convention could "
                 "not tell them apart; rename one of the files"
             )
-        found[convention.name] = convention
-    return list(found.values())
+        by_name[convention.name] = convention
+    return list(by_name.values())
 
 
 def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
@@ -124,8 +124,8 @@ def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
         return known[text]
     there_are = ", ".join(known) + ", or the path of a .toml file of your own"
     if text in ("", ".", EVERY):
-        found = "an empty name" if text != EVERY else "all stands for several"
-        raise UsageError(f"{found} where one convention is wanted; there are {there_are}")
+        problem = "an empty name" if text != EVERY else "all stands for several"
+        raise UsageError(f"{problem} where one convention is wanted; there are {there_are}")
     path = Path(name)
     if path.suffix != ".toml":
         if path.exists():
