@@ -1,8 +1,8 @@
 """Shapes of plain values, as JSON and TOML hold them, declared by types.
 
 A shape is `str`, `int`, `float`, `bool`, `None`, `Any`, a Literal, a union, a list, tuple or
-mapping of shapes, `Annotated[shape, Rule]`, or named entries: a dataclass, a TypedDict, or a dict
-of shapes, whose entries are all optional. A value has no entries but those of its shape.
+mapping of shapes, `Annotated[shape, Constraint]`, or named entries: a dataclass, a TypedDict, or a
+dict of shapes, whose entries are all optional. A value has no entries but those of its shape.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ShapeError(ValueError):
 
 
 @dataclass(frozen=True)
-class Rule:
+class Constraint:
     """A condition on a value that has a shape; `words` describe the values that satisfy it."""
 
     words: str
@@ -53,7 +53,7 @@ def read(value: Any, shape: Any, where: str) -> Any:
         ShapeError: the value does not have the shape.
     """
     origin, inner = get_origin(shape), get_args(shape)
-    if shape is Any:
+    if shape is Any or type(value) is shape:
         return value
     if origin is Annotated:
         inside = read(value, inner[0], where)
@@ -84,8 +84,6 @@ def read(value: Any, shape: Any, where: str) -> Any:
     elif shape is float and isinstance(value, int | float) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):
             return float(value)
-    elif shape in (str, int, bool, NoneType) and type(value) is shape:
-        return value
     raise ShapeError(f"{where} must be {_words(shape)}, not {shown(value)}")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from sqlmetrics.shapes import Rule, ShapeError, entries_of, made, read
+from sqlmetrics.shapes import Constraint, ShapeError, entries_of, made, read
 
 
 class Source(TypedDict):
@@ -22,7 +22,7 @@ class Range:
     notes: tuple[str, ...] = field(default=())
 
 
-EVEN = Rule("an even number", lambda number: number % 2 == 0)
+EVEN = Constraint("an even number", lambda number: number % 2 == 0)
 ROWS = list[list[str | int | float | bool | None]]
 
 RIGHT: list[tuple[Any, Any, Any]] = [

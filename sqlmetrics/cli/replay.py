@@ -14,8 +14,8 @@ from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED
-from sqlmetrics.record.entries import FORMAT, Record
-from sqlmetrics.shapes import Rule, ShapeError, entries_of
+from sqlmetrics.record.entries import FORMAT, Record, Scalar
+from sqlmetrics.shapes import Constraint, ShapeError, entries_of
 from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.terminal import one_line
 from sqlmetrics.wording import shown
@@ -80,12 +80,13 @@ def _check_models(path: str | Path, record: Mapping[str, Any]) -> None:
 
 
 # the name of a file, a folder or a table; `-` is stdin
-_PATH = Rule("the name of a file", lambda value: value not in ("", "-") and "\0" not in value)
+_PATH = Constraint("the name of a file", lambda value: value not in ("", "-") and "\0" not in value)
 _Path = Annotated[str, _PATH]
 _Flag = bool | Literal[0, 1]
 _Several = str | list[str] | None  # one value, a list of them, or not given
-_Value = str | int | float | bool | None
-_NAMES = Rule("names without =, as in NAME=VALUE", lambda value: not any("=" in n for n in value))
+_NAMES = Constraint(
+    "names without =, as in NAME=VALUE", lambda value: not any("=" in n for n in value)
+)
 
 # what a record may say of the arguments that can change numbers; of every other it may say nothing
 _ARGUMENTS: Mapping[str, Any] = {
@@ -120,14 +121,14 @@ _ASKED: Mapping[str, Mapping[str, Any]] = {
 _SET: Mapping[str, Any] = {
     "convention": _Several,
     "fallback": str | None,
-    "settings": Annotated[dict[str, _Value | list[_Value]], _NAMES] | None,
+    "settings": Annotated[dict[str, Scalar | list[Scalar]], _NAMES] | None,
     "columns": Annotated[dict[str, str], _NAMES] | None,
     "key": _Several,
     "where": Annotated[dict[str, str], _NAMES] | None,
     "templates": _Path | list[_Path] | None,
     "baseline": str | None,  # the name of a model
 }
-_GIVEN: Mapping[str, Any] = {**_SET, **dict.fromkeys(HOW_COMPUTED, _Value)}
+_GIVEN: Mapping[str, Any] = {**_SET, **dict.fromkeys(HOW_COMPUTED, Scalar)}
 # options of another name than the argument
 _OPTION = {"k": "cutoffs", "convention": "conventions"}
 # every option that a record may set

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
 from sqlmetrics.metrics.spec import Value, value_text
-from sqlmetrics.shapes import Rule, ShapeError, made
+from sqlmetrics.shapes import Constraint, ShapeError, made
 
 SUFFIX = ".sql.j2"
 Level = Literal["error", "warning", "note"]  # of checks, the worst first
@@ -20,9 +20,9 @@ _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
 # entries that are a text or a list of texts
 _TEXTS = ("unique", "constant", "needs", "on")
 
-_FINITE = Rule("a finite number", lambda number: bool(abs(number) < float("inf")))
-_NOT_NAN = Rule("a number", lambda number: bool(number == number))
-_GRAIN = Rule("'user' or 'run'", ("user", "run").__contains__)
+_FINITE = Constraint("a finite number", lambda number: bool(abs(number) < float("inf")))
+_NOT_NAN = Constraint("a number", lambda number: bool(number == number))
+_GRAIN = Constraint("'user' or 'run'", ("user", "run").__contains__)
 Finite = Annotated[int | float, _FINITE]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from sqlmetrics.shapes import Rule
+from sqlmetrics.shapes import Constraint
 from sqlmetrics.tables.schema import OPTIONS
 
 FORMAT = 1  # of records; a higher one has entries that this version does not know
 
-Result = Literal["evaluate", "per_user", "compare", "leaderboard"]
-Value = str | int | float | bool | None
+ResultName = Literal["evaluate", "per_user", "compare", "leaderboard"]
+Scalar = str | int | float | bool | None
 
 
 class MetricEntry(TypedDict):
@@ -19,13 +19,13 @@ class MetricEntry(TypedDict):
     metric: str
     convention: str
     k: list[int | None]
-    settings: dict[str, Value]
+    settings: dict[str, Scalar]
 
 
 class SourceEntry(TypedDict):
     """The rows of a table or model; `source` is None where they have no name."""
 
-    table: Annotated[str, Rule("the name of a table", OPTIONS.__contains__)]
+    table: Annotated[str, Constraint("the name of a table", OPTIONS.__contains__)]
     model: str | None
     source: str | list[str] | None
     kind: str
@@ -48,7 +48,7 @@ class UsersEntry(TypedDict):
     model: str | None
     convention: str
     metrics: list[str]
-    audience: Value
+    audience: Scalar
     evaluated: int | None
     without_recommendations: int | None
     without_truth: int | None
@@ -58,12 +58,12 @@ class Record(TypedDict):
     """A record; `docs/record.md` describes its entries."""
 
     record: int
-    result: Result
+    result: ResultName
     started: str
     versions: dict[str, str]
     given: dict[str, Any]
     asked: dict[str, Any]
-    settings: dict[str, Value]
+    settings: dict[str, Scalar]
     metrics: list[MetricEntry]
     sql: str
     sources: list[SourceEntry]
@@ -72,4 +72,4 @@ class Record(TypedDict):
     users: NotRequired[list[UsersEntry]]
     unknown: NotRequired[dict[str, str]]
     columns: NotRequired[list[str]]
-    rows: NotRequired[list[list[Value]]]
+    rows: NotRequired[list[list[Scalar]]]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sqlmetrics.engines.base import Engine
     from sqlmetrics.plan.results import Results
-    from sqlmetrics.record.entries import Result
+    from sqlmetrics.record.entries import ResultName
     from sqlmetrics.rows import Rows
     from sqlmetrics.tables.schema import Table
 
@@ -113,7 +113,7 @@ class Recorder:
         settings, metrics = _settings(requests)
         record: Record = {
             "record": FORMAT,
-            "result": cast("Result", method),
+            "result": cast("ResultName", method),
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(seconds, 3),
             "versions": _versions(evaluator),

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.shapes import Rule, ShapeError, made
+from sqlmetrics.shapes import Constraint, ShapeError, made
 
 STANDARD = "standard"
 EVERY = "all"  # in place of a name: every convention that comes with the package
 _FOLDER = Path(__file__).resolve().parent
-_NOT_EMPTY = Rule("a table with a metric (leave it out to cover every metric)", bool)
+_NOT_EMPTY = Constraint("a table with a metric (leave it out to cover every metric)", bool)
 # settings of one metric have a table of their own
-_SETTING = Rule(
+_SETTING = Constraint(
     "a value (write the settings of one metric as [metrics.NAME])",
     lambda value: not isinstance(value, dict),
 )
