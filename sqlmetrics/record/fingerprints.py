@@ -50,7 +50,7 @@ def identity(*roots: Node) -> str:
 
 
 @dataclass(frozen=True)
-class Content:
+class TableContent:
     """What a table holds: how many rows, and the sum of their hashes (None: they were not read).
 
     `model`: whose rows of the table these are, where it has a column that says so. `columns`: their
@@ -69,7 +69,7 @@ class Content:
         return _short(json.dumps([self.columns, self.rows, str(self.hashes)]))
 
 
-def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[Content]:
+def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent]:
     """Read every table that results read, once for each set of its columns.
 
     Returns:
@@ -78,7 +78,7 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[Content]:
     Raises:
         DataError, EngineError: a table cannot be read.
     """
-    distinct: dict[Content, None] = {}
+    distinct: dict[TableContent, None] = {}
     for root in roots:
         for node in _inputs(root):
             distinct.update(dict.fromkeys(content_of(engine, node)))
@@ -87,7 +87,7 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[Content]:
     )
 
 
-def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[Content]:
+def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[TableContent]:
     """Read what a query returns that reads a table: one entry, or one per model."""
     types: Mapping[str, str] = {}
     if with_values:
@@ -96,7 +96,7 @@ def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) ->
     of_attribute = ATTRIBUTES.get(node.name, ("", node.name.removesuffix(f"_of_{node.table}")))[1]
     columns = tuple(of_attribute if name == "value" else name for name in _columns(node))
     return [
-        Content(
+        TableContent(
             node.table,
             str(row["model"]) if "model" in row else None,
             columns,
