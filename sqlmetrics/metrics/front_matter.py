@@ -125,7 +125,7 @@ class Stage(Template):
     `unique`: columns that no two rows share (`user` stands for the user's key columns).
     `constant`: columns that are the same in all rows of one user and model. `judged_only`: of the
     lists, it reads only items that are judged, so that it can be computed for a slice of them.
-    `enough`: computed from some of the users, it has all rows that queries about these users read.
+    `enough`: computed for some of the users, it has every row that queries about them need.
     `columns`: descriptions of the columns that it computes.
     """
 

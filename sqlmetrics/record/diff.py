@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlmetrics.wording import and_more, shown
 
-_SAME = 1e-9  # what sums in another order may differ by, of a value or, if it is larger, of 1
-# arguments that say how a run is computed, but do not change its result: recorded, not compared
+_SAME = 1e-9  # tolerance for sums in another order, relative to the value or, if larger, to 1
+# arguments that do not change a result: recorded, not compared
 HOW_COMPUTED = (
     "threads",
     "memory_limit",
@@ -21,7 +21,7 @@ HOW_COMPUTED = (
     "trust_input",
 )
 _COMPARED_ELSEWHERE = ("metrics", "k", "engine")
-# numbers that say whom a row of a result is about, but for these
+# whole numbers that are not keys of a row
 _COUNTS = ("n_users", "wins", "ties", "losses")
 _MOST_SHOWN = 20  # lines
 
@@ -41,7 +41,7 @@ class Differences:
 
 
 def differences(old: _Record, new: _Record) -> Differences:
-    """Say what differs between two records of a result, line by line: what is, and what was."""
+    """Return the differences between two records of a result, one line each."""
     others = [
         *_changes("", old["versions"], new["versions"]),
         *_changes("", _options(old), _options(new)),
@@ -191,7 +191,7 @@ def _largest(keys: Sequence[str], measured: Sequence[str], rows: Sequence[Any]) 
 
 
 def _keys(shared: Sequence[str], *records: _Record) -> list[str]:
-    """Find the columns that say what a row is about: no measured numbers, counts or marks."""
+    """Return the columns that identify a row: no measured numbers, counts or marks."""
     keys = []
     for name in shared:
         values = [
@@ -204,7 +204,7 @@ def _keys(shared: Sequence[str], *records: _Record) -> list[str]:
 
 
 def _by_key(record: _Record, keys: Sequence[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Find rows by what they are about; those that are about the same are numbered."""
+    """Return the rows by their keys; rows with the same keys are numbered."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     copies: Counter[tuple[Any, ...]] = Counter()
     for values in record["rows"]:
@@ -216,7 +216,7 @@ def _by_key(record: _Record, keys: Sequence[str]) -> dict[tuple[Any, ...], dict[
 
 
 def _about(keys: Sequence[str], row: tuple[Any, ...]) -> tuple[str, str]:
-    """Name the metric of a row with its cutoff, and say what else the row is about."""
+    """Return the metric of a row with its cutoff, and the other keys, as texts."""
     about = dict(zip(keys, row, strict=False))  # without the number of the copy
     metric, k = about.pop("metric", None), about.pop("k", None)
     others = " ".join(str(value) for value in about.values() if value is not None)
@@ -224,7 +224,7 @@ def _about(keys: Sequence[str], row: tuple[Any, ...]) -> tuple[str, str]:
 
 
 def _distance(old: Any, new: Any) -> float:
-    """Say how far two values are apart: 0 for what is the same, infinite for what is no number."""
+    """Return the difference of two values: 0 if they are the same, infinite if one is no number."""
     if isinstance(old, int | float) and isinstance(new, int | float):
         distance = abs(old - new)
         return 0.0 if distance <= _SAME * max(1.0, abs(old), abs(new)) else float(distance)
@@ -249,7 +249,7 @@ _OF_RESULTS: Mapping[str, tuple[str, Callable[[_Record, _Record], Iterable[str]]
 
 
 def message(path: str, differing: Differences) -> str:
-    """Say how a result compares with an earlier one, in one line if it is the same."""
+    """Return the message about a result and an earlier one: one line if they are the same."""
     lines = [*differing.results, *differing.others]
     lines += [f"not compared: {text}" for text in differing.unknown]
     if not lines:
