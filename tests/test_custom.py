@@ -227,14 +227,14 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
     [
         ("bad", "SELECT 1", ["front matter"]),
         ("bad", "{#---\ntitle = \n---#}\nSELECT 1", ["not valid TOML"]),
-        ("bad", '{#---\ntitel = "x"\n---#}\nSELECT 1', ["unknown entries", "titel"]),
-        ("bad", '{#---\ngrain = "item"\n---#}\nSELECT 1', ["grain", "'item'"]),
-        ("bad", '{#---\nwhen_empty = "zero"\n---#}\nSELECT 1', ["when_empty", "'zero'"]),
+        ("bad", '{#---\ntitel = "x"\n---#}\nSELECT 1', ["unknown entry", "titel"]),
+        ("bad", '{#---\ngrain = "item"\n---#}\nSELECT 1', ["grain", '"item"']),
+        ("bad", '{#---\nwhen_empty = "zero"\n---#}\nSELECT 1', ["when_empty", '"zero"']),
         ("bad", '{#---\n[params.x]\nchoices = ["a"]\n---#}\nSELECT 1', ["param x", "default"]),
         (
             "bad",
             '{#---\n[params.x]\nchoices = ["a"]\ndefault = "a"\nwhen_empty = 0\n---#}\nSELECT 1',
-            ["param x", "when_empty is a table"],
+            ["param x", "when_empty must be a table"],
         ),
         ("Bad", '{#---\ntitle = "x"\n---#}\nSELECT 1', ["lower-case"]),
         ("ndcg", '{#---\ntitle = "x"\n---#}\nSELECT 1', ["ndcg", "already taken"]),

@@ -499,7 +499,7 @@ def test_manifests_with_entries_of_other_types_are_refused(tmp_path: Path) -> No
             sm.reduce(folder)
         path.write_text(right, encoding="utf-8")
     path.write_text("[]", encoding="utf-8")
-    with pytest.raises(sm.DataError, match=r"cannot be read \(it is not an object"):
+    with pytest.raises(sm.DataError, match=r"cannot be read \(it must be a table"):
         sm.reduce(folder)
 
 

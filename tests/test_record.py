@@ -787,7 +787,7 @@ def test_a_record_sets_no_other_option(name: str, place: str, honest: dict[str, 
         return
     part.update({name: "precious.txt"})
     message = refused(honest, "--trust-record", code=1)
-    assert "it is damaged: a record has no entry" in message
+    assert "it is damaged: unknown entry" in message
     assert json.dumps(f"{place}.{name}".lstrip(".")) in message
 
 

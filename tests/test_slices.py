@@ -978,8 +978,8 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("activity", LENGTH, "there is already a slice activity"),
-        ("other", GRADE.replace('"interactions"', '"lists"'), "of is 'users', 'items' or"),
-        ("other", LENGTH.replace("missing", "mising"), "unknown entries in the front matter"),
+        ("other", GRADE.replace('"interactions"', '"lists"'), "of must be 'users' or 'items' or"),
+        ("other", LENGTH.replace("missing", "mising"), "the front matter: unknown entry"),
     ],
 )
 def test_a_template_that_is_none(tmp_path: Path, name: str, text: str, message: str) -> None:

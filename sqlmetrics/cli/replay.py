@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
-from sqlmetrics.record.diff import HOW_COMPUTED, shown
-from sqlmetrics.record.record import FORMAT
+from sqlmetrics.record.diff import HOW_COMPUTED
+from sqlmetrics.record.entries import FORMAT, Record, Scalar
+from sqlmetrics.shapes import Constraint, ShapeError, entries_of
 from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.terminal import one_line
+from sqlmetrics.wording import shown
 
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")
 
@@ -45,15 +47,15 @@ def read(path: str | Path, command: str) -> dict[str, Any]:
             f"{where}: it is a record of format {record['record']}, this version of sqlmetrics "
             f"reads format {FORMAT}; use the one that wrote it: {record.get('versions')}"
         )
-    for name in _FORM:
-        if name not in record:
-            raise damaged(path, f"there is no entry {name}")
-    _check(path, "", record, {**_FORM, **_OPTIONAL})
+    try:
+        entries_of(record, Record)
+        entries_of(record["given"], _GIVEN, "given")
+        entries_of(record["asked"], _ASKED[record["result"]], "asked")
+    except ShapeError as error:
+        raise damaged(path, str(error)) from error
     if record["result"] != command:
         theirs = record["result"].replace("_", "-")
         raise UsageError(f"{where}: it is of {theirs}: sqlmetrics {theirs} {where}")
-    _check(path, "given.", record["given"], _GIVEN)
-    _check(path, "asked.", record["asked"], _ASKED[command])
     _check_models(path, record)
     return record
 
@@ -61,17 +63,6 @@ def read(path: str | Path, command: str) -> dict[str, Any]:
 def damaged(path: str | Path, what: str) -> DataError:
     """Return the error of a record that no version of sqlmetrics writes."""
     return DataError(f"--from-record {path}: it is damaged: {what}")
-
-
-def _check(
-    path: str | Path, where: str, entries: Mapping[str, Any], forms: Mapping[str, _Form]
-) -> None:
-    """Check that entries are those of a record, each in its form."""
-    for name, value in entries.items():
-        if name not in forms:
-            raise damaged(path, f"a record has no entry {shown(where + name)}")
-        if not forms[name](value):
-            raise damaged(path, f"{where}{name} is {shown(value)}")
 
 
 def _check_models(path: str | Path, record: Mapping[str, Any]) -> None:
@@ -88,96 +79,36 @@ def _check_models(path: str | Path, record: Mapping[str, Any]) -> None:
         raise damaged(path, f"given.baseline is {shown(baseline)}, which is no model of it")
 
 
-_Form = Callable[[Any], bool]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_path(value: Any) -> bool:
-    """Is it the name of a file, a folder or a table? `-` is stdin, which is no file."""
-    return isinstance(value, str) and value not in ("", "-") and "\0" not in value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, int) and value in (0, 1)
-
-
-def _one_or_more(of: _Form) -> _Form:
-    """Check an argument that is one value, a list of them, or was not given."""
-    return lambda value: value is None or of(value) or _list_of(of)(value)
-
-
-def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _named(of: _Form) -> _Form:
-    return lambda value: isinstance(value, dict) and all(map(of, value.values()))
-
-
-def _pairs(of: _Form) -> _Form:
-    """Check values by name that can be written as NAME=VALUE."""
-    return lambda value: _named(of)(value) and not any("=" in name for name in value)
-
-
-def _list_of(of: _Form) -> _Form:
-    return lambda value: isinstance(value, list) and all(map(of, value))
-
-
-def _entry(**kinds: _Form) -> _Form:
-    """Check an object that has these entries, and maybe others."""
-
-    def is_right(value: Any) -> bool:
-        return isinstance(value, dict) and all(
-            name in value and of(value[name]) for name, of in kinds.items()
-        )
-
-    return is_right
-
-
-def _maybe(of: _Form) -> _Form:
-    return lambda value: value is None or of(value)
-
-
-def _is_scalar_or_list(value: Any) -> bool:
-    return _is_scalar(value) or _list_of(_is_scalar)(value)
-
+# the name of a file, a folder or a table; `-` is stdin
+_PATH = Constraint("the name of a file", lambda value: value not in ("", "-") and "\0" not in value)
+_Path = Annotated[str, _PATH]
+_Flag = bool | Literal[0, 1]
+_Several = str | list[str] | None  # one value, a list of them, or not given
+_NAMES = Constraint(
+    "names without =, as in NAME=VALUE", lambda value: not any("=" in n for n in value)
+)
 
 # what a record may say of the arguments that can change numbers; of every other it may say nothing
-_ARGUMENTS: Mapping[str, _Form] = {
-    "metrics": _one_or_more(_is_text),
-    "k": _one_or_more(lambda value: _is_number(value) or _is_text(value)),
-    "by": _one_or_more(_is_text),
-    "by_item": _one_or_more(_is_text),
-    "skip_missing": _is_flag,
-    "partition": _maybe(_is_text),
-    "combinations": _is_flag,
-    "ci": _is_text,
-    "confidence": _is_number,
-    "resamples": _is_whole,
-    "seed": _is_whole,
-    "run_ci": _is_flag,
-    "baseline": _maybe(_is_text),
-    "test": _is_text,
-    "correction": _is_text,
-    "alpha": _is_number,
+_ARGUMENTS: Mapping[str, Any] = {
+    "metrics": _Several,
+    "k": float | str | list[float | str] | None,
+    "by": _Several,
+    "by_item": _Several,
+    "skip_missing": _Flag,
+    "partition": str | None,
+    "combinations": _Flag,
+    "ci": str,
+    "confidence": float,
+    "resamples": int,
+    "seed": int,
+    "run_ci": _Flag,
+    "baseline": str | None,
+    "test": str,
+    "correction": str,
+    "alpha": float,
 }
 # by the command: the arguments of its method
-_ASKED: Mapping[str, Mapping[str, _Form]] = {
+_ASKED: Mapping[str, Mapping[str, Any]] = {
     command: {name: _ARGUMENTS[name] for name in ("metrics", "k", *names)}
     for command, names in {
         "evaluate": EVALUATED,
@@ -187,70 +118,21 @@ _ASKED: Mapping[str, Mapping[str, _Form]] = {
     }.items()
 }
 # arguments of the evaluator, but for the tables
-_SET: Mapping[str, _Form] = {
-    "convention": _one_or_more(_is_text),
-    "fallback": _maybe(_is_text),
-    "settings": _maybe(_pairs(_is_scalar_or_list)),
-    "columns": _maybe(_pairs(_is_text)),
-    "key": _one_or_more(_is_text),
-    "where": _maybe(_pairs(_is_text)),
-    "templates": _one_or_more(_is_path),
-    "baseline": _maybe(_is_text),  # the name of a model
+_SET: Mapping[str, Any] = {
+    "convention": _Several,
+    "fallback": str | None,
+    "settings": Annotated[dict[str, Scalar | list[Scalar]], _NAMES] | None,
+    "columns": Annotated[dict[str, str], _NAMES] | None,
+    "key": _Several,
+    "where": Annotated[dict[str, str], _NAMES] | None,
+    "templates": _Path | list[_Path] | None,
+    "baseline": str | None,  # the name of a model
 }
-_GIVEN: Mapping[str, _Form] = {**_SET, **dict.fromkeys(HOW_COMPUTED, _is_scalar)}
+_GIVEN: Mapping[str, Any] = {**_SET, **dict.fromkeys(HOW_COMPUTED, Scalar)}
 # options of another name than the argument
 _OPTION = {"k": "cutoffs", "convention": "conventions"}
 # every option that a record may set
 SET_BY_RECORDS = frozenset(_OPTION.get(name, name) for name in (*_SET, *_ARGUMENTS, *OPTIONS))
-
-_MODEL = _maybe(_is_text)
-# the entries of a record, and those that some lack
-_FORM: Mapping[str, _Form] = {
-    "record": _is_whole,
-    "result": _is_text,
-    "started": _is_text,
-    "versions": _named(_is_text),
-    "given": lambda value: isinstance(value, dict),
-    "asked": lambda value: isinstance(value, dict),
-    "settings": _named(_is_scalar),
-    "metrics": _list_of(
-        _entry(
-            metric=_is_text,
-            convention=_is_text,
-            k=_list_of(_maybe(_is_whole)),
-            settings=_named(_is_scalar),
-        )
-    ),
-    "sql": _is_text,
-    "sources": _list_of(
-        _entry(
-            table=lambda value: value in [*OPTIONS],
-            model=_MODEL,
-            source=_one_or_more(_is_text),
-            kind=_is_text,
-        )
-    ),
-}
-_OPTIONAL: Mapping[str, _Form] = {
-    "seconds": _is_number,
-    "contents": _list_of(
-        _entry(table=_is_text, model=_MODEL, columns=_texts, rows=_is_whole, fingerprint=_is_text)
-    ),
-    "users": _list_of(
-        _entry(
-            model=_MODEL,
-            convention=_is_text,
-            metrics=_texts,
-            audience=_is_scalar,
-            evaluated=_maybe(_is_whole),
-            without_recommendations=_maybe(_is_whole),
-            without_truth=_maybe(_is_whole),
-        )
-    ),
-    "unknown": _named(_is_text),
-    "columns": _texts,
-    "rows": _list_of(_list_of(_is_scalar)),
-}
 
 
 # ---- options ------------------------------------------------------------------------------------
@@ -318,19 +200,19 @@ def again(
     put("baseline", given.get("baseline"))
     for name in set(asked) - {"metrics", "k"}:
         put(name, tuple(_several(asked[name])) if name in ("by", "by_item") else asked[name])
-    return Again(options, reads.found)
+    return Again(options, reads.named)
 
 
 @dataclass
 class _Reads:
     """Gathers what only a record names to be read."""
 
-    found: dict[str, str] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, names: Sequence[str]) -> None:
         """Add files or folders; in their names, what a terminal does not show as it is spelled."""
         if names:
-            self.found[one_line(what)] = ", ".join(map(one_line, names))
+            self.named[one_line(what)] = ", ".join(map(one_line, names))
 
     def add_conventions(self, what: str, names: Sequence[str]) -> None:
         """Add those conventions that are files, and not of the package."""
@@ -378,12 +260,12 @@ def _source(
             f"--from-record: {where}: the record says {what}, which cannot be read again; give it "
             f"with {option}"
         )
-    if not all(map(_is_path, _several(given))):
+    if not all(map(_PATH.holds, _several(given))):
         raise UsageError(
             f"--from-record: {where}: the record says {shown(given)}, which is no file; give it "
             f"with {option}"
         )
     reads.add(where, _several(given))
     if isinstance(given, list):  # as paths, so that they are not taken for ids
-        return [one if "://" in one else Path(one) for one in given]
+        return [path if "://" in path else Path(path) for path in given]
     return given

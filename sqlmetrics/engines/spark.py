@@ -30,6 +30,7 @@ from sqlmetrics.errors import (
 from sqlmetrics.rows import Rows
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
+from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +193,7 @@ class SparkEngine:
         paths = [path for one in given for path in _expanded(table, label, one)]
         local = [path for path in map(_local, paths) if path is not None]
         lakes.check_paths(label, [*local, *(file for path in local for file in glob.glob(path))])
-        shown = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+        shown = and_more(given)
         parts = []
         if len(given) > 1:  # of several files, Spark looks at the columns of one
             for one in given:

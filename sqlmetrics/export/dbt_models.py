@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmetrics.checks.validate import TOTALS
-from sqlmetrics.export.column_docs import meaning
+from sqlmetrics.export.column_docs import description
 from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import Call, calls_of
 from sqlmetrics.metrics.spec import value_text
@@ -93,7 +93,7 @@ class Maker:
         for node in nodes.values():
             if isinstance(node, Query) and node.is_input:
                 tables = transpile.compiled(node.tree, self.dialect).find_all(exp.Table)
-                self._given |= {one.name for one in tables if isinstance(one.this, exp.Var)}
+                self._given |= {table.name for table in tables if isinstance(table.this, exp.Var)}
         several = {node.key for node in plans[0].barriers()}  # kept, or read by several tables
         return [self._model(node, names[key], plans, several) for key, node in nodes.items()]
 
@@ -117,7 +117,7 @@ class Maker:
             self._escaped(node.sql(self._references, True, self.dialect), with_settings=True),
             self._description(node, plans[0]),
             [
-                ModelColumn(column, ours.get(column) or self._meaning(column),
+                ModelColumn(column, ours.get(column) or self._meaning(node, column),
                         not_null=is_table and column in keys)
                 for column in columns
             ],
@@ -130,7 +130,7 @@ class Maker:
     ) -> Sequence[str]:
         """Name the columns that say what a row is about, which are never NULL."""
         if wide is not None:
-            return [column for column in columns if column not in {one.name for one in wide}]
+            return [column for column in columns if column not in {value.name for value in wide}]
         if node.stage is not None:
             known = {*self.results.planner.user_keys, "item_id", "model"}
             return [column for column in columns if column in known]
@@ -152,14 +152,14 @@ class Maker:
             return list(columns[: columns.index("k") + 1])
         return list(keys) if _wide_columns(node) is not None else []
 
-    def _meaning(self, column: str) -> str:
-        """Say what a column holds, of whatever model."""
+    def _meaning(self, node: Node, column: str) -> str:
+        """Describe a column of any model."""
         if column in self.results.planner.user_keys:
             several = len(self.results.planner.user_keys) > 1
             return "part of what tells users apart" if several else "the user"
         if any(column in kind["columns"] for kind in self.results.names_of):
             return "what rows are sliced by; (all) stands for all of its values"
-        return meaning(column)
+        return description(node, column)
 
     def _meanings(self, node: Node, wide: Sequence[Column] | None) -> dict[str, str]:
         """Say what columns hold that are about the metrics of this package."""
@@ -247,9 +247,9 @@ class Maker:
             if attribute.of == "users" and not attribute.built_in:
                 wanted = re.sub(r"[^a-z0-9]+", "_", f"{attribute.name}_uneven".lower()).strip("_")
                 name = done[attribute.name] = new_name(f"{self.name}_{wanted}", done.values())
-                found = f"users with several values of {attribute.name}"
+                finds = f"users with several values of {attribute.name}"
                 plan = slicing.uneven(attribute)
-                yield DataTest(name, found, self._statement(plan, [found]))
+                yield DataTest(name, finds, self._statement(plan, [finds]))
 
     def _checks(self) -> Iterator[tuple[Check, Plan]]:
         """Find the checks of what the metrics read, under the settings of each."""
@@ -277,13 +277,13 @@ class Maker:
 
     def _check_test(self, name: str, check: Check, plan: Plan) -> DataTest:
         if check.name == "common_users":
-            found = "recommendations and interactions without a user in common"
+            finds = "recommendations and interactions without a user in common"
             inner = self._statement(plan, []).replace("\n", "\n  ")
             sql = f"SELECT n_common\nFROM (\n  {inner}\n) AS counted\nWHERE n_common = 0"
-            return DataTest(name, found, f"/* {found} */\n{sql}")
-        found = f"{check.table}: {check.title}"
-        comments = [found, f"what to do: {check.remedy}"]
-        return DataTest(name, found, self._statement(_all_rows(plan), comments))
+            return DataTest(name, finds, f"/* {finds} */\n{sql}")
+        finds = f"{check.table}: {check.title}"
+        comments = [finds, f"what to do: {check.remedy}"]
+        return DataTest(name, finds, self._statement(_all_rows(plan), comments))
 
     # ---- text ----------------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class Maker:
 
 def escaped(text: str) -> str:
     """Write a text so that Jinja gives it back as it is."""
-    return re.sub(r"\{[{%#]", lambda found: f"{{{{ '{found[0]}' }}}}", text)
+    return re.sub(r"\{[{%#]", lambda match: f"{{{{ '{match[0]}' }}}}", text)
 
 
 def _wide_columns(node: Node) -> Sequence[Column] | None:
@@ -332,10 +332,10 @@ def _native(node: Node) -> str:
 
 def _row_comment(node: Node) -> str:
     """Find the comment that says what a row of a query is: the last one at the left margin."""
-    found = re.findall(r"^(?:/\*(.*?)\*/|((?:--[^\n]*\n)+))", _native(node), re.MULTILINE)
-    if not found:
+    comments = re.findall(r"^(?:/\*(.*?)\*/|((?:--[^\n]*\n)+))", _native(node), re.MULTILINE)
+    if not comments:
         return ""
-    block, lines = found[-1]
+    block, lines = comments[-1]
     text = block or " ".join(line.removeprefix("--").strip() for line in lines.splitlines())
     return re.sub(r"\s*\*/\s*/\*\s*", " ", str(text)).strip()
 
@@ -391,6 +391,6 @@ def _all_rows(plan: Plan) -> Plan:
     tree.set("order", None)
     tree.set("limit", None)
     assert isinstance(tree, exp.Select)
-    tree.set("expressions", [one for one in tree.expressions if one.alias != "n_found"])
+    tree.set("expressions", [column for column in tree.expressions if column.alias != "n_found"])
     tables = [table for table in tree.find_all(exp.Table) if table.name in root.parents]
     return Plan(replace(root, tree=tree, tables=tables))

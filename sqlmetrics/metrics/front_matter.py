@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
 from sqlmetrics.metrics.spec import Value, value_text
+from sqlmetrics.shapes import Constraint, ShapeError, made
 
 SUFFIX = ".sql.j2"
-LEVELS = ("error", "warning", "note")  # of checks, the worst first
+Level = Literal["error", "warning", "note"]  # of checks, the worst first
+LEVELS: tuple[Level, ...] = get_args(Level)
 _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
-_OWN = ("name", "path", "body", "params")  # fields that are not entries of the header
+# entries that are a text or a list of texts
+_TEXTS = ("unique", "constant", "needs", "on")
+
+_FINITE = Constraint("a finite number", lambda number: bool(abs(number) < float("inf")))
+_NOT_NAN = Constraint("a number", lambda number: bool(number == number))
+_GRAIN = Constraint("'user' or 'run'", ("user", "run").__contains__)
+Finite = Annotated[int | float, _FINITE]
 
 
 @dataclass(frozen=True)
@@ -28,16 +36,16 @@ class Param:
 
     name: str
     default: Value
-    choices: tuple[str, ...] = field(default=(), metadata={"kind": "a list"})
+    choices: tuple[str, ...] = ()
     doc: str = ""
     optional: bool = False
-    minimum: float | None = field(default=None, metadata={"entry": "min"})
-    maximum: float | None = field(default=None, metadata={"entry": "max"})
-    above: float | None = None
+    min: Finite | None = None
+    max: Finite | None = None
+    above: Finite | None = None
     whole: bool = False
     unlimited: bool = False  # takes -inf
     only_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    when_empty: Mapping[str, float] = field(default_factory=dict)
+    when_empty: Mapping[str, Finite] = field(default_factory=dict)
 
     def parse(self, value: Any, where: str) -> Value:
         """Return `value` as this setting understands it.
@@ -65,8 +73,8 @@ class Param:
         in_range = (
             abs(number) < float("inf")
             and not isinstance(value, bool)
-            and (self.minimum is None or number >= self.minimum)
-            and (self.maximum is None or number <= self.maximum)
+            and (self.min is None or number >= self.min)
+            and (self.max is None or number <= self.max)
             and (self.above is None or number > self.above)
             and (not self.whole or number.is_integer())
         )
@@ -81,9 +89,9 @@ class Param:
         limits = [
             text
             for limit, text in (
-                (self.minimum, f">= {self.minimum}"),
+                (self.min, f">= {self.min}"),
                 (self.above, f"> {self.above}"),
-                (self.maximum, f"<= {self.maximum}"),
+                (self.max, f"<= {self.max}"),
             )
             if limit is not None
         ]
@@ -117,7 +125,8 @@ class Stage(Template):
     `unique`: columns that no two rows share (`user` stands for the user's key columns).
     `constant`: columns that are the same in all rows of one user and model. `judged_only`: of the
     lists, it reads only items that are judged, so that it can be computed for a slice of them.
-    `enough`: computed from some of the users, it has all rows that queries about these users read.
+    `enough`: computed for some of the users, it has every row that queries about them need.
+    `columns`: descriptions of the columns that it computes.
     """
 
     keep: bool = False
@@ -126,6 +135,7 @@ class Stage(Template):
     constant: tuple[str, ...] = ()
     judged_only: bool = False
     enough: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -153,7 +163,7 @@ class Check(Template):
     """
 
     table: str = ""
-    level: str = "error"
+    level: Level = "error"
     needs: tuple[str, ...] = ()
     count: str = ""
     on: tuple[str, ...] = ()
@@ -164,9 +174,6 @@ class Check(Template):
     of_all: bool = False
 
     def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            levels = ", ".join(map(repr, LEVELS))
-            raise TemplateError(f"{self.path}: level is {levels}, not {self.level!r}")
         if self.at_the_door and self.level != "error":
             raise TemplateError(
                 f"{self.path}: what is checked before numbers are computed is an error"
@@ -186,14 +193,8 @@ class Slice(Template):
     `missing`: what stands for those without a row.
     """
 
-    of: str = "users"
+    of: Literal["users", "items", "interactions"] = "users"
     missing: str = "(none)"
-
-    def __post_init__(self) -> None:
-        if self.of not in ("users", "items", "interactions"):
-            raise TemplateError(
-                f"{self.path}: of is 'users', 'items' or 'interactions', not {self.of!r}"
-            )
 
 
 @dataclass(frozen=True)
@@ -206,28 +207,18 @@ class Metric(Template):
     """
 
     family: str = "custom"
-    grain: str = "user"
+    grain: Annotated[str, _GRAIN] = "user"
     audience: str = "relevant"
-    when_empty: float | None = field(default=None, metadata={"kind": "a number or 'undefined'"})
+    when_empty: Annotated[float, _FINITE] | None = None
     defined_for: str = ""
     undefined: str = ""
-    range: tuple[float, float] | None = None
+    range: tuple[Annotated[float, _NOT_NAN], Annotated[float, _NOT_NAN]] | None = None
     unbounded: str = ""  # why there is no range
     higher_is_better: bool | None = None
     in_default_set: bool = False
     formula: str = ""
     cite: str = ""
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.grain not in ("user", "run"):
-            raise TemplateError(f"{self.path}: grain is 'user' or 'run', not {self.grain!r}")
-        for name, value in self.aliases.items():
-            if not isinstance(value, dict):
-                raise TemplateError(
-                    f"{self.path}: alias {name} is a table of what it sets, such as {{}}, "
-                    f"not {value!r}"
-                )
 
 
 _T = TypeVar("_T", bound=Template)
@@ -246,9 +237,16 @@ def read_template(kind: type[_T], path: Path, **defaults: Any) -> _T:
     """
     name, entries, body = _split(path)
     params = {} if kind is Check else read_params(path, entries.pop("params", {}))
-    values = _fields(kind, path, entries, "the front matter", _OWN)
-    return kind(**{"title": name, **defaults, **values}, name=name, path=path, body=body,
-                params=params)  # fmt: skip
+    if entries.get("when_empty") == "undefined":
+        entries["when_empty"] = None
+    for entry in _TEXTS:
+        if isinstance(entries.get(entry), str):
+            entries[entry] = [entries[entry]]
+    entries = {"title": name, **defaults, **entries}
+    try:
+        return made(entries, kind, name=name, path=path, body=body, params=params)
+    except ShapeError as error:
+        raise TemplateError(f"{path}: the front matter: {error}") from error
 
 
 def read_params(path: Path, entries: Any) -> dict[str, Param]:
@@ -257,12 +255,12 @@ def read_params(path: Path, entries: Any) -> dict[str, Param]:
     Raises:
         TemplateError: an entry is unknown or of the wrong kind, or a default is invalid.
     """
-    if not isinstance(entries, dict):
-        raise TemplateError(f"{path}: the front matter: params is a table, not {entries!r}")
+    if not isinstance(entries, dict) or not all(
+        isinstance(entries[name], dict) for name in entries
+    ):
+        raise TemplateError(f"{path}: the front matter: write a table [params.NAME] for each param")
     params = {}
     for name, entry in entries.items():
-        if not isinstance(entry, dict):
-            raise TemplateError(f"{path}: param {name} is a table [params.{name}], not {entry!r}")
         rest = dict(entry)
         default = rest.pop("default", None)
         kind = rest.pop("type", "choice" if "choices" in rest else None)
@@ -270,12 +268,13 @@ def read_params(path: Path, entries: Any) -> dict[str, Param]:
             raise TemplateError(
                 f"{path}: param {name} needs a default, and choices or type = 'number'"
             )
-        values = _fields(Param, path, rest, f"param {name}", ("name", "default"))
+        if isinstance(rest.get("choices"), list):
+            rest["choices"] = list(map(str, rest["choices"]))
         try:
-            parsed = Param(name, default, **values).parse(default, "default")
-        except UsageError as error:
-            raise TemplateError(f"{path}: {error}") from error
-        params[name] = Param(name, parsed, **values)
+            param = made(rest, Param, name=name, default=default)
+            params[name] = replace(param, default=param.parse(default, "default"))
+        except (ShapeError, UsageError) as error:
+            raise TemplateError(f"{path}: param {name}: {error}") from error
     return params
 
 
@@ -299,96 +298,3 @@ def _split(path: Path) -> tuple[str, dict[str, Any], str]:
         raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
     # blank lines keep the line numbers of error messages true
     return name, meta, "\n" * match[0].count("\n") + source[match.end() :]
-
-
-def _fields(
-    kind: type, path: Path, entries: Mapping[str, Any], where: str, own: Sequence[str]
-) -> dict[str, Any]:
-    """Convert the entries of a header to the fields of a dataclass.
-
-    Raises:
-        TemplateError: an entry is unknown or of the wrong kind.
-    """
-    known = {
-        one.metadata.get("entry", one.name): one for one in fields(kind) if one.name not in own
-    }
-    if unknown := [name for name in entries if name not in known]:
-        raise TemplateError(f"{path}: unknown entries in {where}: {', '.join(map(repr, unknown))}")
-    found = {}
-    for name, value in entries.items():
-        described, read = _KINDS[known[name].metadata.get("kind", known[name].type)]
-        try:
-            found[known[name].name] = read(value)
-        except (TypeError, ValueError) as error:
-            raise TemplateError(f"{path}: {where}: {name} is {described}, not {value!r}") from error
-    return found
-
-
-def is_finite(value: Any) -> bool:
-    """Return whether a value is a number, neither NaN nor infinite."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308
-
-
-def _of_type(kind: type) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if not isinstance(value, kind):
-            raise TypeError
-        return value
-
-    return read
-
-
-def _number(value: Any) -> Any:
-    if not is_finite(value):
-        raise ValueError
-    return value
-
-
-def _number_or_undefined(value: Any) -> float | None:
-    return None if value == "undefined" else float(_number(value))
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    texts = [value] if isinstance(value, str) else value
-    if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
-        raise TypeError
-    return tuple(texts)
-
-
-def _bounds(value: Any) -> tuple[float, float]:
-    """Read a lower and an upper bound, which may be infinite."""
-    low, high = _of_type(list)(value)
-    if not all(is_finite(end) or abs(end) == float("inf") for end in (low, high)):
-        raise ValueError
-    return float(low), float(high)
-
-
-def _lists_of_texts(value: Any) -> dict[str, Sequence[str]]:
-    return {name: list(_texts(texts)) for name, texts in _of_type(dict)(value).items()}
-
-
-def _numbers_by_name(value: Any) -> dict[str, float]:
-    return {name: _number(number) for name, number in _of_type(dict)(value).items()}
-
-
-# type of a field, or its "kind" -> how messages call the entry, and how it is read
-_KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "str": ("a text", _of_type(str)),
-    "str | None": ("a text", _of_type(str)),
-    "bool": ("true or false", _of_type(bool)),
-    "bool | None": ("true or false", _of_type(bool)),
-    "int": ("a number", _number),
-    "float | None": ("a number", _number),
-    "a number or 'undefined'": ("a number or 'undefined'", _number_or_undefined),
-    "tuple[float, float] | None": ("a list of two numbers", _bounds),
-    "tuple[str, ...]": ("a text or a list of texts", _texts),
-    "a list": ("a list", lambda value: tuple(map(str, _of_type(list)(value)))),
-    "Mapping[str, Mapping[str, Any]]": ("a table", _of_type(dict)),
-    "Mapping[str, Sequence[str]]": (
-        "a table of settings and lists of their values", _lists_of_texts
-    ),
-    "Mapping[str, float]": (
-        "a table of values of the param and the value of an empty group for each of them",
-        _numbers_by_name,
-    ),
-}  # fmt: skip

@@ -6,19 +6,18 @@ statement that puts them together, and, at last, a small file that says what was
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import duckdb
 
-from sqlmetrics import interrupts
+from sqlmetrics import hashes, interrupts
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.engines.open import open_embedded
 from sqlmetrics.errors import DataError
@@ -34,9 +33,11 @@ from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction
 from sqlmetrics.partitions.split import Partition, Split
 from sqlmetrics.plan.slices import Attribute, warn_of_empty_slices
 from sqlmetrics.record import fingerprints
+from sqlmetrics.shapes import made, read
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.sql.quoting import literal, path_literal
 from sqlmetrics.version import __version__
+from sqlmetrics.wording import and_more, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +47,22 @@ _OURS = "-- puts the results of "  # how a statement of ours starts
 _HEADER = f"""\
 {_OURS}{{of}} partitions together; it runs alone in DuckDB, in this folder
 """
+
+
+class _SlicedBy(TypedDict):
+    """A column of a table that a result is sliced by."""
+
+    name: str
+    of: str
+    table: str
+
+
+class _File(TypedDict):
+    """The file that a part has of a table."""
+
+    rows: int
+    bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -62,12 +79,12 @@ class Manifest:
     partition: Partition
     plan: str
     asked: Sequence[str]
-    sliced_by: Sequence[Mapping[str, str]]
+    sliced_by: Sequence[_SlicedBy]
     versions: Mapping[str, str]
-    statement: str = ""
-    tables: Sequence[str] = ()
-    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    data: Mapping[str, str] = field(default_factory=dict)
+    statement: str
+    tables: Sequence[str]
+    files: Mapping[str, _File]
+    data: Mapping[str, str]
 
     def path(self, folder: Path, table: str) -> Path:
         """Say where the part of a table is."""
@@ -86,20 +103,25 @@ class Manifest:
         Raises:
             DataError: one of them is damaged.
         """
-        found = []
+        manifests = []
         for path in sorted(folder.glob("part-*-of-*.json")):
             try:
-                entries = json.loads(path.read_text(encoding="utf-8"))
-                _check_entries(entries)
-                partition = Partition.parse(entries.pop("partition"))
+                text = path.read_text(encoding="utf-8")
+                entries = read(json.loads(text), dict[str, Any], "it")
+                partition = Partition.parse(entries.pop("partition", ""))
                 if path.stem != partition.stem:
                     raise ValueError(f"it is that of part {partition}")
-                found.append(cls(partition, **entries))
-            except (OSError, ValueError, TypeError, KeyError) as error:
+                manifest = made(entries, cls, partition=partition)
+                if not manifest.files.keys() <= set(manifest.tables):
+                    raise ValueError(f"files is {shown(entries['files'])}, not of its tables")
+                manifests.append(manifest)
+            except (OSError, ValueError, TypeError) as error:
                 raise DataError(
                     f"{path} cannot be read ({error}); delete it and run its job again"
                 ) from error
-        return sorted(found, key=lambda one: (one.partition.of, one.partition.number))
+        return sorted(
+            manifests, key=lambda manifest: (manifest.partition.of, manifest.partition.number)
+        )
 
 
 def versions() -> dict[str, str]:
@@ -160,7 +182,7 @@ def _may_be_ours(path: Path) -> bool:
     if is_temporary(path):
         return True
     if path.is_dir():
-        return all(re.match(r"\.?part-\d+-of-\d+\.parquet", one.name) for one in path.iterdir())
+        return all(re.match(r"\.?part-\d+-of-\d+\.parquet", file.name) for file in path.iterdir())
     return re.match(rf"\.?({re.escape(STATEMENT)}|part-\d+-of-\d+\.json)", path.name) is not None
 
 
@@ -186,9 +208,14 @@ def write_part(
         plan=fingerprints.identity(root),
         asked=list(asked),
         sliced_by=[
-            {"name": one.name, "of": one.of, "table": one.table} for one in sliced_by if one.table
+            {"name": attribute.name, "of": attribute.of, "table": attribute.table}
+            for attribute in sliced_by
+            if attribute.table
         ],
         versions=versions(),
+        statement="",
+        tables=[],
+        files={},
         data=fingerprints.of_tables(engine, root),
     )
     others = [] if force else Manifest.read_all(folder)
@@ -210,8 +237,8 @@ def write_part(
         statement = _HEADER.format(of=partition.of) + plan.statement() + ";\n"
         manifest = replace(
             manifest,
-            statement=_hash(statement),
-            tables=[one.name for one in written],
+            statement=hashes.of_texts(statement),
+            tables=[table.name for table in written],
             files={path.parent.name: _described(rows) for path, rows in drafts.items()},
         )
         if not force:
@@ -245,10 +272,6 @@ def _files(name: str, of: int) -> tuple[str, str]:
 def _write_text(path: Path, text: str) -> None:
     with whole_file(path, force=True) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def files_of(folder: Path) -> list[str]:
@@ -301,19 +324,24 @@ class Parts:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
-        if _hash(text) != manifests[0].statement:
+        if hashes.of_texts(text) != manifests[0].statement:
             raise DataError(
                 f"{path} is not the statement that the parts were written with; delete it, and "
                 "run one of the jobs again with --force"
             )
         engine = open_embedded(**of_engine)
         try:
-            files = [one.path(Path(folder), table) for one in manifests for table in one.files]
+            files = [
+                manifest.path(Path(folder), table)
+                for manifest in manifests
+                for table in manifest.files
+            ]
             engine.lock(dict.fromkeys((str(file.resolve()) for file in files), str(folder)))
             text = _bound(text, manifests, Path(folder))
             plan = Plan(_Printed("summary", "summary", text=text))
             sliced_by = [
-                Attribute(one["name"], one["of"], one["table"]) for one in manifests[0].sliced_by
+                Attribute(entry["name"], entry["of"], entry["table"])
+                for entry in manifests[0].sliced_by
             ]
             yield cls(plan, sliced_by, engine)
         finally:
@@ -373,7 +401,7 @@ def _complete(folder: Path) -> list[Manifest]:
         )
     _check_same(folder, manifests)
     first = manifests[0]
-    there = {one.partition.number for one in manifests}
+    there = {manifest.partition.number for manifest in manifests}
     missing = [
         Partition(number, first.partition.of)
         for number in range(1, first.partition.of + 1)
@@ -382,15 +410,15 @@ def _complete(folder: Path) -> list[Manifest]:
     if missing:
         raise DataError(
             f"{folder}: {len(missing)} of {first.partition.of} parts are missing: "
-            f"{_listed(missing)}; run their jobs"
+            f"{and_more(missing, 5)}; run their jobs"
         )
     if versions() != first.versions:
         raise DataError(
             f"{folder}: the parts were written by {_spelled(first.versions)}, this is "
             f"{_spelled(versions())}; use the same versions"
         )
-    for one in manifests:
-        _check_files(folder, one)
+    for manifest in manifests:
+        _check_files(folder, manifest)
     return manifests
 
 
@@ -410,21 +438,16 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
             raise DataError(
                 f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote; {again}"
             )
-        if _hash_of(path) != wanted["sha256"]:
+        if hashes.of_file(path) != wanted["sha256"]:
             raise DataError(f"{path} has other values than its job wrote; {again}")
 
 
-def _described(path: Path) -> dict[str, Any]:
+def _described(path: Path) -> _File:
     """Count the rows and bytes of a Parquet file, and hash it."""
     import pyarrow.parquet as pq
 
     rows = pq.read_metadata(path).num_rows
-    return {"rows": rows, "bytes": path.stat().st_size, "sha256": _hash_of(path)}
-
-
-def _hash_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {"rows": rows, "bytes": path.stat().st_size, "sha256": hashes.of_file(path)}
 
 
 def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
@@ -434,15 +457,15 @@ def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
         DataError: says which are not.
     """
     kinds: dict[tuple[Any, ...], list[Manifest]] = {}
-    for one in manifests:
+    for manifest in manifests:
         kind = (
-            one.partition.of,
-            _spelled(one.versions),
-            one.plan,
-            one.statement,
-            *sorted(one.data.items()),
+            manifest.partition.of,
+            _spelled(manifest.versions),
+            manifest.plan,
+            manifest.statement,
+            *sorted(manifest.data.items()),
         )
-        kinds.setdefault(kind, []).append(one)
+        kinds.setdefault(kind, []).append(manifest)
     if len(kinds) < 2:
         return
     (of, by, *request), (other_of, other_by, *other_request) = list(kinds)[:2]
@@ -457,22 +480,17 @@ def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
         first, second = ours[0].data, theirs[0].data
         tables = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
         what = f"parts of different data: {', '.join(tables) or 'types of columns'} differ"
-        names = [" ".join(one[0].asked) for one in (ours, theirs)]
+        names = [" ".join(some[0].asked) for some in (ours, theirs)]
     else:
         what = "parts of different requests: metrics, options or tables differ"
-        names = [" ".join(one[0].asked) for one in (ours, theirs)]
+        names = [" ".join(some[0].asked) for some in (ours, theirs)]
     described = "; ".join(
-        f"{_listed([one.partition for one in some])} of {name}"
+        f"{and_more([manifest.partition for manifest in some], 5)} of {name}"
         for some, name in zip((ours, theirs), names, strict=True)
     )
     raise DataError(
         f"{folder} has {what} ({described}). Write the parts of every run to a folder of their own"
     )
-
-
-def _listed(partitions: Sequence[Partition]) -> str:
-    shown = ", ".join(map(str, partitions[:5]))
-    return shown + (f" and {len(partitions) - 5} more" if len(partitions) > 5 else "")
 
 
 def _spelled(names: Mapping[str, str]) -> str:
@@ -486,51 +504,3 @@ def _bound(text: str, manifests: Sequence[Manifest], folder: Path) -> str:
         for files in _files(name, manifests[0].partition.of):
             text = text.replace(f"read_parquet({files},", f"read_parquet({path_literal(paths)},")
     return text.removesuffix(";\n")
-
-
-def _check_entries(entries: Any) -> None:
-    """Check that what is in a manifest has the types that its readers count on.
-
-    Raises:
-        ValueError: names what has not.
-    """
-
-    def texts(value: Any) -> bool:
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-    def named(value: Any, of: Callable[[Any], bool]) -> bool:
-        return isinstance(value, dict) and all(of(one) for one in value.values())
-
-    def is_text(value: Any) -> bool:
-        return isinstance(value, str)
-
-    def is_file(value: Any) -> bool:
-        return (
-            isinstance(value, dict)
-            and value.keys() == {"rows", "bytes", "sha256"}
-            and type(value["rows"]) is type(value["bytes"]) is int
-            and is_text(value["sha256"])
-        )
-
-    def is_attribute(value: Any) -> bool:
-        return named(value, is_text) and value.keys() == {"name", "of", "table"}
-
-    kinds: Mapping[str, Callable[[Any], bool]] = {
-        "partition": is_text,
-        "plan": is_text,
-        "asked": texts,
-        "sliced_by": lambda value: isinstance(value, list) and all(map(is_attribute, value)),
-        "versions": lambda value: named(value, is_text),
-        "statement": is_text,
-        "tables": texts,
-        "data": lambda value: named(value, is_text),
-        "files": lambda value: named(value, is_file) and value.keys() <= set(entries["tables"]),
-    }
-    if not isinstance(entries, dict):
-        raise ValueError("it is not an object")
-    if entries.keys() != kinds.keys():
-        odd = ", ".join(sorted(entries.keys() ^ kinds.keys()))
-        raise ValueError(f"these entries are missing, or too many: {odd}")
-    for name, is_right in kinds.items():
-        if not is_right(entries[name]):
-            raise ValueError(f"{name} is {json.dumps(entries[name])[:80]}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-_SAME = 1e-9  # what sums in another order may differ by, of a value or, if it is larger, of 1
-# arguments that say how a run is computed, but do not change its result: recorded, not compared
+from sqlmetrics.wording import and_more, shown
+
+_SAME = 1e-9  # tolerance for sums in another order, relative to the value or, if larger, to 1
+# arguments that do not change a result: recorded, not compared
 HOW_COMPUTED = (
     "threads",
     "memory_limit",
@@ -17,10 +20,12 @@ HOW_COMPUTED = (
     "partitions",
     "trust_input",
 )
-# numbers that say whom a row of a result is about, but for these
+_COMPARED_ELSEWHERE = ("metrics", "k", "engine")
+# whole numbers that are not keys of a row
 _COUNTS = ("n_users", "wins", "ties", "losses")
 _MOST_SHOWN = 20  # lines
-_UNKNOWN = {"contents": "the contents of tables", "users": "counts of users", "rows": "values"}
+
+_Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -35,168 +40,158 @@ class Differences:
     unknown: Sequence[str] = ()
 
 
-# ---- what differs -------------------------------------------------------------------------------
-
-
-@dataclass
-class _Found:
-    results: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-
-
-def shown(value: Any) -> str:
-    """Return a value as JSON, cut to a length that fits into a message."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "…"
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Differences:
-    """Say what differs between two records of a result, line by line: what is, and what was."""
-    found = _Found()
-    found.others += _of_names("", old["versions"], new["versions"])
-    for name in ("given", "asked"):
-        theirs, ours = (
-            {key: value for key, value in one[name].items() if value not in (None, [], {}, False)}
-            for one in (old, new)
-        )
-        left_out = (*HOW_COMPUTED, "metrics", "k", "engine")
-        found.others += _of_names("", _without(theirs, left_out), _without(ours, left_out))
-    found.others += _of_metrics(old, new)
-    if old["sql"] != new["sql"]:
-        found.others.append("the SQL is another")
-    for name, compared in (("contents", _of_contents), ("users", _of_users), ("rows", _of_rows)):
-        if name in old and name in new:
-            found.results += compared(old, new)
+def differences(old: _Record, new: _Record) -> Differences:
+    """Return the differences between two records of a result, one line each."""
+    others = [
+        *_changes("", old["versions"], new["versions"]),
+        *_changes("", _options(old), _options(new)),
+        *_of_metrics(old, new),
+        *(["the SQL is another"] if old["sql"] != new["sql"] else []),
+    ]
+    results: list[str] = []
+    unknown: list[str] = []
+    for entry, (what, compared) in _OF_RESULTS.items():
+        if entry in old and entry in new:
+            results += compared(old, new)
         else:
-            why = (old if name not in old else new).get("unknown", {}).get(name)
-            text = f"{_UNKNOWN[name]} ({why})" if why else f"{_UNKNOWN[name]}, not in the record"
-            found.unknown.append(text)
-    return Differences(found.results, found.others, found.unknown)
+            why = (old if entry not in old else new).get("unknown", {}).get(entry)
+            unknown.append(f"{what} ({why})" if why else f"{what}, not in the record")
+    return Differences(results, others, unknown)
 
 
-def _without(entries: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in entries.items() if name not in names}
+def _joined(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Join two mappings: each key, and its value in both, None where it has none."""
+    for key in {**old, **new}:
+        yield key, old.get(key), new.get(key)
 
 
-def _of_names(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    for name in dict.fromkeys([*old, *new]):
-        if old.get(name) != new.get(name):
-            is_, was = (_text(one[name]) if name in one else "not given" for one in (new, old))
-            yield f"{where}{name}: {is_}, was {was}"
+def _changes(where: str, old: _Record, new: _Record) -> Iterator[str]:
+    """Name the entries that are not the same."""
+    for name, was, is_ in _joined(old, new):
+        if was != is_:
+            texts = ("not given" if value is None else _text(value) for value in (is_, was))
+            yield f"{where}{name}: {', was '.join(texts)}"
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else shown(value)
 
 
-def _of_metrics(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    def of(record: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-        return {
-            (one["convention"], one["metric"]): {
-                "k": one["k"],
-                **record["settings"],
-                **one["settings"],
-            }
-            for one in record["metrics"]
-        }
+# ---- entries ------------------------------------------------------------------------------------
 
-    theirs, ours = of(old), of(new)
-    for key in dict.fromkeys([*theirs, *ours]):
-        name = f"{key[1]} ({key[0]})"
-        if key not in ours:
-            yield f"{name}: it is not computed any more"
-        elif key not in theirs:
-            yield f"{name}: it was not computed"
+
+def _options(record: _Record) -> dict[str, Any]:
+    """Return what was given and asked for, and can change a result."""
+    return {
+        name: value
+        for part in ("given", "asked")
+        for name, value in record[part].items()
+        if name not in (*HOW_COMPUTED, *_COMPARED_ELSEWHERE) and value not in (None, [], {}, False)
+    }
+
+
+def _of_metrics(old: _Record, new: _Record) -> Iterator[str]:
+    def settings(record: _Record) -> dict[str, _Record]:
+        return {
+            f"{metric['metric']} ({metric['convention']})": {
+                "k": metric["k"], **record["settings"], **metric["settings"]
+            }
+            for metric in record["metrics"]
+        }  # fmt: skip
+
+    for metric, was, is_ in _joined(settings(old), settings(new)):
+        if is_ is None:
+            yield f"{metric}: it is not computed any more"
+        elif was is None:
+            yield f"{metric}: it was not computed"
         else:
-            yield from _of_names(f"{name}, ", theirs[key], ours[key])
+            yield from _changes(f"{metric}, ", was, is_)
 
 
-def _of_contents(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    def of(record: Mapping[str, Any]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+def _of_contents(old: _Record, new: _Record) -> Iterator[str]:
+    def tables(record: _Record) -> dict[tuple[str, str], _Record]:
         return {
-            (one["table"], one["model"], tuple(one["columns"])): one for one in record["contents"]
+            (_named(table["table"], table["model"], " of "), ", ".join(table["columns"])): table
+            for table in record["contents"]
         }
 
-    theirs, ours = of(old), of(new)
-    for key in dict.fromkeys([*theirs, *ours]):
-        table, model, columns = key
-        where = table if model is None else f"{table} of {model}"
-        if key not in ours:
-            yield f"{where}: {', '.join(columns)} were read, and are not now"
-        elif key not in theirs:
-            yield f"{where}: {', '.join(columns)} are read, and were not"
-        elif ours[key]["rows"] != theirs[key]["rows"]:
-            yield f"{where}: {ours[key]['rows']:,} rows, were {theirs[key]['rows']:,}"
-        elif ours[key]["fingerprint"] != theirs[key]["fingerprint"]:
-            yield f"{where}: other values in {', '.join(columns)}"
+    for (table, columns), was, is_ in _joined(tables(old), tables(new)):
+        if is_ is None:
+            yield f"{table}: {columns} were read, and are not now"
+        elif was is None:
+            yield f"{table}: {columns} are read, and were not"
+        elif is_["rows"] != was["rows"]:
+            yield f"{table}: {is_['rows']:,} rows, were {was['rows']:,}"
+        elif is_["fingerprint"] != was["fingerprint"]:
+            yield f"{table}: other values in {columns}"
 
 
-def _of_users(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    counts = ("evaluated", "without_recommendations", "without_truth")
+def _of_users(old: _Record, new: _Record) -> Iterator[str]:
+    def counts(record: _Record) -> dict[tuple[str, str], _Record]:
+        counted: dict[tuple[str, str], _Record] = {}
+        for users in record["users"]:
+            names = ("evaluated", "without_recommendations", "without_truth")
+            counted[
+                _named(f"users of {and_more(users['metrics'])}", users["model"], ", "),
+                users["convention"],
+            ] = {name.replace("_", " "): users[name] for name in names}
+        return counted
 
-    def of(record: Mapping[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
-        return {
-            (one["model"], one["convention"], tuple(one["metrics"])): {
-                name: one[name] for name in counts
-            }
-            for one in record["users"]
-        }
+    for (users, _), was, is_ in _joined(counts(old), counts(new)):
+        if was is not None and is_ is not None:  # else, other metrics were asked for
+            yield from _changes(f"{users}, ", was, is_)
 
-    theirs, ours = of(old), of(new)
-    for key in [key for key in theirs if key in ours]:
-        model, _, metrics = key
-        shown = metrics[0] if len(metrics) == 1 else f"{metrics[0]} and {len(metrics) - 1} more"
-        where = f"users of {shown}" + ("" if model is None else f", {model}")
-        for line in _of_names("", theirs[key], ours[key]):
-            yield f"{where}, {line.replace('_', ' ')}"
+
+def _named(what: str, model: str | None, link: str) -> str:
+    return what if model is None else f"{what}{link}{model}"
 
 
 # ---- values -------------------------------------------------------------------------------------
 
 
-def _of_rows(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Say for each metric the largest difference of its values."""
-    if any(len(row) != len(one["columns"]) for one in (old, new) for row in one["rows"]):
+def _of_rows(old: _Record, new: _Record) -> Iterator[str]:
+    """Describe for each metric the largest difference of its values, then rows of one record."""
+    if any(len(row) != len(record["columns"]) for record in (old, new) for row in record["rows"]):
         yield "values: the record is damaged: rows have more or fewer values than columns"
         return
     shared = [name for name in new["columns"] if name in old["columns"]]
-    gone = [name for name in old["columns"] if name not in shared]
-    more = [name for name in new["columns"] if name not in shared]
-    if gone or more:
-        texts = [f"there was {name}" for name in gone] + [f"there is {name}" for name in more]
+    texts = [f"there was {name}" for name in old["columns"] if name not in shared]
+    texts += [f"there is {name}" for name in new["columns"] if name not in shared]
+    if texts:
         yield f"columns: {', '.join(texts)}"
     keys = _keys(shared, old, new)
-    theirs, ours = _by_key(old, keys), _by_key(new, keys)
-    largest: dict[tuple[str, str], tuple[float, str]] = {}
-    for key in [key for key in ours if key in theirs]:
-        label, about = _label(dict(zip(keys, key, strict=False)))
-        for name in [name for name in shared if name not in keys]:
-            distance = _distance(theirs[key][name], ours[key][name])
-            is_wide = "metric" not in keys
-            place = (name, "") if is_wide else (label, name)
-            if distance > largest.get(place, (0.0, ""))[0]:
-                row = ", ".join(filter(None, [label if is_wide else "", about]))
-                was, is_ = _number(theirs[key][name]), _number(ours[key][name])
-                far = "" if distance == float("inf") else f" differs by up to {distance:.2g}"
-                where = f" ({row}: {is_}, was {was})" if row else f" ({is_}, was {was})"
-                largest[place] = distance, f"{' '.join(filter(None, place))}{far or ':'}{where}"
-    said: set[str] = set()
-    for (label, column), (_, text) in largest.items():
-        if label in said and column not in ("value", "difference"):
-            continue  # the first column that differs is enough: others follow from it
-        said.add(label)
-        yield text
-    for what, some, others in (("are not there any more", theirs, ours), ("are new", ours, theirs)):
-        lost = [key for key in some if key not in others]
-        if lost:
-            label, about = _label(dict(zip(keys, lost[0], strict=False)))
-            example = " ".join(filter(None, [label, about]))
-            yield f"{len(lost):,} rows {what}, such as {example}"
+    rows = list(_joined(_by_key(old, keys), _by_key(new, keys)))
+    yield from _largest(keys, [name for name in shared if name not in keys], rows)
+    gone = [row for row, _, is_ in rows if is_ is None]
+    added = [row for row, was, _ in rows if was is None]
+    for some, what in ((gone, "are not there any more"), (added, "are new")):
+        if some:
+            example = " ".join(_about(keys, some[0])).strip()
+            yield f"{len(some):,} rows {what}, such as {example}"
 
 
-def _keys(shared: Sequence[str], *records: Mapping[str, Any]) -> list[str]:
-    """Find the columns that say what a row is about: no measured numbers, counts or marks."""
+def _largest(keys: Sequence[str], measured: Sequence[str], rows: Sequence[Any]) -> Iterator[str]:
+    """Describe the largest difference of each metric, in its first column that differs."""
+    told: set[str] = set()
+    for column in measured:
+        cells = [
+            (_distance(was[column], is_[column]), _about(keys, row), is_[column], was[column])
+            for row, was, is_ in rows
+            if was and is_
+        ]
+        for distance, (metric, others), is_, was in sorted(cells, key=lambda cell: -cell[0]):
+            place, about = (metric, [others]) if "metric" in keys else (column, [metric, others])
+            if distance and place not in told:
+                told.add(place)
+                what = " ".join(dict.fromkeys([place, column]))
+                far = ":" if distance == inf else f" differs by up to {distance:.2g}"
+                row = ", ".join(filter(None, about))
+                values = f"{_number(is_)}, was {_number(was)}"
+                yield f"{what}{far} ({f'{row}: ' if row else ''}{values})"
+
+
+def _keys(shared: Sequence[str], *records: _Record) -> list[str]:
+    """Return the columns that identify a row: no measured numbers, counts or marks."""
     keys = []
     for name in shared:
         values = [
@@ -208,37 +203,32 @@ def _keys(shared: Sequence[str], *records: Mapping[str, Any]) -> list[str]:
     return keys
 
 
-def _by_key(
-    record: Mapping[str, Any], keys: Sequence[str]
-) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Find rows by what they are about; where several are about the same, by their place too."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+def _by_key(record: _Record, keys: Sequence[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the rows by their keys; rows with the same keys are numbered."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    copies: Counter[tuple[Any, ...]] = Counter()
     for values in record["rows"]:
         row = dict(zip(record["columns"], values, strict=True))
         about = tuple(row[name] for name in keys)
-        place = 0
-        while (*about, place) in found:
-            place += 1
-        found[*about, place] = row
-    return found
+        rows[*about, copies[about]] = row
+        copies[about] += 1
+    return rows
 
 
-def _label(about: Mapping[str, Any]) -> tuple[str, str]:
-    """Name the metric of a row, and say what else the row is about."""
-    rest = dict(about)
-    metric, k = rest.pop("metric", None), rest.pop("k", None)
-    others = " ".join(str(value) for value in rest.values() if value is not None)
-    if metric is None:
-        return ("" if k is None else f"@{k}"), others
-    return (str(metric) if k is None else f"{metric}@{k}"), others
+def _about(keys: Sequence[str], row: tuple[Any, ...]) -> tuple[str, str]:
+    """Return the metric of a row with its cutoff, and the other keys, as texts."""
+    about = dict(zip(keys, row, strict=False))  # without the number of the copy
+    metric, k = about.pop("metric", None), about.pop("k", None)
+    others = " ".join(str(value) for value in about.values() if value is not None)
+    return f"{'' if metric is None else metric}{'' if k is None else f'@{k}'}", others
 
 
 def _distance(old: Any, new: Any) -> float:
-    """Say how far two values are apart: 0 for what is the same, infinite for what is no number."""
+    """Return the difference of two values: 0 if they are the same, infinite if one is no number."""
     if isinstance(old, int | float) and isinstance(new, int | float):
         distance = abs(old - new)
         return 0.0 if distance <= _SAME * max(1.0, abs(old), abs(new)) else float(distance)
-    return 0.0 if old == new else float("inf")
+    return 0.0 if old == new else inf
 
 
 def _number(value: Any) -> str:
@@ -247,19 +237,27 @@ def _number(value: Any) -> str:
     )
 
 
+# entry of a record -> its name in messages, and its comparison
+_OF_RESULTS: Mapping[str, tuple[str, Callable[[_Record, _Record], Iterable[str]]]] = {
+    "contents": ("the contents of tables", _of_contents),
+    "users": ("counts of users", _of_users),
+    "rows": ("values", _of_rows),
+}
+
+
 # ---- the message --------------------------------------------------------------------------------
 
 
-def message(path: str, found: Differences) -> str:
-    """Say how a result compares with an earlier one, in one line if it is the same."""
-    lines = [*found.results, *found.others]
-    lines += [f"not compared: {text}" for text in found.unknown]
+def message(path: str, differing: Differences) -> str:
+    """Return the message about a result and an earlier one: one line if they are the same."""
+    lines = [*differing.results, *differing.others]
+    lines += [f"not compared: {text}" for text in differing.unknown]
     if not lines:
         return f"the same as in {path}"
-    if not found.results and len(lines) == 1:
+    if not differing.results and len(lines) == 1:
         return f"the same as in {path}, but for {lines[0]}"
-    head = "not the same as" if found.results else "the same result as"
+    head = "not the same as" if differing.results else "the same result as"
     shown = lines[:_MOST_SHOWN]
     more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-    tail = "" if found.results else ", but for"
+    tail = "" if differing.results else ", but for"
     return "\n  ".join([f"{head} in {path}{tail}:", *shown, *more])

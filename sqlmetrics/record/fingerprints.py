@@ -18,6 +18,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from sqlmetrics import hashes
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.quoting import path_of_pattern
@@ -43,12 +44,12 @@ def identity(*roots: Node) -> str:
                 for table in list(tree.find_all(exp.Table)):
                     table.replace(exp.table_("source", alias=table.alias or None))
                 text = f"{node.table}: {tree.sql('duckdb')}"
-            names[node.key] = f"q{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+            names[node.key] = f"q{_short(text)}"
     return _short(*(names[root.key] for root in roots)) if len(roots) > 1 else names[roots[0].key]
 
 
 @dataclass(frozen=True)
-class Content:
+class TableContent:
     """What a table holds: how many rows, and the sum of their hashes (None: they were not read).
 
     `model`: whose rows of the table these are, where it has a column that says so. `columns`: their
@@ -67,7 +68,7 @@ class Content:
         return _short(json.dumps([self.columns, self.rows, str(self.hashes)]))
 
 
-def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[Content]:
+def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent]:
     """Read every table that results read, once for each set of its columns.
 
     Returns:
@@ -76,14 +77,16 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[Content]:
     Raises:
         DataError, EngineError: a table cannot be read.
     """
-    found: dict[Content, None] = {}
+    distinct: dict[TableContent, None] = {}
     for root in roots:
         for node in _inputs(root):
-            found.update(dict.fromkeys(content_of(engine, node)))
-    return sorted(found, key=lambda one: (one.table, one.columns, one.model or ""))
+            distinct.update(dict.fromkeys(content_of(engine, node)))
+    return sorted(
+        distinct, key=lambda content: (content.table, content.columns, content.model or "")
+    )
 
 
-def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[Content]:
+def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[TableContent]:
     """Read what a query returns that reads a table: one entry, or one per model."""
     types: Mapping[str, str] = {}
     if with_values:
@@ -92,7 +95,7 @@ def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) ->
     of_attribute = ATTRIBUTES.get(node.name, ("", node.name.removesuffix(f"_of_{node.table}")))[1]
     columns = tuple(of_attribute if name == "value" else name for name in _columns(node))
     return [
-        Content(
+        TableContent(
             node.table,
             str(row["model"]) if "model" in row else None,
             columns,
@@ -141,7 +144,7 @@ def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
     Raises:
         DataError: a table cannot be read.
     """
-    found: dict[str, list[str]] = {}
+    of_table: dict[str, list[str]] = {}
     for node in _inputs(root):
         paths = [path_of_pattern(path.name) for path in _paths(node.tree)]
         other = any(isinstance(t.this, exp.Identifier) for t in node.tree.find_all(exp.Table))
@@ -149,9 +152,11 @@ def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
         texts = [_of_file(path) for path in local]
         if other or len(local) < len(paths):  # of files elsewhere, rows are only counted
             rows = content_of(engine, node, with_values=len(local) == len(paths))
-            texts += sorted(one.fingerprint for one in rows)
-        found.setdefault(node.table, []).extend(texts)
-    return {table: _short(" ".join(dict.fromkeys(texts))) for table, texts in sorted(found.items())}
+            texts += sorted(content.fingerprint for content in rows)
+        of_table.setdefault(node.table, []).extend(texts)
+    return {
+        table: _short(" ".join(dict.fromkeys(texts))) for table, texts in sorted(of_table.items())
+    }
 
 
 def _inputs(root: Node) -> Iterator[Query]:
@@ -162,7 +167,7 @@ def _inputs(root: Node) -> Iterator[Query]:
 
 
 def _short(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    return hashes.of_texts(*texts)[:16]
 
 
 def _paths(tree: exp.Expr) -> Iterator[exp.Literal]:
@@ -170,9 +175,12 @@ def _paths(tree: exp.Expr) -> Iterator[exp.Literal]:
     for table in list(tree.find_all(exp.Table)):
         read = table.this
         if isinstance(read, exp.Func):
-            first = next((one for one in [read.this, *read.expressions] if one is not None), None)
+            arguments = [read.this, *read.expressions]
+            first = next((argument for argument in arguments if argument is not None), None)
             entries = first.expressions if isinstance(first, exp.Array) else [first]
-            yield from (one for one in entries if isinstance(one, exp.Literal) and one.is_string)
+            yield from (
+                entry for entry in entries if isinstance(entry, exp.Literal) and entry.is_string
+            )
 
 
 def _of_file(path: Path) -> str:

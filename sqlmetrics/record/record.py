@@ -21,6 +21,7 @@ from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.record import fingerprints
+from sqlmetrics.record.entries import FORMAT, MetricEntry, Record, SourceEntry, UsersEntry
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.version import __version__
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
     from sqlmetrics.plan.planner import Planner
     from sqlmetrics.plan.request import PlannedRun
+    from sqlmetrics.record.entries import ResultName
     from sqlmetrics.rows import Rows
     from sqlmetrics.tables.schema import Table
 
-FORMAT = 1  # of records; a higher one has entries that this version does not know
 ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record
 MOST_ROWS = 5000  # of a result that a record holds
 _NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *OPTIONS}
@@ -107,50 +108,52 @@ class Recorder:
         given = dict(self.given)
         if "baseline" not in session.tables:  # the name of a model, if it was given
             given["baseline"] = plain(self._sources["baseline"])
-        record = {
+        settings, metrics = _settings(requests)
+        record: Record = {
             "record": FORMAT,
-            "result": method,
+            "result": cast("ResultName", method),
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(seconds, 3),
             "versions": _versions(session.engine),
             "given": given,
             "asked": plain(asked),
-            **_settings(requests),
+            "settings": settings,
+            "metrics": metrics,
             "sql": fingerprints.identity(*(run.plan.root for run in runs)),
             "sources": list(self._described(session.tables)),
         }
+        entries = cast("dict[str, Any]", record)
         if not self.with_contents:
-            return record
+            return entries
         engine = session.engine.embedded
         if engine is None:
-            return _unknown(record, contents=_ON_SPARK, users=_ON_SPARK)
+            return _unknown(entries, contents=_ON_SPARK, users=_ON_SPARK)
         record["contents"] = [
             {
-                "table": one.table,
-                "model": one.model,
-                "columns": list(one.columns),
-                "rows": one.rows,
-                "fingerprint": one.fingerprint,
+                "table": content.table,
+                "model": content.model,
+                "columns": list(content.columns),
+                "rows": content.rows,
+                "fingerprint": content.fingerprint,
             }
-            for one in fingerprints.contents(engine, [run.plan.root for run in runs])
+            for content in fingerprints.contents(engine, [run.plan.root for run in runs])
         ]
         record["users"] = list(_users(session, runs))
-        return record
+        return entries
 
-    def _described(self, tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
+    def _described(self, tables: Mapping[str, Table]) -> Iterator[SourceEntry]:
         """Say of every source what was given, and what kind of source it is."""
         for name, table in tables.items():
             for source in table.sources:
                 given: Any = self._sources[name]
                 given = given if source.model is None else given[source.model]
                 text, kind = _source(given, source.format)
-                yield {
-                    "table": name,
-                    "model": source.model,
-                    "source": text,
-                    "kind": kind,
-                    **({"files": len(source.files)} if source.files else {}),
-                }
+                entry: SourceEntry = {
+                    "table": name, "model": source.model, "source": text, "kind": kind,
+                }  # fmt: skip
+                if source.files:
+                    entry["files"] = len(source.files)
+                yield entry
 
 
 def recorded(method: _Method) -> _Method:
@@ -269,23 +272,20 @@ def _versions(engine: Engine) -> dict[str, str]:
     }
 
 
-def _settings(requests: Iterable[Request]) -> dict[str, Any]:
-    """List what was computed: metrics with their cutoffs, and the value of every setting.
-
-    `settings` are those that have one value for all; each metric has the others.
-    """
+def _settings(requests: Iterable[Request]) -> tuple[dict[str, Any], list[MetricEntry]]:
+    """Return the settings that have one value for all metrics, and the metrics with the others."""
     # of a leaderboard, values and comparisons are both asked for
-    distinct = {(one.convention, one.call.name, one.k): one for one in requests}
+    distinct = {(request.convention, request.call.name, request.k): request for request in requests}
     calls = calls_of(distinct.values())
     texts = [
-        {name: plain(value) for name, value in one.requests[0].values.items()} for one in calls
+        {name: plain(value) for name, value in call.requests[0].values.items()} for call in calls
     ]
     common = {
         name: value
         for name, value in (texts[0] if texts else {}).items()
         if all(name in other and other[name] == value for other in texts)
     }
-    metrics = [
+    metrics: list[MetricEntry] = [
         {
             "metric": call.name,
             "convention": call.convention,
@@ -294,7 +294,7 @@ def _settings(requests: Iterable[Request]) -> dict[str, Any]:
         }
         for call, text in zip(calls, texts, strict=True)
     ]
-    return {"settings": common, "metrics": metrics}
+    return common, metrics
 
 
 def _source(given: Any, kind: str) -> tuple[Any, str]:
@@ -306,14 +306,14 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
         # of files that Spark reads, only the path is known
         is_path = isinstance(given, Path) or "/" in text or text.endswith(".parquet")
         return text, "stdin" if text == "-" else kind or ("parquet" if is_path else "table")
-    if isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given):
+    if isinstance(given, list | tuple) and all(isinstance(path, str | Path) for path in given):
         return [str(path) for path in given], kind or "parquet"
     module = type(given).__module__.partition(".")[0]
     name = type(given).__name__
     return None, name if module == "builtins" else f"{module}.{name}"
 
 
-def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[dict[str, Any]]:
+def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[UsersEntry]:
     """Count users: those that metrics are averaged over, and those of whom a side is missing."""
     planner = session.planner
     counts: dict[str, tuple[Node, str, list[str], Any]] = {}
@@ -339,5 +339,7 @@ def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[dict[str, 
                 "convention": convention,
                 "metrics": metrics,
                 "audience": audience,
-                **{name: row[name] for name in row if name != "model"},
+                "evaluated": row["evaluated"],
+                "without_recommendations": row["without_recommendations"],
+                "without_truth": row["without_truth"],
             }

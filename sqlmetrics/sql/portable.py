@@ -1,8 +1,8 @@
 """The part of DuckDB's SQL that means the same in every dialect: rules, and what breaks them.
 
 Other engines refuse most of what the rules name; the rest they take, and compute something else.
-What a query may use is listed, so that anything unknown is found too. Not for these rules, since
-the compiler mends it: decimal literals, division by 0, integers of 128 bits, log2, FILTER on an
+Everything that is not in the lists of `allowed.py` breaks a rule too. No rules are needed for what
+the compiler mends: decimal literals, division by 0, integers of 128 bits, log2, FILTER on an
 aggregate, the median and quantiles as aggregates, least and greatest of NULL, COLLATE "C". It also
 refuses recursion, for the dialects that lack it.
 """
@@ -16,41 +16,12 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
+from sqlmetrics.sql.allowed import AGGREGATES, QUERIES, RANKING, ROUNDED, TYPES_OF_QUERIES
+
 _SHORT = 60  # characters of SQL in a message
 
-# ---- what queries may use
-
-_AGGREGATES = (
-    exp.Avg, exp.Corr, exp.Count, exp.CovarPop, exp.CovarSamp, exp.FirstValue, exp.LastValue,
-    exp.Max, exp.Median, exp.Min, exp.PercentileCont, exp.PercentileDisc, exp.Stddev,
-    exp.StddevPop, exp.StddevSamp, exp.Sum, exp.Variance, exp.VariancePop,
-)  # fmt: skip
-_RANKING = (
-    exp.CumeDist, exp.DenseRank, exp.Lag, exp.Lead, exp.Ntile, exp.PercentRank, exp.Rank,
-    exp.RowNumber,
-)  # fmt: skip
-_ROUNDED = (exp.Ceil, exp.Floor, exp.Round)
 _FRACTIONAL = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Avg, exp.Stddev, exp.StddevSamp)
-_FUNCTIONS = (
-    *_AGGREGATES, *_RANKING, *_ROUNDED, *_FRACTIONAL, exp.Abs, exp.And, exp.Case, exp.Cast,
-    exp.Coalesce, exp.Collate, exp.Exists, exp.Extract, exp.Greatest, exp.If, exp.Least, exp.Length,
-    exp.Lower, exp.MD5, exp.Nullif, exp.Or, exp.Pow, exp.Replace, exp.StrPosition, exp.Substring,
-    exp.Trim, exp.Upper,
-)  # fmt: skip
-_SYNTAX = (
-    exp.Add, exp.Alias, exp.Between, exp.Boolean, exp.CTE, exp.Column, exp.DPipe,
-    exp.DataType, exp.Distinct, exp.EQ, exp.Except, exp.Filter, exp.From, exp.GT, exp.GTE,
-    exp.Group, exp.Having, exp.Identifier, exp.In, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE,
-    exp.Like, exp.Limit, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null,
-    exp.Order, exp.Ordered, exp.Paren, exp.Select, exp.Star, exp.Sub, exp.Subquery, exp.Table,
-    exp.TableAlias, exp.Tuple, exp.Union, exp.Values, exp.Var, exp.Where, exp.Window,
-    exp.WindowSpec, exp.With,
-)  # fmt: skip
 _NAMED_FUNCTIONS = {"log2"}  # that the parser has no class for
-_TYPES = {
-    exp.DType.BIGINT, exp.DType.BOOLEAN, exp.DType.DATE, exp.DType.DOUBLE, exp.DType.FLOAT,
-    exp.DType.INT, exp.DType.INT128, exp.DType.TEXT, exp.DType.TIMESTAMP, exp.DType.VARCHAR,
-}  # fmt: skip
 _WHOLE = {exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128}
 # columns of the stages that hold fractions; the types of others are not known here
 _FRACTIONS = {"price", "predicted", "propensity", "relevance", "reward", "score", "value", "weight"}
@@ -80,7 +51,7 @@ class Rule:
 
 def problems(tree: exp.Expr) -> list[Problem]:
     """Find what is not portable in a parsed query: the first rule that each construct breaks."""
-    found: list[Problem] = []
+    breaches: list[Problem] = []
 
     def broken(node: exp.Expr) -> bool:
         for rule in RULES:
@@ -88,13 +59,13 @@ def problems(tree: exp.Expr) -> list[Problem]:
                 shown = node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
                 text = " ".join(shown.split())
                 text = text if len(text) <= _SHORT else f"{text[: _SHORT - 2]} …"
-                found.append(Problem(rule.name, text, rule.why, rule.instead))
+                breaches.append(Problem(rule.name, text, rule.why, rule.instead))
                 return True
         return False
 
     for _ in tree.walk(prune=broken):
         pass
-    return found
+    return breaches
 
 
 # ---- tests of nodes
@@ -139,11 +110,11 @@ def _several_distinct(distinct: exp.Distinct) -> bool:
 
 def _may_be_fraction(cast: exp.Cast) -> bool:
     """Is it a number to be cut, as far as the query tells?"""
-    if cast.to.this not in _WHOLE or isinstance(cast.this.unnest(), _ROUNDED):
+    if cast.to.this not in _WHOLE or isinstance(cast.this.unnest(), ROUNDED):
         return False
 
     def is_settled(node: exp.Expr) -> bool:  # a whole number, whatever is inside
-        return isinstance(node, (*_ROUNDED, exp.Count, exp.StrPosition, exp.Length, *_RANKING))
+        return isinstance(node, (*ROUNDED, exp.Count, exp.StrPosition, exp.Length, *RANKING))
 
     for node in cast.this.walk(prune=is_settled):
         if isinstance(node, _FRACTIONAL) or (isinstance(node, exp.Cast) and _is_double(node)):
@@ -161,7 +132,7 @@ def _is_double(cast: exp.Cast) -> bool:
 
 def _without_frame(window: exp.Window) -> bool:
     ordered = window.args.get("order") is not None and window.args.get("spec") is None
-    return ordered and isinstance(window.this, _AGGREGATES)
+    return ordered and isinstance(window.this, AGGREGATES)
 
 
 def _by_groups(spec: exp.WindowSpec) -> bool:
@@ -179,8 +150,8 @@ def _is_shared_name(column: exp.Column) -> bool:
         return False
     select = clause.parent
     return isinstance(select, exp.Select) and any(
-        isinstance(one, exp.Alias) and one.alias == column.name and one.this.name != column.name
-        for one in select.expressions
+        isinstance(term, exp.Alias) and term.alias == column.name and term.this.name != column.name
+        for term in select.expressions
     )
 
 
@@ -355,7 +326,7 @@ RULES: tuple[Rule, ...] = (
         "numbering without an order", (exp.Window,),
         "rows come in any order, and some engines refuse it",
         "ORDER BY what decides",
-        lambda window: isinstance(window.this, _RANKING) and window.args.get("order") is None,
+        lambda window: isinstance(window.this, RANKING) and window.args.get("order") is None,
     ),
     Rule(
         "test for NaN", (exp.IsInf, exp.IsNan),
@@ -398,7 +369,7 @@ RULES: tuple[Rule, ...] = (
         "type", (exp.DataType,),
         "not every engine has it",
         "INTEGER, BIGINT, HUGEINT, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP",
-        lambda kind: kind.this not in _TYPES,
+        lambda kind: kind.this not in TYPES_OF_QUERIES,
     ),
     Rule(
         "SELECT *", (exp.Star,),
@@ -422,13 +393,13 @@ RULES: tuple[Rule, ...] = (
         "unknown function", (exp.Func,),
         "it is not known to mean the same everywhere",
         "what the templates of the package use",
-        lambda node: not isinstance(node, _FUNCTIONS)
+        lambda node: type(node) not in QUERIES
         and not (isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_FUNCTIONS),
     ),
     Rule(
         "unknown construct", (exp.Expr,),
         "it is not known to mean the same everywhere",
         "what the templates of the package use",
-        lambda node: not isinstance(node, (*_SYNTAX, *_FUNCTIONS, exp.Anonymous)),
+        lambda node: type(node) not in QUERIES and not isinstance(node, exp.Anonymous),
     ),
 )  # fmt: skip

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import logging
 import re
 from abc import ABC, abstractmethod
@@ -22,6 +21,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from sqlmetrics import hashes
 from sqlmetrics.errors import TemplateError
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import transpile
@@ -231,7 +231,7 @@ class Rendered(Node):
 
 def identity_of(*parts: str) -> str:
     """Name a query by all that tells it from others."""
-    return f"sqlmetrics_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
+    return f"sqlmetrics_{hashes.of_texts(*parts)[:16]}"
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,18 @@ class Gate:
     threshold: float
     is_share: bool
 
+    def is_about(self, row: Mapping[str, Any]) -> bool:
+        """Return whether the gate is about a row of a comparison."""
+        return (
+            self.metric == row["metric"]
+            and self.model in (None, str(row["model"]))
+            and self.k in (None, row["k"])
+        )
+
+    def is_beyond(self, number: float, limit: float) -> bool:
+        """Return whether a number is on the side of the limit where the gate fails."""
+        return _OPERATORS[self.operator][0](number, limit)
+
 
 def parse_gate(text: str, canonical: Callable[[MetricCall], str] = lambda call: call.name) -> Gate:
     """Parse `[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]`, which says when the gate fails.
@@ -172,68 +184,55 @@ def failures(frame: pd.DataFrame, gates: Iterable[Gate]) -> list[str]:
         UsageError: a gate is about none of the rows.
     """
     gates = list(gates)
-    present = frame.astype(object).where(frame.notna(), None)
-    rows: list[dict[Any, Any]] = present.to_dict("records")
-    leading = list(map(str, frame.columns[: frame.columns.get_loc("metric")]))
+    rows: list[dict[Any, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    slices = list(map(str, frame.columns[: frame.columns.get_loc("metric")]))
     pairs = [(row["metric"], None if row["k"] is None else int(row["k"])) for row in rows]
     check_known(gates, pairs, [row["model"] for row in rows])
-    found = []
+    sentences = []
     for gate in gates:
-        chosen = [row for row in rows if _is_about(gate, row)]
+        chosen = [row for row in rows if gate.is_about(row)]
         if not chosen:
             raise UsageError(f"the gate {gate.text!r} is about none of the comparisons")
-        found += [
-            f'{_place(row, leading)}: {problem}; gate "{gate.text}"'
-            for row in chosen
-            if (problem := _problem(gate, row)) is not None
-        ]
-    return found
+        for row in chosen:
+            if problem := _problem(gate, row):
+                sentences.append(f'{_place(row, slices)}: {problem}; gate "{gate.text}"')
+    return sentences
 
 
-def _is_about(gate: Gate, row: Mapping[str, Any]) -> bool:
-    return (
-        gate.metric == row["metric"]
-        and (gate.model is None or gate.model == str(row["model"]))
-        and (gate.k is None or gate.k == row["k"])
-    )
-
-
-def _place(row: Mapping[str, Any], leading: Iterable[str]) -> str:
+def _place(row: Mapping[str, Any], slices: Iterable[str]) -> str:
     """Say which row it is: `als, ndcg@10, country=DE`."""
     metric = row["metric"] if row["k"] is None else f"{row['metric']}@{row['k']}"
-    wheres = [f"{name}={'NULL' if row[name] is None else row[name]}" for name in leading]
+    wheres = [f"{name}={'NULL' if row[name] is None else row[name]}" for name in slices]
     return ", ".join([str(row["model"]), metric, *wheres])
 
 
 def _problem(gate: Gate, row: Mapping[str, Any]) -> str | None:
     """Say why a row fails, or None if it passes."""
-    amount, base = row[gate.column], row["baseline_value"]
+    number, base = row[gate.column], row["baseline_value"]
     of_baseline = gate.is_share and gate.column in _OF_BASELINE
-    if amount is None or (of_baseline and base is None):
-        missing = gate.column if amount is None else "baseline_value"
+    if number is None or (of_baseline and base is None):
+        missing = gate.column if number is None else "baseline_value"
         return f"there is no {missing}, {_why(missing, row)}"
-    beyond, word = _OPERATORS[gate.operator]
     limit = gate.threshold * abs(base) if of_baseline else gate.threshold
-    if not beyond(amount, limit):
+    if not gate.is_beyond(number, limit):
         return None
     percent = 100 * gate.threshold
-    bound = f"{percent:.12g} %" if gate.is_share else f"{limit:.12g}"
     if of_baseline:
-        share = f"{_shown(gate, 100 * amount / abs(base), percent)} % of " if base else ""
+        share = f"{_shown(gate, 100 * number / abs(base), percent)} % of " if base else ""
         size = f"|{base:.4g}|" if base < 0 else f"{base:.4g}"
-        said = f"{amount:.4g} ({share}{row['baseline']}'s {size})"
+        shown = f"{number:.4g} ({share}{row['baseline']}'s {size})"
     elif gate.is_share:
-        said = f"{_shown(gate, 100 * amount, percent)} %"
+        shown = f"{_shown(gate, 100 * number, percent)} %"
     else:
-        said = _shown(gate, amount, limit)
-    return f"{gate.column} {said} is {word} {bound}"
+        shown = _shown(gate, number, limit)
+    bound = f"{percent:.12g} %" if gate.is_share else f"{limit:.12g}"
+    return f"{gate.column} {shown} is {_OPERATORS[gate.operator][1]} {bound}"
 
 
 def _shown(gate: Gate, number: float, bound: float) -> str:
     """Round to the fewest digits, from four, that leave the number beyond the bound."""
-    beyond, _ = _OPERATORS[gate.operator]
     texts = (f"{number:.{digits}g}" for digits in range(4, 17))
-    return next((text for text in texts if beyond(float(text), bound)), f"{number:.17g}")
+    return next((text for text in texts if gate.is_beyond(float(text), bound)), f"{number:.17g}")
 
 
 def _why(missing: str, row: Mapping[str, Any]) -> str:

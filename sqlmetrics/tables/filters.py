@@ -1,7 +1,7 @@
 """Conditions on the rows of a table (`--where`): data that is read, never SQL that is passed on.
 
-A condition is parsed, everything in it has to be known here, and what is printed into queries is
-the tree that was read. So it is one expression about the columns of one row, in every dialect.
+A condition is parsed, every construct in it must be allowed (`sql/allowed.py`), and queries contain
+the printed tree. So a condition is one expression about the columns of one row, in every dialect.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 
@@ -26,28 +27,10 @@ _ALIAS = "source"  # of the table, in the templates that read one
 _DEEPEST = 200  # levels of a condition: engines and parsers call themselves for each
 
 
-def _classes(names: str) -> tuple[type[exp.Expr], ...]:
-    return tuple(getattr(exp, name) for name in names.split())
-
-
-_OPERATORS = _classes(
-    "Column Identifier Literal Boolean Null Paren And Or Not EQ NEQ GT GTE LT LTE NullSafeEQ "
-    "NullSafeNEQ Is In Between Like ILike Escape Add Sub Mul Div Mod Neg DPipe Case If Cast "
-    "TryCast DataType DataTypeParam Interval Var"
-)
-# of one row, the same for the same row; of texts, numbers and times
-_FUNCTIONS = _classes(
-    "Abs Ceil Floor Round Sign Sqrt Exp Ln Pow Greatest Least Coalesce Nullif IsNan Lower Upper "
-    "Trim Length Substring Left Right Concat Replace StartsWith Contains Extract Year Month Day "
-    "Quarter Hour Minute Second TimestampTrunc DateTrunc"
-)
-_TYPE_NAMES = (
-    "BOOLEAN TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE "
-    "DECIMAL VARCHAR TEXT CHAR DATE TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ TIME INTERVAL"
-)
-_TYPES = frozenset(getattr(exp.DType, name) for name in _TYPE_NAMES.split())
-# what a condition cannot be, where its table is not there to be asked
-_NO_CONDITIONS = _classes("Literal Neg Add Sub Mul Div Mod DPipe Interval")
+# expressions that are not boolean, refused where no table can be asked for their type
+_NO_CONDITIONS = (
+    exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.DPipe, exp.Interval,
+)  # fmt: skip
 _ALLOWED = (
     "a condition is made of columns, values, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, "
     "LIKE, CASE, CAST, arithmetic and functions such as lower, length, abs, round, coalesce and "
@@ -81,15 +64,15 @@ def check_tables(where: Mapping[str, str], known: Iterable[str], given: Iterable
 
 
 def read_condition(table: str, condition: str, columns: Mapping[str, str] | None) -> str:
-    """Read a condition; returns it in DuckDB's SQL, its columns those of `source`.
+    """Read a condition, and return it in DuckDB's SQL over the columns of `source`.
 
     Args:
-        table: the table that it is on.
+        table: the table of the condition.
         condition: one SQL expression, over the columns as the user's table calls them.
-        columns: these columns and their types; None where they are not known.
+        columns: the columns and their types; None if the columns are not known.
 
     Raises:
-        UsageError: it is something else; names the condition, and what was refused.
+        UsageError: the condition has another form; names the condition and the refused part.
     """
     name = _named(table, condition)
     tree = _parsed(name, condition)
@@ -119,19 +102,19 @@ def columns_of(text: str) -> set[str]:
 def check_rows(
     engine: Engine, table: str, condition: str, text: str, relation: str, label: str
 ) -> None:
-    """Check that a condition is one, and that it keeps a row.
+    """Check that a condition is boolean and matches a row.
 
     Args:
         engine: reads the table.
-        table: the table that it is on.
-        condition: as it was given.
-        text: as `read_condition` returns it.
-        relation: what the table is in the engine.
-        label: names it in messages.
+        table: the table of the condition.
+        condition: the condition as it was given.
+        text: the condition as `read_condition` returns it.
+        relation: the relation of the table in the engine.
+        label: the name of the table in messages.
 
     Raises:
-        UsageError: it is neither true nor false.
-        DataError: it cannot be computed, or no row satisfies it.
+        UsageError: the condition is not boolean.
+        DataError: the condition cannot be computed, or matches no row.
     """
     name = _named(table, condition)
     context = {"table": table, "condition": text, "relation": relation}
@@ -202,7 +185,7 @@ def _too_deep(name: str) -> UsageError:
 
 
 def _problem(node: exp.Expr) -> str | None:
-    """Say what is refused, if it is that."""
+    """Name the construct if it is refused."""
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.All | exp.Any):
         return "a subquery"
     if isinstance(node, exp.Window):
@@ -213,13 +196,13 @@ def _problem(node: exp.Expr) -> str | None:
         return "*"
     if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
         return f"a placeholder ({node.sql(_DUCKDB)})"
-    if isinstance(node, exp.DataType) and node.this not in _TYPES:
+    if isinstance(node, exp.DataType) and node.this not in TYPES_OF_CONDITIONS:
         return f"the type {node.sql(_DUCKDB)}"
     if isinstance(node, exp.In) and not node.expressions:
         return "a subquery" if node.args.get("query") else "IN without a list of values"
     if isinstance(node, exp.Round) and node.args.get("decimals"):
         return "round to digits, which not every system knows,"
-    if type(node) in _OPERATORS or type(node) in _FUNCTIONS:
+    if type(node) in CONDITIONS:
         return None
     if isinstance(node, exp.Func):
         return f"the function {_function(node)}"
@@ -243,7 +226,7 @@ def _column(
         )
     actual: str | None = wanted
     if columns is not None:
-        lowered = {one.lower(): one for one in columns}
+        lowered = {column.lower(): column for column in columns}
         actual = wanted if wanted in columns else lowered.get(wanted.lower())
     if actual is None:
         assert columns is not None

@@ -20,6 +20,7 @@ from sqlmetrics.sql import transpile
 from sqlmetrics.sql.templates import environment, macro
 from sqlmetrics.tables import csv_layout, folders
 from sqlmetrics.tables.csv_layout import PACKED
+from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -475,7 +476,7 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
             f"{label}: {shown[0]} is a TREC {'run' if is_run else 'qrels file'}, which holds "
             f"{'recommendations' if is_run else 'interactions'}, not {table}"
         )
-    name = shown[0] if len(paths) == 1 else f"{shown[0]} and {len(paths) - 1} more"
+    name = and_more(shown)
     source = macro(f"source_{kind}")
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
     options: dict[str, Any] = {}

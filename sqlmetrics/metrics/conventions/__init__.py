@@ -11,15 +11,20 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.shapes import Constraint, ShapeError, made
 
 STANDARD = "standard"
 EVERY = "all"  # in place of a name: every convention that comes with the package
 _FOLDER = Path(__file__).resolve().parent
-_TEXTS = ("title", "release", "cite")
-_TABLES = ("covers", "settings", "metrics")
+_NOT_EMPTY = Constraint("a table with a metric (leave it out to cover every metric)", bool)
+# settings of one metric have a table of their own
+_SETTING = Constraint(
+    "a value (write the settings of one metric as [metrics.NAME])",
+    lambda value: not isinstance(value, dict),
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class Convention:
     title: str = ""
     release: str = ""
     cite: str = ""
-    covers: Mapping[str, str] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    covers: Annotated[Mapping[str, str], _NOT_EMPTY] | None = None
+    settings: Mapping[str, Annotated[Any, _SETTING]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     differs: tuple[Difference, ...] = ()
     implied: bool = field(default=False, compare=False)
@@ -67,18 +72,10 @@ class Convention:
             raise UsageError(f"the convention {path} cannot be read: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"the convention {path} is not valid TOML: {error}") from error
-        _check_form(data, path)
-        return cls(
-            name=path.stem,
-            **{name: data.get(name, "") for name in _TEXTS},
-            covers=data.get("covers"),
-            settings=data.get("settings", {}),
-            metrics=data.get("metrics", {}),
-            differs=tuple(
-                Difference(entry["there"], entry["here"], tuple(entry.get("metrics", ())))
-                for entry in data.get("differs", [])
-            ),
-        )
+        try:
+            return made(data, cls, name=path.stem, implied=False)
+        except ShapeError as error:
+            raise UsageError(f"the convention {path}: {error}") from error
 
     def differences(self, metric: str) -> list[Difference]:
         """Say what is not reproduced for one metric, apart from what concerns all."""
@@ -107,15 +104,15 @@ def load_all(names: str | Path | Iterable[str | Path]) -> list[Convention]:
         of_all = [replace(Convention.load(name), implied=True) for name in conventions()]
         explicit = {convention.name for convention in named}
         named = [c for c in of_all if c.name not in explicit] + named
-    found: dict[str, Convention] = {}
+    by_name: dict[str, Convention] = {}
     for convention in named:
-        if found.get(convention.name, convention) != convention:
+        if by_name.get(convention.name, convention) != convention:
             raise UsageError(
                 f"two conventions have the name {convention.name}: the column convention could "
                 "not tell them apart; rename one of the files"
             )
-        found[convention.name] = convention
-    return list(found.values())
+        by_name[convention.name] = convention
+    return list(by_name.values())
 
 
 def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
@@ -127,8 +124,8 @@ def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
         return known[text]
     there_are = ", ".join(known) + ", or the path of a .toml file of your own"
     if text in ("", ".", EVERY):
-        found = "an empty name" if text != EVERY else "all stands for several"
-        raise UsageError(f"{found} where one convention is wanted; there are {there_are}")
+        problem = "an empty name" if text != EVERY else "all stands for several"
+        raise UsageError(f"{problem} where one convention is wanted; there are {there_are}")
     path = Path(name)
     if path.suffix != ".toml":
         if path.exists():
@@ -142,48 +139,3 @@ def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
             "its results; rename the file"
         )
     return path
-
-
-def _check_form(data: Mapping[str, Any], path: Path) -> None:
-    """Check that a file has the entries of a convention, each of its kind.
-
-    Raises:
-        UsageError: names what is wrong.
-    """
-    problems = [repr(name) for name in data if name not in (*_TEXTS, *_TABLES, "differs")]
-    problems += [f"a {name} that is no text" for name in _TEXTS if not _is_text(data, name)]
-    for name in _TABLES:
-        if not isinstance(data.get(name, {}), dict):
-            problems.append(f"{name} that is no table")
-    covers, metrics = data.get("covers", {}), data.get("metrics", {})
-    if data.get("covers", {"": ""}) == {}:
-        problems.append("a table [covers] without a metric (leave it out to cover every metric)")
-    if isinstance(data.get("settings"), dict):
-        nested = [name for name, value in data["settings"].items() if isinstance(value, dict)]
-        problems += [f"a table in [settings] (write [metrics.{name}])" for name in nested]
-    if isinstance(covers, dict) and not all(isinstance(spec, str) for spec in covers.values()):
-        problems.append("an entry of [covers] that is no metric as text")
-    if isinstance(metrics, dict) and not all(isinstance(table, dict) for table in metrics.values()):
-        problems.append("an entry of [metrics] that is no table")
-    differs = data.get("differs", [])
-    if not isinstance(differs, list) or not all(map(_is_difference, differs)):
-        problems.append("a [[differs]] without the texts there and here")
-    if problems:
-        raise UsageError(
-            f"the convention {path} has {', '.join(problems)}; it holds title, release, cite, the "
-            "tables [covers], [settings] and [metrics.NAME], and tables [[differs]]"
-        )
-
-
-def _is_text(data: Mapping[str, Any], name: str) -> bool:
-    return isinstance(data.get(name, ""), str)
-
-
-def _is_difference(entry: Any) -> bool:
-    return (
-        isinstance(entry, dict)
-        and {"there", "here"} <= set(entry) <= {"there", "here", "metrics"}
-        and all(isinstance(entry[name], str) for name in ("there", "here"))
-        and isinstance(entry.get("metrics", []), list)
-        and all(isinstance(name, str) for name in entry.get("metrics", []))
-    )

@@ -1,0 +1,75 @@
+"""Entries of a record: the types of its values, which records that are read are checked against."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from sqlmetrics.shapes import Constraint
+from sqlmetrics.tables.schema import OPTIONS
+
+FORMAT = 1  # of records; a higher one has entries that this version does not know
+
+ResultName = Literal["evaluate", "per_user", "compare", "leaderboard"]
+Scalar = str | int | float | bool | None
+
+
+class MetricEntry(TypedDict):
+    """A metric under one convention; `settings` are those that are not the same for all metrics."""
+
+    metric: str
+    convention: str
+    k: list[int | None]
+    settings: dict[str, Scalar]
+
+
+class SourceEntry(TypedDict):
+    """The rows of a table or model; `source` is None where they have no name."""
+
+    table: Annotated[str, Constraint("the name of a table", OPTIONS.__contains__)]
+    model: str | None
+    source: str | list[str] | None
+    kind: str
+    files: NotRequired[int]
+
+
+class ContentsEntry(TypedDict):
+    """The rows that were read of a table or model."""
+
+    table: str
+    model: str | None
+    columns: list[str]
+    rows: int
+    fingerprint: str
+
+
+class UsersEntry(TypedDict):
+    """Counts of users, for metrics with one audience."""
+
+    model: str | None
+    convention: str
+    metrics: list[str]
+    audience: Scalar
+    evaluated: int | None
+    without_recommendations: int | None
+    without_truth: int | None
+
+
+class Record(TypedDict):
+    """A record; `docs/record.md` describes its entries."""
+
+    record: int
+    result: ResultName
+    started: str
+    versions: dict[str, str]
+    given: dict[str, Any]
+    asked: dict[str, Any]
+    settings: dict[str, Scalar]
+    metrics: list[MetricEntry]
+    sql: str
+    sources: list[SourceEntry]
+    seconds: NotRequired[float]
+    contents: NotRequired[list[ContentsEntry]]
+    users: NotRequired[list[UsersEntry]]
+    unknown: NotRequired[dict[str, str]]
+    columns: NotRequired[list[str]]
+    rows: NotRequired[list[list[Scalar]]]
