@@ -75,14 +75,14 @@ WRONG: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "shape", "expected"), RIGHT, ids=str)
+@pytest.mark.parametrize(("value", "shape", "expected"), RIGHT)
 def test_values_of_a_shape(value: Any, shape: Any, expected: Any) -> None:
     found = read(value, shape, "x")
     assert found == expected
     assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize(("value", "shape", "message"), WRONG, ids=str)
+@pytest.mark.parametrize(("value", "shape", "message"), WRONG)
 def test_values_of_another_shape(value: Any, shape: Any, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
         read(value, shape, "x")
