@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.record.record import recorded
+from sqlmetrics.run import comparing, looking, printing
 from sqlmetrics.run import path as run
 from sqlmetrics.run.public_calls import public
 from sqlmetrics.run.session import Session
@@ -128,9 +129,7 @@ class Evaluator:
     @public
     def models(self) -> list[str]:
         """Names of the models whose lists are judged; empty where models are not named."""
-        from sqlmetrics.run.comparing import models
-
-        return models(self._session)
+        return comparing.models(self._session)
 
     @public
     @recorded
@@ -304,13 +303,11 @@ class Evaluator:
                 is not installed, or a gate is about nothing that is compared.
             GateError: the comparison fails a gate; its `frame` is the comparison.
         """
-        from sqlmetrics.run.comparing import Testing, compare
-
-        testing = Testing(test, correction, ci)
+        testing = comparing.Testing(test, correction, ci)
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed,
                          skip_missing=skip_missing)  # fmt: skip
-        return compare(self._session, asked, baseline, testing, fail_if)
+        return comparing.compare(self._session, asked, baseline, testing, fail_if)
 
     @public
     @recorded
@@ -338,12 +335,10 @@ class Evaluator:
         Raises:
             UsageError, DataError: as `compare`.
         """
-        from sqlmetrics.run.comparing import Testing, leaderboard
-
-        testing = Testing(test, correction, "none")
+        testing = comparing.Testing(test, correction, "none")
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations,
                          resamples=resamples, seed=seed, skip_missing=skip_missing)  # fmt: skip
-        return leaderboard(self._session, asked, testing, alpha)
+        return comparing.leaderboard(self._session, asked, testing, alpha)
 
     @public
     def check(self, metrics: Metrics = None, k: Cutoffs = None) -> pd.DataFrame:
@@ -363,10 +358,7 @@ class Evaluator:
         Raises:
             UsageError: as `evaluate`, or no table was given, or the input is to be trusted.
         """
-        from sqlmetrics.checks.survey import frame_of
-        from sqlmetrics.run.looking import findings
-
-        return frame_of(findings(self._session, metrics, k))
+        return looking.check(self._session, metrics, k)
 
     @public
     def report(
@@ -389,8 +381,7 @@ class Evaluator:
             test, correction, alpha: as of `leaderboard`.
             confidence, skip_missing: as of `evaluate`.
 
-        Returns:
-            The report: `save(path)` writes the page, and a notebook shows it.
+        Returns: the report; `save(path)` writes the page, and a notebook shows it.
 
         Raises:
             UsageError: as `compare`; or there are several conventions, or the engine is Spark.
@@ -415,8 +406,7 @@ class Evaluator:
                 or `"trade_off"`.
             metrics, k, options: as of `report`.
 
-        Returns:
-            An Altair chart; several of them, one below the other, where a figure is of many.
+        Returns: an Altair chart; several of them, one below the other, where a figure is of many.
 
         Raises:
             UsageError: there is no such figure, or nothing to draw in it; otherwise as `report`.
@@ -449,9 +439,7 @@ class Evaluator:
         Raises:
             UsageError, DataError: as `evaluate`.
         """
-        from sqlmetrics.run.looking import explain
-
-        return explain(self._session, metrics, k, start, end, skip_missing)
+        return looking.explain(self._session, metrics, k, start, end, skip_missing)
 
     @public
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
@@ -463,9 +451,7 @@ class Evaluator:
         Raises:
             UsageError: there is no such stage, or it needs a metric.
         """
-        from sqlmetrics.run.looking import stage
-
-        return stage(self._session, name, metric)
+        return looking.stage(self._session, name, metric)
 
     @public
     def sql(
@@ -484,9 +470,7 @@ class Evaluator:
         Raises:
             UsageError: the dialect cannot express a metric or option, or a table has no name there.
         """
-        from sqlmetrics.run.printing import statement
-
-        return statement(self._session, Asked.of(metrics, k, per_user, **options), dialect)
+        return printing.statement(self._session, Asked.of(metrics, k, per_user, **options), dialect)
 
     @public
     def dbt(
@@ -506,14 +490,11 @@ class Evaluator:
             command: what the README of the package says that made it.
             force: replace a package that is there.
 
-        Returns:
-            The files of the package.
+        Returns: the files of the package.
 
         Raises:
             UsageError: as `sql`; or `name` cannot name a package.
             DataError: there are files already, or the folder cannot be written to.
         """
-        from sqlmetrics.run.printing import dbt
-
         asked = Asked.of(metrics, k, **options)
-        return dbt(self._session, asked, folder, dialect, name, command, force)
+        return printing.dbt(self._session, asked, folder, dialect, name, command, force)

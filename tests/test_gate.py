@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.spec import MetricCall
 from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
@@ -315,3 +316,28 @@ def test_a_gate_about_none_of_the_rows_is_refused() -> None:
         said("als: ndcg@10 < 0", *rows)
     with pytest.raises(UsageError, match=r"the metric 'ndcg', which is not compared; .*: nothing"):
         failures(table(*rows).iloc[:0], [parse_gate("ndcg < 0")])
+
+
+def test_gates_can_be_texts() -> None:
+    read = [parse_gate("ndcg < 0"), parse_gate("ndcg value < 1")]
+    assert failures(table(*ROWS), ["ndcg < 0", "ndcg value < 1"]) == failures(table(*ROWS), read)
+    assert failures(table(*ROWS), "ndcg < 0") == failures(table(*ROWS), read[:1])
+
+
+def test_python_raises_what_the_command_line_ends_with() -> None:
+    lists = {
+        "good": pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3], "rank": 1}),
+        "bad": pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 9, 9], "rank": 1}),
+    }
+    truth = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3]})
+    with sm.Evaluator(lists, truth) as evaluator:
+        asked = {"metrics": "hit_rate@1", "baseline": "good"}
+        frame = evaluator.compare(**asked, fail_if="hit_rate@1 < -70%")
+        with pytest.raises(sm.GateError, match="hit_rate@1: difference") as caught:
+            evaluator.compare(**asked, fail_if=["hit_rate@1 < -60%", "hit_rate@1 value > 1"])
+        with pytest.raises(UsageError, match="ndcg"):
+            evaluator.compare(**asked, fail_if="ndcg@1 < 0")
+        assert evaluator.last_record is not None
+    pd.testing.assert_frame_equal(caught.value.frame, frame)
+    assert len(caught.value.reasons) == 1
+    assert "sqlmetrics" in caught.value.frame.attrs

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.checks.validate import Finding, all_rows, check_run
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 1000  # rows of a stage, where not all may come
+
+
+def check(session: Session, metrics: Metrics, k: Cutoffs) -> pd.DataFrame:
+    """Look at everything that was given: see `Evaluator.check`."""
+    return frame_of(findings(session, metrics, k))
 
 
 def findings(

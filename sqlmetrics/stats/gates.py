@@ -167,29 +167,30 @@ def _compared(name: str, known: Iterable[str]) -> str:
     return f", which is not compared; compared are: {there_are}{suggestion(name, known)}"
 
 
-def failures(frame: pd.DataFrame, gates: Iterable[Gate]) -> list[str]:
+def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str]:
     """Find what fails the gates in the result of a comparison.
 
     Args:
         frame: `[convention,] [columns of slices,] metric, k, model, baseline, value,
             baseline_value, difference, ci_low, ci_high, relative, …, p_value, p_adjusted, …,
             n_users`, one row per comparison.
-        gates: the gates.
+        gates: the gates, such as `"ndcg@10 ci_low < -1%"`.
 
     Returns:
         One sentence per gate and row that fails it, in their order. A row that lacks the number
         which the gate is about fails it.
 
     Raises:
-        UsageError: a gate is about none of the rows.
+        UsageError: a gate cannot be read, or is about none of the rows.
     """
-    gates = list(gates)
+    given = [gates] if isinstance(gates, str) else gates
+    read = [parse_gate(gate) if isinstance(gate, str) else gate for gate in given]
     rows: list[dict[Any, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
     slices = list(map(str, frame.columns[: frame.columns.get_loc("metric")]))
     pairs = [(row["metric"], None if row["k"] is None else int(row["k"])) for row in rows]
-    check_known(gates, pairs, [row["model"] for row in rows])
+    check_known(read, pairs, [row["model"] for row in rows])
     sentences = []
-    for gate in gates:
+    for gate in read:
         chosen = [row for row in rows if gate.is_about(row)]
         if not chosen:
             raise UsageError(f"the gate {gate.text!r} is about none of the comparisons")
