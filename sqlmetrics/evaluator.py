@@ -20,14 +20,18 @@ from sqlmetrics.errors import (
     DataError,
     DataWarning,
     MissingTableError,
+    QueryError,
     RowsError,
+    SqlmetricsError,
     SqlmetricsWarning,
     TemplateError,
+    UndefinedNameError,
     UsageError,
     callers_level,
     left_out,
     suggestion,
 )
+from sqlmetrics.messages import SEVERAL_MODELS, Argument, Command, Message, give, joined, set_to
 from sqlmetrics.metrics.catalog import EVERYTHING, Catalog, template_root
 from sqlmetrics.metrics.conventions import STANDARD, Convention, load_all
 from sqlmetrics.metrics.front_matter import LEVELS
@@ -73,9 +77,9 @@ _MOST_CHECKED = 1_000_000  # rows of lists in which warnings are looked for unas
 _SHOWN = 1000  # rows of a stage, where not all may come
 # slices are numbered in the order of their names; per user, any numbers will do
 _NUMBERS = ("slice_names", "item_slice_names")
-_SEVERAL = (
-    "to compare models takes several: -r NAME=FILE for each (in Python: a dict "
-    "{'als': source, 'popular': source}), or a column model"
+_TRUSTED = Argument("trust_input", True)
+_SEVERAL = Message(
+    "a comparison needs several models: ", SEVERAL_MODELS, " for each, or a column model"
 )
 
 
@@ -273,14 +277,14 @@ class Evaluator:
         self._checked: dict[RowsOf, set[str]] = {}
         self._found: dict[str, list[validate.Finding]] = {}  # by the query that finds them
         self._n_rows: int | None = None  # of the lists
-        self._warned: set[str] = set()  # of which data warnings
+        self._warned: set[Message] = set()  # of which data warnings
         self._call: PublicCall | None = None
         sources_read = [source for table in self.tables.values() for source in table.sources]
         self._may_change = self.engine.embedded is not None and not all(
             source.is_held for source in sources_read
         )
         # warnings of a run in partitions, each of which finds them again
-        self._said: set[str] | None = None
+        self._said: set[str | Message] | None = None
         # notes of a report, each of whose answers is a run
         self._noted: set[str] | None = None
 
@@ -296,7 +300,7 @@ class Evaluator:
                     tables[name] = reader.read(name, source)
             except DataError as error:
                 if name == "baseline" and isinstance(source, str) and models:
-                    raise DataError(f"{error}{suggestion(source, models)}") from error
+                    raise DataError(error, suggestion(source, models)) from error
                 raise
         reader.check_mapping(tables)
         for note in reader.notes:
@@ -506,8 +510,8 @@ class Evaluator:
         """
         if not self.engine.fetches_users:
             raise UsageError(
-                "values per user of Spark do not come to this process: let Spark write them, with "
-                "-o FOLDER (in Python: write_parquet(folder, …, per_user=True), or write_table)"
+                "values per user of Spark do not come to this process",
+                remedy=Message("let Spark write them, with ", Argument("output", "FOLDER")),
             )
         asked = _Asked(by, by_item, skip_missing=skip_missing, partition=partition)
         with self._own_templates_named():
@@ -743,9 +747,12 @@ class Evaluator:
     ) -> list[validate.Finding]:
         """Find what `check` returns, of some levels: "error", "warning" and "note"."""
         if not self.tables:
-            raise UsageError("there is no table to check; give one with -r FILE, -i FILE or others")
+            raise UsageError(
+                "there is no table to check; give one with ",
+                *(give("recommendations"), ", ", give("interactions"), " or others"),
+            )
         if self.trust_input:
-            raise UsageError("to check tables is not to trust them: drop trust_input")
+            raise UsageError(Command("check"), " cannot be combined with ", _TRUSTED)
         pairs = self.parse(EVERYTHING if metrics is None else metrics, k)
         if all(cutoff is None for _, cutoff in pairs) and k is None:
             pairs = [(call, DEFAULT_K) for call, _ in pairs]
@@ -776,10 +783,10 @@ class Evaluator:
             messages = [_stopped(error)]
         for message in messages:
             if message not in self._warned:
-                warnings.warn(message, DataWarning, stacklevel=callers_level())
+                warnings.warn(DataWarning(message), stacklevel=callers_level())
                 self._warned.add(message)
 
-    def _data_warnings(self, call: PublicCall) -> list[str]:
+    def _data_warnings(self, call: PublicCall) -> list[Message]:
         """Say what `check` finds, in one sentence for each finding."""
         if not call.cutoffs or call.check is False:  # no result, or checks are off
             return []
@@ -994,7 +1001,7 @@ class Evaluator:
             finally:
                 self._noted = None
 
-    def _warnings_for(self, call: PublicCall) -> tuple[list[validate.Finding], str]:
+    def _warnings_for(self, call: PublicCall) -> tuple[list[validate.Finding], Message]:
         """Find what `check` warns of for a report; or say why it was not looked for."""
         unchecked = self._why_unchecked(call.check)
         call.check = not unchecked  # what the page says is warned of
@@ -1003,24 +1010,24 @@ class Evaluator:
         try:
             found = self._warnings(call)
         except Exception as error:  # all else can be said
-            return [], f"{_stopped(error)}."
+            return [], Message(_stopped(error), ".")
         unread = [_unread(finding) for finding in found if finding.level != "warning"]
         warned = [finding for finding in found if finding.level == "warning"]
-        return warned, f"{'; '.join(unread)}." if unread else ""
+        return warned, Message(joined("; ", unread), ".") if unread else Message()
 
-    def _why_unchecked(self, check: bool | None) -> str:
-        """Say why data warnings are not looked for; an empty text: they are."""
+    def _why_unchecked(self, check: bool | None) -> Message:
+        """Say why data warnings are not looked for; an empty message: they are."""
         if self.trust_input:
-            return "Data checks were skipped because trust_input is set."
+            return Message("Data checks were skipped because of ", _TRUSTED, ".")
         if check is False:
-            return "Data checks were skipped; run the command check (in Python: Evaluator.check)."
+            return Message("Data checks were skipped; run ", Command("check"), ".")
         if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
-            return (
+            return Message(
                 f"The lists have {n_rows:,} rows. Data checks run by default only up to "
-                f"{_MOST_CHECKED:,} rows; add --check (in Python: check=True), or run the command "
-                "check."
+                f"{_MOST_CHECKED:,} rows; add ",
+                *(Argument("check", True), ", or run ", Command("check"), "."),
             )
-        return ""
+        return Message()
 
     def _calls_to_check(
         self, pairs: Sequence[tuple[MetricCall, int | None]], all_of_them: bool
@@ -1296,9 +1303,12 @@ class Evaluator:
                 if from_stdin or (elsewhere and not source.only_named):
                     raise UsageError(
                         f"{dialect if elsewhere else 'a statement'} does not read {source.label} "
-                        f"({owner}): {'give a file, or ' if not elsewhere else ''}say what the "
-                        f"table is called there, --{owner}-table NAME (in Python: "
-                        f"{owner}=TableName('NAME', like=…))"
+                        f"({owner})",
+                        table=owner,
+                        remedy=Message(
+                            "" if elsewhere else "give a file, or ",
+                            *("name the table there with ", Argument(f"{owner}_table", "NAME")),
+                        ),
                     )
 
     @public
@@ -1376,10 +1386,10 @@ class Evaluator:
         try:
             limit = None if self.engine.fetches_users else _SHOWN
             plan = self._checking_planner.stage(name, values, limit)
-        except TemplateError as error:
+        except UndefinedNameError as error:
             if metric is not None:
                 raise
-            lacking = str(error).rpartition(": ")[2].partition(" is undefined")[0].strip("'")
+            lacking = error.name
             owners = [m.name for m in self.catalog.metrics.values() if lacking in m.params]
             if not owners:
                 raise
@@ -1396,7 +1406,7 @@ class Evaluator:
         """Where the engine finds a query wrong, say which templates are the user's own."""
         try:
             yield
-        except TemplateError as error:
+        except QueryError as error:
             templates = [
                 *self.catalog.metrics.values(),
                 *self.catalog.stages.values(),
@@ -1404,8 +1414,8 @@ class Evaluator:
                 *self.catalog.checks.values(),
             ]
             own = [str(one.path) for one in templates if template_root() not in one.path.parents]
-            if isinstance(error.__cause__, Exception) and own and ".sql.j2" not in str(error):
-                raise TemplateError(f"{error}; your own templates: {', '.join(own)}") from error
+            if own:
+                raise TemplateError(error, f"; your own templates: {', '.join(own)}") from error
             raise
 
     def parse(
@@ -1434,7 +1444,7 @@ class Evaluator:
         if call.metric != EVERYTHING:
             return [call]
         if call.params:
-            raise UsageError(f"{call}: settings for all metrics are given with --set NAME=VALUE")
+            raise UsageError(f"{call}: settings for all metrics are given with ", set_to("NAME"))
         return [
             replace(call, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()
@@ -1494,13 +1504,13 @@ class Evaluator:
             self._check_calls(self._checking_planner, calls_of(requests), "under the convention")
         models = self.models
         if len(models) < 2:
-            raise UsageError(f"{_SEVERAL}; there is only {models[0]}")
+            raise UsageError(_SEVERAL, f"; there is only {models[0]}")
         if chosen is None or chosen not in models:
             what = "no baseline named" if chosen is None else f"there is no model {chosen!r}"
             close = "" if chosen is None else suggestion(chosen, models).rstrip("?")
             raise UsageError(
-                f"{what}{close}; name one of {', '.join(models)} with --baseline NAME (in Python: "
-                "baseline='NAME')"
+                f"{what}{close}; name one of {', '.join(models)} with ",
+                Argument("baseline", "NAME"),
             )
         return chosen
 
@@ -1533,7 +1543,7 @@ class Evaluator:
         messages = [one for one in planner.warnings if one not in (self._said or ())]
         planner.warnings.clear()
         for message in messages:
-            warnings.warn(message, SqlmetricsWarning, stacklevel=callers_level())
+            warnings.warn(SqlmetricsWarning(message), stacklevel=callers_level())
         if self._said is not None:
             self._said.update(messages)
 
@@ -1584,8 +1594,8 @@ class Evaluator:
             try:
                 check(rows_of)
             except RowsError as error:
-                message = f"{error}\nThese are rows of partition {part} of the users."
-                raise RowsError(message) from error
+                text = f"\nThese are rows of partition {part} of the users."
+                raise error.with_text(text) from error
             finally:
                 done.append(self._checked.pop(rows_of))
 
@@ -1650,7 +1660,7 @@ class Evaluator:
             except DataError as error:
                 if not several:
                     raise
-                raise type(error)(f"{error}\nThis is so {where} {call.convention}.") from error
+                raise error.with_text(f"\nThis is so {where} {call.convention}.") from error
 
     def _check(
         self,
@@ -1663,8 +1673,10 @@ class Evaluator:
             given = self.tables.get(node.table) if isinstance(node, Query) else None
             if given is not None and any(source.only_named for source in given.sources):
                 raise UsageError(
-                    f"{given.name}: {given.sources[0].label} is only a name, for statements that "
-                    "sqlmetrics sql prints; to compute, give a file or a table that can be read"
+                    f"{given.name}: {given.sources[0].label} is only a name, for statements that ",
+                    *(Command("sql"), " prints"),
+                    table=given.name,
+                    remedy="to compute, give a file or a table that can be read",
                 )
         if not self.trust_input:
             validate.check_rows(
@@ -1682,15 +1694,17 @@ def _all_of(kind: Any, given: Any, what: str) -> list[Any]:
     return values
 
 
-def _stopped(error: Exception) -> str:
+def _stopped(error: Exception) -> Message:
     """Say that data checks failed."""
-    what = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"data checks stopped before their end: {what}"
+    what: Any = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, SqlmetricsError):
+        what = error.found
+    return Message("data checks stopped before their end: ", what)
 
 
-def _unread(finding: validate.Finding) -> str:
+def _unread(finding: validate.Finding) -> Message:
     """Say that a table is damaged which only data checks read."""
-    return f"data checks cannot read a table: {finding.found}"
+    return Message("data checks cannot read a table: ", finding.found)
 
 
 def _short_name(table: Table) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
+from sqlmetrics.cli.spelling import OPTIONS
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED, shown
 from sqlmetrics.record.record import FORMAT
-from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.terminal import one_line
 
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
+from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.front_matter import Metric, Template
@@ -15,7 +16,7 @@ from sqlmetrics.plan.planner import Planner, tables_read
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.query_graph import DIALECT, parse
 from sqlmetrics.sql.templates import render
-from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS
+from sqlmetrics.tables.schema import ATTRIBUTES
 
 
 def describe_metric(catalog: Catalog, name: str) -> str:
@@ -130,7 +131,7 @@ def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
     found = templates_read(planner, metric, standard_values(catalog, metric))
     needs = [*planner.needs, *(ATTRIBUTES[name] for name in found if name in ATTRIBUTES)]
     texts = []
-    for table in OPTIONS:
+    for table in TABLES:
         columns = [column for owner, column in needs if owner == table]
         if columns:
             texts.append(f"{table} ({', '.join(columns)})")

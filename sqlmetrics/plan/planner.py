@@ -12,6 +12,15 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError
+from sqlmetrics.messages import (
+    TABLES,
+    Argument,
+    Message,
+    give,
+    how_to_give,
+    map_column,
+    set_to,
+)
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Check, Metric, Stage
 from sqlmetrics.metrics.requests import Call, Request, calls_of, cutoff_context
@@ -28,7 +37,7 @@ from sqlmetrics.sql.query_graph import (
 )
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment, key_context, render
-from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
+from sqlmetrics.tables.schema import ATTRIBUTES, UNKNOWN, Table, type_family
 from sqlmetrics.tables.sources import RANKED
 
 # in one wide table: what an engine takes to plan a SELECT grows faster than its columns and joins
@@ -184,7 +193,7 @@ class Planner:
     dialect: str = DIALECT  # of the engine or warehouse that the queries are printed for
     lists_are_ranked: bool = False  # whole, for other queries: then hits are found in those
     # what templates say while they are rendered, in their order
-    warnings: dict[str, None] = field(default_factory=dict)
+    warnings: dict[str | Message, None] = field(default_factory=dict)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
     _memo: dict[Any, Query] = field(default_factory=dict)
     _nodes: dict[tuple[str, bool], Query] = field(default_factory=dict)
@@ -480,7 +489,7 @@ class Planner:
                 self._memo[memo] = self._input(name, ATTRIBUTES[name][0], values)
             elif name == UNREAD_RELEVANCE and "interactions" in self.tables:
                 self._memo[memo] = self._unread_relevance()
-            elif name in OPTIONS:
+            elif name in TABLES:
                 self._need(name, None, for_metric)
             else:
                 where = "" if for_metric is None else f"{for_metric.path}: "
@@ -500,23 +509,26 @@ class Planner:
         """
         who = "it" if for_metric is None else f"the metric {for_metric.name}"
         who += f" with {setting}" if setting else ""
-        leave = "" if for_metric is None else "; --skip-missing leaves such metrics out"
+        skip = ("; ", Argument("skip_missing", True), " leaves such metrics out")
+        leave = Message(*skip) if for_metric else ""
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
             raise MissingTableError(
-                f"{who} needs the table {what}, which was not given: "
-                f"{OPTIONS[table]} on the command line (for a statement, --{table}-table NAME), "
-                f"{table}=… in Python{leave}",
-                f"the table {what} was not given ({OPTIONS[table]}, in Python {table}=…)",
+                f"{who} needs the table {what}, which was not given",
+                table=table,
+                column=column or "",
+                remedy=Message(how_to_give(table), leave),
+                what=Message(f"the table {what} was not given (", give(table), ")"),
             )
         if column is not None and column not in self.tables[table].columns:
+            mapped = map_column(table, column)
             raise MissingTableError(
                 f"{who} needs the column {column} of the table {table}, which "
-                f"{self.tables[table].sources[0].label} does not have; name the one that holds it "
-                f"with --column {table}.{column}=COLUMN (in Python: "
-                f"columns={{'{table}.{column}': 'COLUMN'}}){leave}",
-                f"the table {table} has no column {column} (--column {table}.{column}=COLUMN, in "
-                f"Python columns={{'{table}.{column}': 'COLUMN'}})",
+                f"{self.tables[table].sources[0].label} does not have",
+                table=table,
+                column=column,
+                remedy=Message("name the column that holds it with ", mapped, leave),
+                what=Message(f"the table {table} has no column {column} (", mapped, ")"),
             )
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
@@ -578,18 +590,21 @@ class Planner:
         masks = values["masked_scores"] == "drop" and rows.name in RANKED
         if masks and "masked_scores=drop" not in settings and "score" in rows.columns:
             self.warnings[
-                f"{rows.name}: masked_scores=drop leaves these lists as they are: "
-                f"{self.order_of(rows.name, values)} orders them, and scores are not looked at. "
-                "--set order=score orders lists by score"
+                Message(
+                    f"{rows.name}: masked_scores=drop leaves these lists as they are: "
+                    f"{self.order_of(rows.name, values)} orders them, and scores are not looked "
+                    "at. To order lists by score, add ",
+                    set_to("order", "score"),
+                )
             ] = None
         if not settings:
             return rows
         seen_is_dropped = "drop_seen=true" in settings
         if seen_is_dropped and "history" not in self.tables:
             raise UsageError(
-                "drop_seen=true needs the table history, which was not given: "
-                f"{OPTIONS['history']} on the command line (for a statement, --history-table "
-                "NAME), history=… in Python"
+                "drop_seen=true needs the table history, which was not given",
+                table="history",
+                remedy=how_to_give("history"),
             )
         template = "inputs/kept_rows.sql.j2"
         text = (
@@ -660,8 +675,11 @@ class Planner:
             """Let a template say what it takes in place of a column that was not given."""
             if table in self.tables and column not in self.tables[table].columns:
                 self.warnings[
-                    f"{table}: there is no column {column}; assumed is {value}, the same for all "
-                    f"rows. If there is one, map it with --column {table}.{column}=COLUMN"
+                    Message(
+                        f"{table}: there is no column {column}; assumed is {value}, the same for "
+                        "all rows. If there is one, map it with ",
+                        map_column(table, column),
+                    )
                 ] = None
             return ""
 
@@ -672,10 +690,13 @@ class Planner:
                 return expression
             if held == UNKNOWN and not is_text:
                 self.warnings[
-                    "postgres: items with equal scores are ordered by item_id; if that is a text "
-                    'and the database has another collation than "C", lists come out in another '
-                    "order than elsewhere. Give an export of the table beside its name (-r FILE), "
-                    "whose types tell"
+                    Message(
+                        "postgres: items with equal scores are ordered by item_id; if that is a "
+                        'text and the database has another collation than "C", lists come out in '
+                        "another order than elsewhere. Give an export of the table beside its name "
+                        "(",
+                        *(give("recommendations"), "), whose types tell"),
+                    )
                 ] = None
                 return expression
             is_text = is_text or type_family(held) == "text"

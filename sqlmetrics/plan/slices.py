@@ -23,6 +23,7 @@ from sqlmetrics.errors import (
     callers_level,
     suggestion,
 )
+from sqlmetrics.messages import Argument, Message, give, how_to_give
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.front_matter import Metric, Slice
 from sqlmetrics.metrics.requests import Call
@@ -32,7 +33,7 @@ from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment, render
 from sqlmetrics.stats.intervals import Interval
-from sqlmetrics.tables.schema import OPTIONS, Source, SourceColumn, Table
+from sqlmetrics.tables.schema import Source, SourceColumn, Table
 from sqlmetrics.tables.sources import RANKED
 
 if TYPE_CHECKING:
@@ -172,8 +173,10 @@ def _column(
         )
     if table not in tables:
         raise MissingTableError(
-            f"{option}: {asked} is in the table {table}, which was not given: {OPTIONS[table]} on "
-            f"the command line (for a statement, --{table}-table NAME), {table}=… in Python"
+            f"{option}: {asked} is in the table {table}, which was not given",
+            table=table,
+            column=name,
+            remedy=how_to_give(table),
         )
     for source in tables[table].sources:
         column = source.find(name) or source.assume(name)
@@ -198,16 +201,17 @@ def _unknown(
     slices = [one.name for one in catalog.slices.values() if not of_items or one.of != "users"]
     items = tables.get("items")
     if not of_items and items is not None and items.sources[0].find(name) is not None:
-        hint = f"; it is a column of items: write items.{name}, or --by-item {name}"
+        other = Argument("by_item", name)
+        hint = Message(f"; it is a column of items: write items.{name}, or ", other)
     else:
-        hint = suggestion(name, [*(c for found in columns.values() for c in found), *slices])
-    if not of_items and "users" not in tables:
-        hint += "; the table users was not given (--users FILE)"
-    elif of_items and items is None:
-        hint += "; the table items was not given (--items FILE)"
+        known = [*(c for found in columns.values() for c in found), *slices]
+        hint = Message(suggestion(name, known))
+    absent = "items" if of_items else "users"
+    if absent not in tables:
+        hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
     there = [f"columns of {owner}: {', '.join(found)}" for owner, found in columns.items()]
     listed = "; ".join([*there, f"slices: {', '.join(slices)}"])
-    return UsageError(f"by: there is nothing called {name!r} to slice by{hint}; {listed}")
+    return UsageError(f"by: there is nothing called {name!r} to slice by", hint, f"; {listed}")
 
 
 class Slicing:
@@ -234,7 +238,9 @@ class Slicing:
         self.of_users = [one for one in attributes if one.of == "users"]
         self.of_items = [one for one in attributes if one.of != "users"]
         if combinations and not attributes:
-            raise UsageError("combinations are of columns to slice by; name them with --by")
+            raise UsageError(
+                "combinations are of columns to slice by; name them with ", Argument("by", ...)
+            )
 
     # ---- nodes ---------------------------------------------------------------------------------
 
@@ -323,7 +329,8 @@ class Slicing:
                 lambda name: self.planner.node(name, values),
             )
         except MissingTableError as error:
-            raise MissingTableError(f"by: {attribute.name}: {error}") from error
+            found = Message(f"by: {attribute.name}: ", error)
+            raise MissingTableError(found, table=error.table, column=error.column) from error
         expected = [*self._keys(attribute), "label", "position"]
         if node.columns != expected:
             raise TemplateError(
@@ -580,9 +587,13 @@ def warn_of_empty_slices(frame: pd.DataFrame | Rows, sliced_by: Iterable[Attribu
     for attribute in sliced_by:
         if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
+            found = f"by: no {who} has a value of {attribute.name} in the table {attribute.table}"
             warnings.warn(
-                f"by: no {who} has a value of {attribute.name} in the table {attribute.table}; "
-                "check that it holds the same kind of id",
-                SqlmetricsWarning,
+                SqlmetricsWarning(
+                    found,
+                    table=attribute.table,
+                    column=attribute.name,
+                    remedy="check that it holds the same kind of id",
+                ),
                 stacklevel=callers_level(),
             )

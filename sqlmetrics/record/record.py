@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from sqlmetrics.engines.relation import TableName
+from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.record import fingerprints
 from sqlmetrics.sql.query_graph import Node, Plan
-from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of records; a higher one has entries that this version does not know
 ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record
 MOST_ROWS = 5000  # of a result that a record holds
-_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *OPTIONS}
+_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *TABLES}
 _OF_FILES = {"path", "name", "force", "per_user"}  # arguments that say where a result goes
 _METHODS = {"rows": "evaluate"}
 _ON_SPARK = "on Spark, it would take another pass over the tables"
@@ -75,7 +75,7 @@ class Recorder:
 
     def __init__(self, given: Mapping[str, Any], with_contents: bool = False) -> None:
         self.given = {name: plain(value) for name, value in given.items() if name not in _NOT_GIVEN}
-        self._sources = {name: given.get(name) for name in OPTIONS}
+        self._sources = {name: given.get(name) for name in TABLES}
         self.with_contents = with_contents
         self.run: Run | None = None
         self.last: dict[str, Any] | None = None
