@@ -748,9 +748,9 @@ class Evaluator:
         """Find what `check` returns, of some levels: "error", "warning" and "note"."""
         if not self.tables:
             raise UsageError(
-                "there is no table to check; give one with ",
-                *(give("recommendations"), ", ", give("interactions"), " or others"),
-            )
+                "there is no table to check; give one with ", give("recommendations"), ", ",
+                give("interactions"), " or others",
+            )  # fmt: skip
         if self.trust_input:
             raise UsageError(Command("check"), " cannot be combined with ", _TRUSTED)
         pairs = self.parse(EVERYTHING if metrics is None else metrics, k)
@@ -778,22 +778,22 @@ class Evaluator:
     def _warn_of_data(self, call: PublicCall) -> None:
         """Warn of what `check` finds in the tables of a result, of each finding once."""
         try:
-            messages = self._data_warnings(call)
+            found = self._data_warnings(call)
         except Exception as error:  # the result is there
-            messages = [_stopped(error)]
-        for message in messages:
-            if message not in self._warned:
-                warnings.warn(DataWarning(message), stacklevel=callers_level())
-                self._warned.add(message)
+            found = [DataWarning(_stopped(error))]
+        for warning in found:
+            if warning.message not in self._warned:
+                warnings.warn(warning, stacklevel=callers_level())
+                self._warned.add(warning.message)
 
-    def _data_warnings(self, call: PublicCall) -> list[Message]:
-        """Say what `check` finds, in one sentence for each finding."""
+    def _data_warnings(self, call: PublicCall) -> list[DataWarning]:
+        """Make a warning of each finding of `check`."""
         if not call.cutoffs or call.check is False:  # no result, or checks are off
             return []
         if not (call.check or self._lists_were_read()) or self._why_unchecked(call.check):
             return []
         return [
-            finding.sentence if finding.level == "warning" else _unread(finding)
+            finding.warning() if finding.level == "warning" else DataWarning(_unread(finding))
             for finding in self._warnings(call)
         ]
 
@@ -1024,9 +1024,9 @@ class Evaluator:
         if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
             return Message(
                 f"The lists have {n_rows:,} rows. Data checks run by default only up to "
-                f"{_MOST_CHECKED:,} rows; add ",
-                *(Argument("check", True), ", or run ", Command("check"), "."),
-            )
+                f"{_MOST_CHECKED:,} rows; add ", Argument("check", True),
+                ", or run ", Command("check"), ".",
+            )  # fmt: skip
         return Message()
 
     def _calls_to_check(
@@ -1307,7 +1307,8 @@ class Evaluator:
                         table=owner,
                         remedy=Message(
                             "" if elsewhere else "give a file, or ",
-                            *("name the table there with ", Argument(f"{owner}_table", "NAME")),
+                            "name the table there with ",
+                            Argument(f"{owner}_table", "NAME"),
                         ),
                     )
 
@@ -1415,7 +1416,8 @@ class Evaluator:
             ]
             own = [str(one.path) for one in templates if template_root() not in one.path.parents]
             if own:
-                raise TemplateError(error, f"; your own templates: {', '.join(own)}") from error
+                found = Message(error.found, f"; your own templates: {', '.join(own)}")
+                raise TemplateError(found, remedy=error.remedy) from error
             raise
 
     def parse(
@@ -1674,7 +1676,8 @@ class Evaluator:
             if given is not None and any(source.only_named for source in given.sources):
                 raise UsageError(
                     f"{given.name}: {given.sources[0].label} is only a name, for statements that ",
-                    *(Command("sql"), " prints"),
+                    Command("sql"),
+                    " prints",
                     table=given.name,
                     remedy="to compute, give a file or a table that can be read",
                 )

@@ -12,8 +12,8 @@ from string import Formatter
 from typing import Any
 
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.errors import DataError, RowsError, TemplateError, UnreadableError
-from sqlmetrics.messages import TABLES, Message, filled, give, sentences
+from sqlmetrics.errors import DataError, DataWarning, RowsError, TemplateError, UnreadableError
+from sqlmetrics.messages import TABLES, Message, filled, give
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.planner import Planner, as_given
@@ -88,10 +88,11 @@ class Finding:
         """The message of its error, spelled for Python."""
         return str(self.error())
 
-    @property
-    def sentence(self) -> Message:
-        """The finding and its remedy in one line, as a warning shows them."""
-        return Message(sentences(self._located, self.remedy), ".")
+    def warning(self) -> DataWarning:
+        """Make the warning, which shows the finding and its remedy in one line."""
+        return DataWarning(
+            self._located, table=self.table, column=self.column, remedy=self.remedy, after="."
+        )
 
     def error(self) -> DataError:
         """Make the error that refuses the table."""

@@ -509,8 +509,8 @@ class Planner:
         """
         who = "it" if for_metric is None else f"the metric {for_metric.name}"
         who += f" with {setting}" if setting else ""
-        skip = ("; ", Argument("skip_missing", True), " leaves such metrics out")
-        leave = Message(*skip) if for_metric else ""
+        skip = Message("; ", Argument("skip_missing", True), " leaves such metrics out")
+        leave = skip if for_metric else ""
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
             raise MissingTableError(
@@ -695,7 +695,8 @@ class Planner:
                         'text and the database has another collation than "C", lists come out in '
                         "another order than elsewhere. Give an export of the table beside its name "
                         "(",
-                        *(give("recommendations"), "), whose types tell"),
+                        give("recommendations"),
+                        "), whose types tell",
                     )
                 ] = None
                 return expression

@@ -205,7 +205,7 @@ def _unknown(
         hint = Message(f"; it is a column of items: write items.{name}, or ", other)
     else:
         known = [*(c for found in columns.values() for c in found), *slices]
-        hint = Message(suggestion(name, known))
+        hint = Message(suggestion(name, known).rstrip("?"))
     absent = "items" if of_items else "users"
     if absent not in tables:
         hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")

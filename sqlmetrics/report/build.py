@@ -89,7 +89,7 @@ def content(
     sources: Mapping[str, str],
     conditions: Mapping[str, str],
     findings: Iterable[Finding],
-    unchecked: Message,
+    unchecked: str | Message,
     statement: str,
     with_examples: bool,
 ) -> Content:
@@ -122,7 +122,7 @@ def content(
             )
             for one in findings
         ],
-        unchecked=unchecked.spelled(in_files),
+        unchecked=Message(unchecked).spelled(in_files),
         leaderboard=_leaderboard(study),
         sections=sections,
         examples=examples,
