@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from sqlmetrics.messages import Message, joined, sentences
 from sqlmetrics.terminal import one_line
 
 
-class _WithFields:
+class _WithFields(BaseException):
     """An error or a warning: a message, and fields for programs.
 
     Args:
@@ -54,8 +53,8 @@ class _WithFields:
 
     def with_text(self, text: str) -> Self:
         """Return the same error with a text below its message."""
-        other = copy.copy(self)
-        other.after += text
+        other = type(self)(*self.args)
+        vars(other).update(vars(self), after=self.after + text)
         return other
 
     def __str__(self) -> str:

@@ -511,7 +511,7 @@ class Evaluator:
         if not self.engine.fetches_users:
             raise UsageError(
                 "values per user of Spark do not come to this process",
-                remedy=Message("let Spark write them, with ", Argument("output", "FOLDER")),
+                remedy=Message("let Spark write them, with ", Command("write_per_user")),
             )
         asked = _Asked(by, by_item, skip_missing=skip_missing, partition=partition)
         with self._own_templates_named():

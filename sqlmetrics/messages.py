@@ -24,19 +24,23 @@ ARGUMENTS = frozenset({
     "metrics", "k", "by", "by_item", "combinations", "skip_missing", "partition",
     "ci", "confidence", "resamples", "seed", "run_ci", "test", "correction", "alpha",
     "primary", "title", "dialect", "per_user", "force",
-    "output", "master",
+    "master",
 })  # fmt: skip
 COMMANDS = frozenset({
-    "evaluate", "per_user", "compare", "check", "sql", "reduce", "write_partition"
+    "evaluate", "per_user", "compare", "check", "sql", "reduce",
+    "write_partition", "write_per_user",
 })  # fmt: skip
 
 # counterparts in Python of what are options of the command line only; {} is the value
 _ONLY_OPTIONS = {
-    "output": "Evaluator.write_parquet({}, …)",
     "master": "SparkSession.builder.remote({})",
     **{f"{table}_table": f"{table}=TableName({{}}, like=…)" for table in TABLES},
 }
-_FUNCTIONS = {"reduce": "sqlmetrics.reduce"}  # commands that are no methods of the evaluator
+# calls that are no methods of the same name
+_CALLS = {
+    "reduce": "sqlmetrics.reduce(…)",
+    "write_per_user": "Evaluator.write_parquet(folder, …, per_user=True)",
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the command line, which is a method of the evaluator or a function."""
+    """A command of the command line, and the call that does the same in Python."""
 
     name: str
 
@@ -97,7 +101,7 @@ SEVERAL_MODELS = Argument("recommendations", ..., "NAME")
 def in_python(named: Argument | Command) -> str:
     """Spell an argument or a command as Python code."""
     if isinstance(named, Command):
-        return f"{_FUNCTIONS.get(named.name, f'Evaluator.{named.name}')}()"
+        return _CALLS.get(named.name, f"Evaluator.{named.name}(…)")
     value = "…" if named.value is ... else repr(named.value)
     if named.name in _ONLY_OPTIONS:
         return _ONLY_OPTIONS[named.name].format("…" if named.value is None else value)

@@ -76,12 +76,12 @@ SPELLED: list[tuple[Argument | Command, str, str, str]] = [
     (Argument("metrics"), "metrics", "METRICS", "metrics"),
     (Argument("history_table", "NAME"), "history=TableName('NAME', like=…)",
      "--history-table NAME", "history_table=NAME"),
-    (Argument("output", "FOLDER"), "Evaluator.write_parquet('FOLDER', …)", "-o FOLDER",
-     "output=FOLDER"),
     (Argument("connection", ...), "connection=…", "connection=… in Python", "connection=…"),
-    (Command("check"), "Evaluator.check()", "sqlmetrics check", "check"),
-    (Command("per_user"), "Evaluator.per_user()", "sqlmetrics per-user", "per_user"),
-    (Command("reduce"), "sqlmetrics.reduce()", "sqlmetrics reduce", "reduce"),
+    (Command("check"), "Evaluator.check(…)", "sqlmetrics check", "check"),
+    (Command("per_user"), "Evaluator.per_user(…)", "sqlmetrics per-user", "per_user"),
+    (Command("reduce"), "sqlmetrics.reduce(…)", "sqlmetrics reduce", "reduce"),
+    (Command("write_per_user"), "Evaluator.write_parquet(folder, …, per_user=True)",
+     "sqlmetrics per-user -o FOLDER", "write_per_user"),
 ]  # fmt: skip
 
 
@@ -98,8 +98,8 @@ def arguments_of_python() -> set[str]:
     return {name for call in calls for name in inspect.signature(call).parameters} - {"self"}
 
 
-# counterparts in Python of what only the command line has as an argument of its own
-NO_ARGUMENT_IN_PYTHON = {"output", "master", *(f"{table}_table" for table in TABLES)}
+# options of the command line for which Python has something else
+NO_ARGUMENT_IN_PYTHON = {"master", *(f"{table}_table" for table in TABLES)}
 # arguments that messages do not name
 UNNAMED = {
     "command", "end", "examples", "expressions", "figure", "folder", "levels", "metric", "name",
@@ -112,8 +112,10 @@ def test_every_argument_has_a_spelling_in_python() -> None:
     assert ARGUMENTS - known == NO_ARGUMENT_IN_PYTHON
     for name in NO_ARGUMENT_IN_PYTHON:
         assert not in_python(Argument(name, "x")).startswith(f"{name}="), name
-    for name in COMMANDS - {"reduce"}:
-        assert hasattr(sm.Evaluator, name), name
+    for name in COMMANDS:
+        called = in_python(Command(name)).partition("(")[0]
+        owner, _, method = called.partition(".")
+        assert hasattr(sm if owner == "sqlmetrics" else sm.Evaluator, method), name
 
 
 def test_every_argument_has_a_spelling_on_the_command_line() -> None:

@@ -20,7 +20,10 @@ OPTIONS = {
 # arguments of Python that no option sets
 ONLY_IN_PYTHON = frozenset({"connection", "watch"})
 # methods that are options of another command
-_COMMANDS = {"write_partition": "evaluate --partition I/N -o FOLDER"}
+_COMMANDS = {
+    "write_partition": "evaluate --partition I/N -o FOLDER",
+    "write_per_user": "per-user -o FOLDER",
+}
 # arguments whose options have another name inside click
 _PARAMETERS = {"k": "cutoffs", "convention": "conventions"}
 

@@ -358,9 +358,9 @@ def test_comparisons_are_handed_over(spark: Any, tmp_path: Path) -> None:
 
 def test_comparisons_need_a_folder(spark: Any, tmp_path: Path) -> None:
     with world_of(plain(), engine=spark) as evaluator:
-        with pytest.raises(sm.UsageError, match="--temp-directory DIR"):
+        with pytest.raises(sm.UsageError, match="temp_directory='DIR'"):
             evaluator.compare("mrr", baseline="popular")
-        with pytest.raises(sm.UsageError, match="--temp-directory DIR"):
+        with pytest.raises(sm.UsageError, match="temp_directory='DIR'"):
             evaluator.leaderboard("mrr")
     away = tmp_path / "not there"
     with (
