@@ -568,7 +568,7 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     on_spark = ["--engine", "spark"]
     refused = _run("per-user", *on_spark, *ASKED)
     assert refused.exit_code == 2
-    assert "let Spark write them, with -o FOLDER" in refused.stderr
+    assert "Let Spark write them, with sqlmetrics per-user -o FOLDER" in refused.stderr
     assert given == [None, "stopped"]
 
     folder = tmp_path / "values"
