@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from sqlmetrics.errors import DataError, EngineError, UsageError
-from sqlmetrics.files import OwnFolder, check_replaceable, exchange
+from sqlmetrics.files import OwnFolder, already_there, check_replaceable, exchange
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import demo_macros, environment
 
@@ -157,7 +157,7 @@ def _check_targets(targets: Sequence[Path], force: bool) -> list[Path]:
     """
     existing = [target for target in targets if os.path.lexists(target)]
     if existing and not force:
-        raise DataError(f"{existing[0]} exists; use --force to replace it")
+        raise already_there(existing[0])
     check_replaceable(existing)
     return existing
 

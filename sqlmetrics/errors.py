@@ -6,13 +6,69 @@ import contextlib
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from sqlmetrics.messages import Message, joined, sentences
 from sqlmetrics.terminal import one_line
 
 
-class SqlmetricsError(Exception):
-    """Base of all errors of this package. `exit_code` is what the command line ends with."""
+class _WithFields(BaseException):
+    """An error or a warning: a message, and fields for programs.
+
+    Args:
+        parts: the message: texts, arguments that it names, and other messages.
+        table, column: where something was found.
+        examples: rows that show it.
+        remedy: the way to solve it.
+        after: a text below all the others.
+
+    Attributes:
+        found: the message without examples and remedy.
+        table, column, examples, remedy: as above; empty where they do not apply.
+    """
+
+    def __init__(
+        self,
+        *parts: Any,
+        table: str = "",
+        column: str = "",
+        examples: Sequence[Mapping[str, Any]] = (),
+        remedy: Any = "",
+        after: str = "",
+    ) -> None:
+        self.found = Message(*parts)
+        self.table, self.column, self.examples = table, column, examples
+        self.remedy = Message(remedy)
+        self.after = after
+        super().__init__(*self.found.parts)
+
+    @property
+    def message(self) -> Message:
+        """The whole message: what was found, examples, and the remedy."""
+        if not self.examples:
+            return Message(sentences(self.found, self.remedy), self.after)
+        shown = f", for example\n{example_rows(self.examples)}"
+        remedy = Message("\nWhat to do: ", self.remedy, ".") if self.remedy else ""
+        return Message(self.found, shown, remedy, self.after)
+
+    def with_text(self, text: str) -> Self:
+        """Return the same error with a text below its message."""
+        other = type(self)(*self.args)
+        vars(other).update(vars(self), after=self.after + text)
+        return other
+
+    def __str__(self) -> str:
+        """Spell the message for Python; `message.spelled` spells it for others."""
+        return str(self.message)
+
+
+class SqlmetricsError(_WithFields, Exception):
+    """Base of all errors of this package, with fields for programs.
+
+    `found`, `table`, `column`, `examples` and `remedy` are empty where they do not apply. `str`
+    spells arguments for Python; the command line shows its options in their place. `exit_code` is
+    what the command line ends with.
+    """
 
     exit_code = 1
 
@@ -27,15 +83,27 @@ class TemplateError(UsageError):
     """A template cannot be read, rendered or parsed."""
 
 
+class QueryError(TemplateError):
+    """The engine refuses a query that was made of templates; the message names none of them."""
+
+
+class UndefinedNameError(TemplateError):
+    """A template reads a name that it does not know, such as a setting of another metric."""
+
+    def __init__(self, *parts: Any, name: str = "", **fields: Any) -> None:
+        super().__init__(*parts, **fields)
+        self.name = name
+
+
 class MissingTableError(UsageError):
     """A metric reads a table, or a column of one, that was not given.
 
     `what` says which one, and how to give it, where a message is about several metrics.
     """
 
-    def __init__(self, message: str, what: str = "") -> None:
-        super().__init__(message)
-        self.what = what or message
+    def __init__(self, *parts: Any, what: Any = "", **fields: Any) -> None:
+        super().__init__(*parts, **fields)
+        self.what = Message(what or self)
 
 
 class DataError(SqlmetricsError):
@@ -43,11 +111,15 @@ class DataError(SqlmetricsError):
 
 
 class RowsError(DataError):
-    """Rows of a table break a rule; the message shows some of them."""
+    """Rows of a table break a rule; `examples` are some of them."""
 
 
 class UnreadableError(DataError):
-    """The engine met rows of a source that it cannot read."""
+    """The engine met rows of a source that it cannot read; `reason` is what it says."""
+
+    def __init__(self, *parts: Any, reason: str = "", **fields: Any) -> None:
+        super().__init__(*parts, **fields)
+        self.reason = reason or str(self.found)
 
 
 class EngineError(SqlmetricsError):
@@ -64,30 +136,34 @@ class GateError(SqlmetricsError):
 
     exit_code = 3
 
-    def __init__(self, message: str, frame: Any = None, reasons: Sequence[str] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self, *parts: Any, frame: Any = None, reasons: Sequence[str] = (), **fields: Any
+    ) -> None:
+        super().__init__(*parts, **fields)
         self.frame = frame
         self.reasons = list(reasons)
 
 
-class SqlmetricsWarning(UserWarning):
-    """Something that a result rests on and that its reader should know."""
+class SqlmetricsWarning(_WithFields, UserWarning):
+    """Something that a result rests on and that its reader should know; fields as of errors."""
 
 
 class DataWarning(SqlmetricsWarning):
     """What `check` finds in the tables behind a result: the numbers are hard to trust, or wrong."""
 
 
-def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> str:
+def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> Message:
     """Say which metrics are left out, grouped by what they lack.
 
     `missing`: the name of each metric, and the error that computing it would raise.
     """
-    groups: dict[str, list[str]] = {}
+    groups: dict[Message, list[str]] = {}
     for metric, error in missing:
         groups.setdefault(error.what, []).append(metric)
-    texts = [f"since {what}: {', '.join(dict.fromkeys(of))}" for what, of in groups.items()]
-    return "left out, " + "; ".join(texts)
+    texts = [
+        Message("since ", what, f": {', '.join(dict.fromkeys(of))}") for what, of in groups.items()
+    ]
+    return Message("left out, ", joined("; ", texts))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.record.record import recorded
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+    from sqlmetrics.checks.validate import Finding
     from sqlmetrics.engines.base import Watch
     from sqlmetrics.metrics.definitions import Cutoffs, Metrics
     from sqlmetrics.plan.request import Names
@@ -358,7 +360,12 @@ class Evaluator:
         Raises:
             UsageError: as `evaluate`, or no table was given, or the input is to be trusted.
         """
-        return looking.check(self._session, metrics, k)
+        return frame_of(self.findings(metrics, k))
+
+    @public
+    def findings(self, metrics: Metrics = None, k: Cutoffs = None) -> list[Finding]:
+        """Find what `check` returns, as objects with these fields."""
+        return looking.findings(self._session, metrics, k)
 
     @public
     def report(

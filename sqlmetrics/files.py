@@ -19,6 +19,7 @@ from pathlib import Path
 
 from sqlmetrics import interrupts
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.messages import Argument, Message
 
 try:
     import fcntl
@@ -308,10 +309,16 @@ def _checked_target(path: Path, force: bool) -> Path:
             "another file"
         )
     if path.is_file() and not force:
-        raise DataError(f"{path} exists and is not overwritten; add --force to replace it")
+        raise already_there(path)
     if not path.parent.is_dir():
         raise DataError(f"cannot write {path}: there is no folder {path.parent}")
     return Path(os.path.realpath(path)) if path.is_symlink() and path.is_file() else path
+
+
+def already_there(path: object) -> DataError:
+    """Make the error of a file that is not overwritten."""
+    remedy = Message("add ", Argument("force", True), " to replace it")
+    return DataError(f"{path} exists and is not overwritten", remedy=remedy)
 
 
 def _is_stream(path: Path) -> bool:

@@ -221,7 +221,7 @@ GONE = {
     "a column is gone": (
         "ALTER TABLE given DROP score",
         "recommendations: column score of the table given is gone. It held DOUBLE when the "
-        "Evaluator was made: make a new Evaluator to read the table as it is now",
+        "Evaluator was made. Make a new Evaluator to read the table as it is now",
     ),
     "another type": (
         "ALTER TABLE given ALTER user_id TYPE VARCHAR",

@@ -520,7 +520,7 @@ def test_the_interval_can_be_left_out(evaluator: sm.Evaluator) -> None:
 @pytest.mark.parametrize(
     ("metrics", "options", "message"),
     [
-        ("ndcg@5", {}, "no baseline named; name one of als, item_knn, popular with --baseline"),
+        ("ndcg@5", {}, "no baseline named; name one of als, item_knn, popular with baseline="),
         ("ndcg@5", {"baseline": "populr"}, "there is no model 'populr'; did you mean 'popular'"),
         ("ndcg@5", {"baseline": "zzz"}, "there is no model 'zzz'; name one of als, item_knn"),
         ("coverage@5", {"baseline": "als"}, "coverage@5 has one value for all users together"),
@@ -563,12 +563,12 @@ def test_one_model_has_nothing_to_be_compared_with(named: bool) -> None:
     alone = {"als": lists.drop(columns="model")} if named else lists
     with (
         sm.Evaluator(alone, WORLD["interactions"]) as evaluator,
-        pytest.raises(UsageError, match=r"takes several.*there is only als"),
+        pytest.raises(UsageError, match=r"several models.*there is only als"),
     ):
         evaluator.compare("ndcg@5", baseline="als")
     with sm.Evaluator(lists.drop(columns="model"), WORLD["interactions"]) as evaluator:
         for refused in (evaluator.compare, evaluator.leaderboard):
-            with pytest.raises(UsageError, match="to compare models takes several: -r NAME=FILE"):
+            with pytest.raises(UsageError, match="a comparison needs several models"):
                 refused("ndcg@5")
 
 

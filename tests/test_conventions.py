@@ -262,7 +262,7 @@ def test_a_metric_that_the_system_lacks_is_refused() -> None:
         for call in (jurity.evaluate, jurity.per_user, jurity.sql):
             with pytest.raises(sm.UsageError, match="jurity does not cover mrr") as caught:
                 call("mrr@3")
-            assert "--fallback standard" in str(caught.value)
+            assert "fallback='standard'" in str(caught.value)
             assert "fallback='standard'" in str(caught.value)
 
 

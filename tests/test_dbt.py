@@ -436,7 +436,7 @@ def test_stages_are_tested_for_what_they_declare_unique(everything: Path) -> Non
 def test_tables_without_a_name_are_refused(tmp_path: Path) -> None:
     with (
         evaluator(file_of) as one,
-        pytest.raises(UsageError, match=r"--recommendations-table NAME.*ref\('MODEL'\)"),
+        pytest.raises(UsageError, match=r"TableName\('NAME'.*ref\('MODEL'\)"),
     ):
         one.dbt(tmp_path / "package", "ndcg", 10)
     assert not (tmp_path / "package").exists()
@@ -457,7 +457,7 @@ def test_a_package_is_replaced_only_with_force_and_then_all_of_it(tmp_path: Path
     own = folder / "models" / "mine.sql"
     own.write_text("SELECT 1 AS one\n")
     before = contents(folder)
-    with pytest.raises(DataError, match=r"dbt_project.yml exists.*--force"):
+    with pytest.raises(DataError, match=r"dbt_project.yml exists.*force=True"):
         small(folder, metrics=["recall"])
     assert contents(folder) == before
     small(folder, metrics=["recall"], force=True)

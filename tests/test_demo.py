@@ -328,7 +328,7 @@ def test_arguments_out_of_range(tmp_path: Path, arguments: dict[str, Any]) -> No
 def test_files_are_replaced_only_with_force(tmp_path: Path) -> None:
     target = tmp_path / "users.parquet"
     target.write_text("mine")
-    with pytest.raises(DataError, match=r"users\.parquet exists.*--force"):
+    with pytest.raises(DataError, match=r"users\.parquet exists.*force=True"):
         write_demo(tmp_path, users=10)
     assert [path.name for path in tmp_path.iterdir()] == ["users.parquet"]
     assert target.read_text() == "mine"

@@ -238,7 +238,7 @@ def test_a_column_that_is_needed_has_to_be_named() -> None:
     evaluator = sm.Evaluator(
         TableName("recs"), TableName("truth"), history=TableName("seen"), items=TableName("items")
     )
-    with pytest.raises(sm.UsageError, match=r"column price of the table items.*--column"):
+    with pytest.raises(sm.UsageError, match=r"column price of the table items.*columns="):
         evaluator.sql("money_recall@5", dialect="snowflake")
 
 

@@ -64,7 +64,7 @@ def test_check_of_the_page_works(tmp_path: Path) -> None:
     with sm.Evaluator({"u": ["a", "b"]}, {"u": ["b"]}, items=items, templates=tmp_path) as one:
         (finding,) = findings_of(one, "ndcg@2")
     assert (finding.level, finding.check) == ("warning", "sold_out")
-    assert finding.found == "1 recommended items cost nothing, which stands for sold out"
+    assert str(finding.found) == "1 recommended items cost nothing, which stands for sold out"
     assert list(finding.examples) == [{"item_id": "a", "n_recommended": 1}]
 
 

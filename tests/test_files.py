@@ -118,7 +118,7 @@ def test_through_a_link_its_file_is_replaced(place: Path, name: str) -> None:
     target = place / "elsewhere" / "kept"
     target.write_text("old")
     Path(name).symlink_to("elsewhere/kept")
-    assert "add --force" in run("evaluate", *INPUT, "ndcg@10", "-o", name, code=1).stderr
+    assert "Add --force" in run("evaluate", *INPUT, "ndcg@10", "-o", name, code=1).stderr
     run("evaluate", *INPUT, "ndcg@10", "-o", name, "--force")
     assert os.readlink(name) == "elsewhere/kept"
     assert target.read_bytes() != b"old"

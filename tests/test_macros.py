@@ -308,7 +308,7 @@ def test_settings_reach_the_macros() -> None:
         assert not called(other, "ndcg", macros()["ndcg"], 3).equals(
             called(connection, "ndcg", macros()["ndcg"], 3)
         )
-    assert "-- With --set ties=item_desc." in text
+    assert "-- With ties=item_desc." in text
 
 
 def test_ways_to_order_may_differ_between_metrics() -> None:

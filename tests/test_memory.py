@@ -313,7 +313,7 @@ def test_a_run_that_writes_too_many_temporary_files_says_which_limit_it_reached(
     limits = {"memory_limit": "80MB", "temp_limit": "4MB", "templates": templates}
     with (
         opened(by_user, 1, **limits) as evaluator,
-        pytest.raises(sm.EngineError, match=r"computing .*temporary files.*limit.*--temp-limit"),
+        pytest.raises(sm.EngineError, match=r"computing .*temporary files.*limit.*temp_limit"),
     ):
         evaluator.evaluate("sorts@5")
 
@@ -327,7 +327,7 @@ def test_wrong_numbers_of_partitions(by_user: dict[str, str], partitions: object
 def test_a_limit_that_is_too_small(by_user: dict[str, str]) -> None:
     with (
         opened(by_user, 1, memory_limit="1MB") as evaluator,
-        pytest.raises(sm.EngineError, match=r"memory limit of 1MB is too small.*--memory-limit"),
+        pytest.raises(sm.EngineError, match=r"memory limit of 1MB is too small.*memory_limit"),
     ):
         evaluator.evaluate("ndcg@10")
 

@@ -576,7 +576,7 @@ def test_long_results_are_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_record_is_written_whole_or_not_at_all(folder: Path) -> None:
     (folder / "a.json").write_text("mine")
     result = run("evaluate", *ONE, "recall@2", "--record", "a.json", code=1)
-    assert "a.json exists and is not overwritten; add --force" in result.stderr
+    assert "a.json exists and is not overwritten. Add --force" in result.stderr
     assert result.stdout == ""  # said before anything is computed
     assert (folder / "a.json").read_text() == "mine"
     run("evaluate", "-r", "als.parquet", "-i", "none.parquet", "recall@2", "--record", "a.json",

@@ -50,7 +50,7 @@ def test_graded_metrics_need_a_relevance(call: str, way: str) -> None:
     with sm.Evaluator(LISTS, STARS) as evaluator, pytest.raises(sm.MissingTableError) as caught:
         getattr(evaluator, way)(call)
     who = f"the metric {GRADED[call][0]} needs the column relevance of the table interactions"
-    for words in (who, "--column interactions.relevance=COLUMN"):
+    for words in (who, "columns={'interactions.relevance': …}"):
         assert words in str(caught.value)
 
 
@@ -185,11 +185,11 @@ def findings(truth: Any, **options: Any) -> dict[str, Any]:
 def test_what_the_finding_proposes_ends_it() -> None:
     (found,) = findings(STARS).values()
     assert (found.check, found.level) == ("interactions_unread_relevance", "warning")
-    assert "--column interactions.relevance=rating" in found.remedy
-    assert "--set relevant_from=NUMBER" in found.remedy
+    assert "columns={'interactions.relevance': 'rating'}" in str(found.remedy)
+    assert "settings={'relevant_from': …}" in str(found.remedy)
     (found,) = findings(STARS, columns=MAPPED).values()
     assert (found.check, found.level) == ("interactions_all_relevant", "warning")
-    assert "--set relevant_from=NUMBER" in found.remedy
+    assert "settings={'relevant_from': …}" in str(found.remedy)
     assert findings(STARS, columns=MAPPED, settings={"relevant_from": 4}) == {}
     assert findings(STARS, columns=MAPPED, settings={"relevant_from": "-inf"}) == {}
 
@@ -215,7 +215,7 @@ def test_values_that_are_no_numbers_are_not_looked_at() -> None:
         rating=[float("nan"), 2, 4, float("inf")]
     )
     (found,) = findings(truth).values()
-    assert "the column rating (2.0 to 4.0)" in found.found
+    assert "the column rating (2.0 to 4.0)" in str(found.found)
 
 
 def test_evaluate_says_that_ratings_are_not_read(tmp_path: Path) -> None:

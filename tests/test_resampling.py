@@ -582,7 +582,7 @@ def test_bad_values_are_refused(
 def test_metrics_of_the_whole_run_are_only_resampled_with_bootstrap(
     ci: str, of_integers: sm.Evaluator
 ) -> None:
-    with pytest.raises(UsageError, match="ask for them with --ci bootstrap"):
+    with pytest.raises(UsageError, match="Ask for resampling with ci='bootstrap'"):
         of_integers.evaluate("coverage@4", ci=ci, run_ci=True)
 
 

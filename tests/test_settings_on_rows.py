@@ -211,7 +211,7 @@ def test_users_whose_lists_are_gone_have_no_recommendations() -> None:
 
 
 def test_seen_items_need_a_history() -> None:
-    words = ("drop_seen=true needs the table history", "--history FILE")
+    words = ("drop_seen=true needs the table history", "history=…")
     for metrics in ("ndcg@2", "all"):
         refused(
             sm.UsageError, *words, recommendations=ranked(LISTS), interactions=RELEVANT,

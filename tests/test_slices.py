@@ -1049,10 +1049,10 @@ def test_what_cannot_be_sliced_by(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"by": "users.country"}, r"users.country.*--users FILE"),
-        ({"by": "items.category"}, r"items.category.*--items FILE"),
-        ({"by": "activity"}, r"history.*--history FILE"),
-        ({"by_item": "popularity"}, r"history.*--history FILE"),
+        ({"by": "users.country"}, r"users.country.*users=…"),
+        ({"by": "items.category"}, r"items.category.*items=…"),
+        ({"by": "activity"}, r"history.*history=…"),
+        ({"by_item": "popularity"}, r"history.*history=…"),
         ({"by": "month"}, r"column timestamp.*interactions\.timestamp"),
     ],
     ids=str,
@@ -1067,9 +1067,9 @@ def test_a_table_or_column_that_was_not_given(options: dict[str, Any], message: 
 
 def test_a_table_that_was_not_given_is_named_for_a_bare_column() -> None:
     with sm.Evaluator({1: ["a"]}, {1: ["a"]}) as evaluator:
-        with pytest.raises(UsageError, match=r"'country'.*users was not given \(--users FILE\)"):
+        with pytest.raises(UsageError, match=r"'country'.*users was not given \(users=…\)"):
             evaluator.evaluate(["recall@5"], by="country")
-        with pytest.raises(UsageError, match=r"'category'.*items was not given \(--items FILE\)"):
+        with pytest.raises(UsageError, match=r"'category'.*items was not given \(items=…\)"):
             evaluator.evaluate(["recall@5"], by_item="category")
 
 

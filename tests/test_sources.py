@@ -491,7 +491,7 @@ def test_columns_that_hide_the_number_of_a_row(tmp_path: Path, name: str, kind: 
         if kind == "csv" and name != "sqlmetrics_row":
             assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
         else:
-            with pytest.raises(sm.DataError, match=f"column {name}, which hides .* rename it"):
+            with pytest.raises(sm.DataError, match=f"column {name}, which hides .* Rename"):
                 evaluator.per_user("mrr")
 
 

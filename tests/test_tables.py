@@ -203,7 +203,7 @@ def _null_ids() -> list[Rule]:
 
 
 def _items() -> list[Rule]:
-    ignore = "missing_attributes=ignore"
+    ignore = "settings={'missing_attributes': 'ignore'}"
     rules = [
         Rule("item twice", metric, "items", changed(ITEMS, "item_id", 3, 10), "item_id",
              "more than one row", {"item_id": 10, "n_rows": 2}, "one row per item")
@@ -277,10 +277,10 @@ def _baseline() -> list[Rule]:
              "give each its own rank"),
         Rule("gap", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 3), "rank",
              "1 lists have gaps in their ranks", {"user_id": 1, "n_items": 2, "last_rank": 3},
-             "rank_gaps=close"),
+             "settings={'rank_gaps': 'close'}"),
         # the list may start at 0, as a list of recommendations may
         Rule("rank from 0", "unexpectedness", "baseline", changed(BASELINE, "rank", 0, 0), "rank",
-             "1 rows have a rank", {"user_id": 1, "item_id": 10, "rank": 0}, "rank_gaps=close"),
+             "1 rows have a rank", {"user_id": 1, "item_id": 10, "rank": 0}, "rank_gaps"),
     ]  # fmt: skip
     fractions = BASELINE.set_column(2, "rank", pa.array([1.0, 2.0, 1.0]))
     tables = {"rank": BASELINE, "fraction": fractions, "score": BASELINE_SCORES}
@@ -444,7 +444,7 @@ def test_no_more_than_a_few_rows_are_shown() -> None:
 def test_empty_tables(table: str, metric: str) -> None:
     with pytest.raises(sm.DataError) as caught:
         evaluate(metric, **{table: TABLES[table].slice(0, 0)})
-    for words in (f"{table}: ", "empty", f"--{table} FILE"):
+    for words in (f"{table}: ", "empty", f"{table}=…"):
         assert words in str(caught.value)
 
 
@@ -509,7 +509,7 @@ REQUIRED = [*(pair for pair in IDS if pair != ("aspects", "user_id")),
 def test_columns_that_a_table_cannot_do_without(table: str, column: str) -> None:
     with pytest.raises(sm.DataError) as caught:
         evaluate("mrr", **{table: renamed(TABLES[table], column)})
-    for words in (f"{table}: ", f"'{column}'", f"the_{column}", f"--column {table}.{column}="):
+    for words in (f"{table}: ", f"'{column}'", f"the_{column}", f"{{'{table}.{column}': …}}"):
         assert words in str(caught.value)
 
 
@@ -527,7 +527,7 @@ def test_columns_named_as_the_message_proposes() -> None:
 def test_numbers_in_text(table: str, column: str) -> None:
     with pytest.raises(sm.DataError) as caught:
         evaluate("mrr", **{table: as_text(TABLES[table], column)})
-    for words in (f"{table}, column {column}: ", "VARCHAR", "not numbers", "--column"):
+    for words in (f"{table}, column {column}: ", "VARCHAR", "not numbers", "columns="):
         assert words in str(caught.value)
 
 
@@ -535,7 +535,7 @@ def test_a_baseline_without_an_order() -> None:
     rows = BASELINE.drop_columns("rank")
     with pytest.raises(sm.DataError) as caught:
         evaluate("unexpectedness@1", baseline=rows)
-    for words in ("baseline: ", "rank", "score", "--column baseline.rank="):
+    for words in ("baseline: ", "rank", "score", "columns={'baseline.rank': …}"):
         assert words in str(caught.value)
     # the order of rows, if the user says so: 10 and 11 are first
     found = value("unexpectedness@1", baseline=rows, settings={"order": "row"})
@@ -701,7 +701,7 @@ def test_aspects_with_some_of_several_keys() -> None:
     for absent in ("session", "user_id"):
         with pytest.raises(sm.DataError) as caught:
             evaluate("alpha_ndcg", **tables, aspects=full.drop_columns(absent))
-        for words in ("aspects: ", f"'{absent}'", f"--column aspects.{absent}="):
+        for words in ("aspects: ", f"'{absent}'", f"columns={{'aspects.{absent}': …}}"):
             assert words in str(caught.value)
     for repaired in (full, ASPECTS):  # all keys, or none
         assert value("alpha_ndcg", **tables, aspects=repaired) == close(VALUES["alpha_ndcg"])
@@ -718,7 +718,7 @@ def test_aspects_with_the_column_of_another_key() -> None:
         "interactions": TRUTH.rename_columns(["visitor", "item_id"]),
     }
     for aspects in (ASPECTS_OF_USERS, {1: [{10}, {11}], 2: [{12}]}):
-        with pytest.raises(sm.DataError, match=r"aspects: .*visitor.*--column aspects\.visitor="):
+        with pytest.raises(sm.DataError, match=r"aspects: .*visitor.*\'aspects\.visitor\'"):
             evaluate("alpha_ndcg", **tables, key="visitor", aspects=aspects)
         mapped = value("alpha_ndcg", **tables, key="visitor", aspects=aspects,
                        columns={"aspects.visitor": "user_id"})  # fmt: skip
@@ -741,8 +741,8 @@ def test_features_from_one_column_of_numbers() -> None:
 
 FEATURES_THAT_ARE_NONE: list[tuple[str, pa.Table, str, list[str]]] = [
     ("a column that is not there", PLANE, "f1,f3",
-     ["items: ", "'f3'", "did you mean", "item_id, f1, f2", "--column items.features="]),
-    ("an empty name", PLANE, "f1,", ["items: ", "''", "--column items.features="]),
+     ["items: ", "'f3'", "did you mean", "item_id, f1, f2", "columns={'items.features': …}"]),
+    ("an empty name", PLANE, "f1,", ["items: ", "''", "columns={'items.features': …}"]),
     ("a column of lists", ITEMS, "price,features",
      ["items, column features: ", "features of the table given as items holds lists",
       "several columns of numbers"]),
@@ -1027,7 +1027,7 @@ def test_all_takes_no_parameters(everything: sm.Evaluator, spec: str) -> None:
         with pytest.raises(sm.UsageError) as caught:
             call(spec)
         assert spec in str(caught.value)
-        assert "--set NAME=VALUE" in str(caught.value)
+        assert "settings={'NAME': …}" in str(caught.value)
 
 
 def test_settings_reach_all() -> None:
@@ -1080,8 +1080,8 @@ def test_a_table_that_was_not_given(table: str) -> None:
                 evaluator.evaluate(["mrr", metric])
             message = str(caught.value)
             for words in (f"the metric {metric.partition('(')[0]} ", f"table {table}",
-                          f"column {column}" if column else "", f"--{table} FILE", f"{table}=",
-                          "--skip-missing"):  # fmt: skip
+                          f"column {column}" if column else "", f"{table}=…",
+                          "skip_missing=True"):  # fmt: skip
                 assert words in message
             assert "\n" not in message
         assert evaluator.evaluate("mrr")["value"].item() == VALUES["mrr"]
@@ -1103,8 +1103,8 @@ def test_a_column_that_was_not_given(table: str, column: str) -> None:
             with pytest.raises(sm.MissingTableError) as caught:
                 evaluator.evaluate(["mrr", metric])
             for words in (f"the metric {metric.partition('(')[0]} ", f"column {column}",
-                          f"table {table}", f"--column {table}.{column}=",
-                          f"'{table}.{column}'", "--skip-missing"):  # fmt: skip
+                          f"table {table}",
+                          f"'{table}.{column}'", "skip_missing=True"):  # fmt: skip
                 assert words in str(caught.value)
 
 
@@ -1135,7 +1135,7 @@ def test_skip_missing_leaves_out_what_cannot_be_computed(
         for metric, column in metrics.items():
             message = messages.get(metric, "")
             if message and not (metric == "doubly_robust" and table not in message):
-                option = f"--{table} FILE" if table in TABLES else f"--column {table}.{column}="
+                option = f"{table}=…" if table in TABLES else f"columns={{'{table}.{column}': …}}"
                 for words in (table, column or "", option):
                     assert words in message
     if way == "per_user":
@@ -1162,7 +1162,7 @@ def test_skip_missing_leaves_out_nothing_that_can_be_computed(everything: sm.Eva
 
 def test_skip_missing_of_everything(smallest: sm.Evaluator) -> None:
     for call in (smallest.evaluate, smallest.per_user, smallest.sql):
-        with pytest.raises(sm.MissingTableError, match=r"popularity.*history.*--history FILE"):
+        with pytest.raises(sm.MissingTableError, match=r"popularity.*history=…"):
             call(["popularity", "surprisal"], skip_missing=True)
 
 
@@ -1199,7 +1199,7 @@ def test_the_default_propensity_is_announced(metric: str) -> None:
         found = value(metric, recommendations=SCORED, logs=WITHOUT)
     (warning,) = warned
     for words in ("logs", "propensity", "1 / (number of items in the logs)",
-                  "--column logs.propensity="):  # fmt: skip
+                  "columns={'logs.propensity': …}"):  # fmt: skip
         assert words in str(warning.message)
     assert found == close(DEFAULT_PROPENSITY[metric])
 
@@ -1444,9 +1444,7 @@ def test_a_metric_without_interactions_beside_one_with(own: Path) -> None:
     assert users["n_hits"].fillna(-1).tolist() == [1, -1, 0]
     with Evaluator(lists, templates=own) as evaluator:
         assert evaluator.evaluate("list_length")["value"].item() == (2 + 1) / 2
-        with pytest.raises(
-            sm.MissingTableError, match=r"the metric n_hits .*interactions.*-i FILE"
-        ):
+        with pytest.raises(sm.MissingTableError, match=r"the metric n_hits .*interactions=…"):
             evaluator.evaluate(specs)
         with pytest.warns(sm.SqlmetricsWarning, match="left out, .*: n_hits$") as warned:
             result = evaluator.evaluate(specs, skip_missing=True)
@@ -1600,12 +1598,12 @@ def test_a_look_at_a_further_table(everything: sm.Evaluator, table: str) -> None
 @pytest.mark.parametrize(
     ("stage", "words"),
     [
-        ("seen", "the table history.*--history FILE"),
-        ("decisions", "the table logs.*--logs FILE"),
-        ("purchases", "the table items.*price.*--items FILE"),
+        ("seen", "the table history.*history=…"),
+        ("decisions", "the table logs.*logs=…"),
+        ("purchases", "the table items.*price.*items=…"),
         ("matched", "the column relevance of the table interactions"),
-        ("relevant_aspects", "the table aspects.*--aspects FILE"),
-        ("baseline_ranked", "the table baseline.*--baseline FILE"),
+        ("relevant_aspects", "the table aspects.*aspects=…"),
+        ("baseline_ranked", "the table baseline.*baseline=…"),
     ],
 )
 def test_a_look_at_a_stage_whose_table_was_not_given(

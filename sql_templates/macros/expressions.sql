@@ -18,7 +18,9 @@ sum(CAST(round(({{ term }}) * 1e15) AS HUGEINT)) / 1e15
 {%- if relevant_from is none or relevant_from < 0 -%}
 {{ refuse(
     "gain=exponential_from needs a number from 0 up for relevant_from, not "
-    ~ relevant_from | string | lower ~ ": --set relevant_from=NUMBER", settings=True
+    ~ relevant_from | string | lower,
+    remedy="give such a number with {set:relevant_from}",
+    settings=True
 ) }}
 {%- else -%} {{ relevant_from - 1 }}
 {%- endif -%}

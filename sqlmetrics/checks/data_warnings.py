@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlmetrics.checks.survey import survey
 from sqlmetrics.checks.validate import TOTALS, Finding
 from sqlmetrics.engines.base import Engine
+from sqlmetrics.errors import DataWarning, SqlmetricsError
+from sqlmetrics.messages import Argument, Command, Message, joined
 from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
 from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import Call, cutoff_context
@@ -18,10 +21,10 @@ _MOST_CHECKED = 1_000_000  # rows of lists in which warnings are looked for unas
 
 @dataclass(frozen=True)
 class Noticed:
-    """What was found in the tables of a result, or the sentence that says why nobody looked."""
+    """What was found in the tables of a result, or why nobody looked."""
 
     warnings: Sequence[Finding] = ()
-    unchecked: str = ""
+    unchecked: Message = field(default_factory=Message)
 
 
 @dataclass
@@ -66,8 +69,8 @@ class DataWarnings:
             self._findings,
         )
 
-    def sentences(self, cutoffs: Sequence[int | None], check: bool | None) -> list[str]:
-        """Say what is found in the tables of a result, each finding in one sentence.
+    def of_result(self, cutoffs: Sequence[int | None], check: bool | None) -> list[DataWarning]:
+        """Make a warning of each finding in the tables of a result.
 
         Args:
             cutoffs: those of the result; empty: there is no result.
@@ -78,7 +81,7 @@ class DataWarnings:
         if not (check or self._lists_were_read()) or self.why_unchecked(check):
             return []
         return [
-            finding.sentence if finding.level == "warning" else _unread(finding)
+            finding.warning() if finding.level == "warning" else DataWarning(_unread(finding))
             for finding in self._found(cutoffs)
         ]
 
@@ -90,28 +93,29 @@ class DataWarnings:
         try:
             findings = self._found(cutoffs)
         except Exception as error:  # all else can be said
-            return Noticed(unchecked=f"{stopped(error)}.")
+            return Noticed(unchecked=Message(stopped(error), "."))
         unread = [_unread(finding) for finding in findings if finding.level != "warning"]
         warnings = [finding for finding in findings if finding.level == "warning"]
-        return Noticed(warnings, f"{'; '.join(unread)}." if unread else "")
+        return Noticed(warnings, Message(joined("; ", unread), ".") if unread else Message())
 
     def _found(self, cutoffs: Sequence[int | None]) -> list[Finding]:
         cutoffs = [DEFAULT_K] if set(cutoffs) == {None} else cutoffs
         return self.survey([], cutoffs, ["warning"])
 
-    def why_unchecked(self, check: bool | None) -> str:
-        """Say why data warnings are not looked for; an empty text: they are."""
+    def why_unchecked(self, check: bool | None) -> Message:
+        """Say why data warnings are not looked for; an empty message: they are."""
         if self.trusted:
-            return "Data checks were skipped because trust_input is set."
+            trusted = Argument("trust_input", True)
+            return Message("Data checks were skipped because of ", trusted, ".")
         if check is False:
-            return "Data checks were skipped; run the command check (in Python: Evaluator.check)."
+            return Message("Data checks were skipped; run ", Command("check"), ".")
         if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
-            return (
+            return Message(
                 f"The lists have {n_rows:,} rows. Data checks run by default only up to "
-                f"{_MOST_CHECKED:,} rows; add --check (in Python: check=True), or run the command "
-                "check."
-            )
-        return ""
+                f"{_MOST_CHECKED:,} rows; add ", Argument("check", True),
+                ", or run ", Command("check"), ".",
+            )  # fmt: skip
+        return Message()
 
     def _lists_were_read(self) -> bool:
         """Have checks of a result read all lists, and kept what tells how long they are?"""
@@ -131,12 +135,14 @@ class DataWarnings:
         return self._n_rows
 
 
-def stopped(error: Exception) -> str:
+def stopped(error: Exception) -> Message:
     """Say that data checks failed."""
-    first = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"data checks stopped before their end: {first}"
+    first: Any = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, SqlmetricsError):
+        first = error.found
+    return Message("data checks stopped before their end: ", first)
 
 
-def _unread(finding: Finding) -> str:
+def _unread(finding: Finding) -> Message:
     """Say that a table is damaged which only data checks read."""
-    return f"data checks cannot read a table: {finding.found}"
+    return Message("data checks cannot read a table: ", finding.found)

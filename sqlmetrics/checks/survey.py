@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, TemplateError
+from sqlmetrics.messages import Message, Spelling, in_python
 from sqlmetrics.metrics.front_matter import LEVELS, Check
 from sqlmetrics.metrics.requests import Call, cutoff_context
 from sqlmetrics.metrics.spec import Value
@@ -71,16 +72,20 @@ def survey(
     return sorted(found, key=lambda one: LEVELS.index(one.level))
 
 
-def rows_of(findings: Iterable[Finding]) -> Rows:
+def rows_of(findings: Iterable[Finding], spelling: Spelling = in_python) -> Rows:
     """Put findings into rows: `level, check, table, column, n, found, remedy, examples`.
 
     `examples` is a list of rows, each as a dict; `n` is missing where nothing was counted.
+    `spelling`: of the arguments that a finding and its remedy name.
     """
-    values = [
-        (*(getattr(one, name) for name in COLUMNS[:-1]), [dict(row) for row in one.examples])
-        for one in findings
-    ]
-    return Rows(COLUMNS, _KINDS, values)
+
+    def cells(one: Finding) -> Iterator[Any]:
+        for name in COLUMNS[:-1]:
+            value = getattr(one, name)
+            yield value.spelled(spelling) if isinstance(value, Message) else value
+        yield [dict(row) for row in one.examples]
+
+    return Rows(COLUMNS, _KINDS, [tuple(cells(one)) for one in findings])
 
 
 def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:
@@ -96,7 +101,12 @@ def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:
     try:
         yield from findings
     except DataError as error:
-        yield Finding("error", "tables", "", str(error))
+        yield unreadable(error)
+
+
+def unreadable(error: DataError) -> Finding:
+    """Make a finding of the error of a table that cannot be read."""
+    return Finding("error", "tables", "", Message(error))
 
 
 def _at_the_door(

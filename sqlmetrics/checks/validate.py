@@ -14,19 +14,20 @@ from typing import Any, TypeAlias
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import (
     DataError,
+    DataWarning,
     RowsError,
     TemplateError,
     UnreadableError,
     UsageError,
-    example_rows,
 )
+from sqlmetrics.messages import TABLES, Command, Message, filled, give
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
-from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, UNKNOWN, Table, type_family
+from sqlmetrics.tables.schema import ATTRIBUTES, UNKNOWN, Table, type_family
 
 # the check that counts what the others look for, of each table
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
@@ -62,9 +63,11 @@ def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None
                     raise DataError(
                         f"{left} and {right}: the ids in column "
                         f"{tables[left].describe_column(column)} are of different types, {ours} "
-                        f"and {theirs}, and would match nothing. Ids are never converted here: "
-                        f"write one of the two tables again with the type of the other, for "
-                        f"example with CAST({column} AS {ours}) in the query that exports {right}"
+                        f"and {theirs}, and would match nothing. Ids are never converted here",
+                        table=right,
+                        column=column,
+                        remedy="write one of the two tables again with the type of the other, for "
+                        f"example with CAST({column} AS {ours}) in the query that exports {right}",
                     )
 
 
@@ -84,9 +87,9 @@ class Finding:
     level: str
     check: str
     table: str
-    found: str
+    found: str | Message
     n: int | None = None
-    remedy: str = ""
+    remedy: str | Message = ""
     examples: Sequence[Mapping[str, Any]] = ()
     column: str = ""
     where: str = ""
@@ -94,21 +97,28 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Say it in one message, as an error does."""
-        text = f"{self.where or self.table}: {self.found}"
-        if self.examples:
-            text += f", for example\n{example_rows(self.examples)}"
-        return f"{text}\nWhat to do: {self.remedy}." if self.remedy else text
+        """The message of its error, spelled for Python."""
+        return str(self.error())
 
-    @property
-    def sentence(self) -> str:
-        """Say in one line what was found and what to do, as a warning does."""
-        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
-        return f"{self.where or self.table}: {self.found}.{remedy}"
+    def warning(self) -> DataWarning:
+        """Make the warning, which shows the finding and its remedy in one line."""
+        return DataWarning(
+            self._located, table=self.table, column=self.column, remedy=self.remedy, after="."
+        )
 
     def error(self) -> DataError:
-        """Make the error of it."""
-        return (RowsError if self.examples else DataError)(self.text)
+        """Make the error that refuses the table."""
+        return (RowsError if self.examples else DataError)(
+            self._located,
+            table=self.table,
+            column=self.column,
+            examples=self.examples,
+            remedy=self.remedy,
+        )
+
+    @property
+    def _located(self) -> Message:
+        return Message(f"{self.where or self.table}: ", self.found)
 
 
 def check_run(
@@ -140,7 +150,7 @@ def check_run(
         except DataError as error:
             if not one.where:
                 raise
-            raise type(error)(f"{error}\nThis is so {one.where}.") from error
+            raise error.with_text(f"\nThis is so {one.where}.") from error
     for sliced in () if trusted else slices:
         if sliced.reads is not None:
             _check_reads(engine, planner, sliced.reads, rows_of, passed, trusted)
@@ -161,8 +171,11 @@ def _check_reads(
         table = planner.tables.get(node.table) if isinstance(node, Query) else None
         if table is not None and any(source.only_named for source in table.sources):
             raise UsageError(
-                f"{table.name}: {table.sources[0].label} is only a name, for statements that "
-                "sqlmetrics sql prints; to compute, give a file or a table that can be read"
+                f"{table.name}: {table.sources[0].label} is only a name, for statements that ",
+                Command("sql"),
+                " prints",
+                table=table.name,
+                remedy="to compute, give a file or a table that can be read",
             )
     if not trusted:
         check_rows(engine, planner, reads.values, reads.nodes, passed, rows_of)
@@ -217,12 +230,13 @@ def broken_rules(
                 "common_users",
                 "recommendations",
                 "recommendations and interactions have no user in common: "
-                f"{_some_users(engine, planner, given)}. Check that both hold the same kind of id",
+                f"{_some_users(engine, planner, given)}",
+                remedy="check that both hold the same kind of id",
                 identity=common.root.key,
             )
         done.add(common.root.key)
     for check in planner.catalog.checks.values():
-        absent = check.table in OPTIONS and check.table not in planner.tables
+        absent = check.table in TABLES and check.table not in planner.tables
         if absent or not nodes.keys() & set(check.on):
             continue
         plan = planner.check(check, values)
@@ -252,9 +266,12 @@ def _check_even(
         template = attribute.template
         where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
         raise RowsError(
-            f"{where}: {n_found:,} users have several values, for "
-            f"example\n{example_rows(examples)}\nWhat to do: slice by a column that is the same in "
-            "all rows of a user, or export one row per user as the table users."
+            f"{where}: {n_found:,} users have several values",
+            table=attribute.table,
+            column=attribute.name,
+            examples=examples,
+            remedy="slice by a column that is the same in all rows of a user, or export one row "
+            "per user as the table users",
         )
     passed.add(plan.root.key)
 
@@ -275,7 +292,7 @@ def _totals(
         counts = engine.records(rows_of(plan))[0]
     except UnreadableError as error:
         files = ", ".join(dict.fromkeys(source.label for source in given.sources))
-        raise DataError(f"{table}: {files} cannot be read: {error}") from error
+        raise DataError(f"{table}: {files} cannot be read: {error.reason}", table=table) from error
     if counts["n_rows"] == 0:
         yield from _not_empty(engine, planner, values, table, done)
     models = {source.model for source in given.sources if source.model is not None}
@@ -314,7 +331,7 @@ def _not_empty(
     plan = planner.some_row(table, values)
     if plan.root.key not in done and not engine.records(plan):
         settings = planner.inputs.removed_by(table, values)
-        yield _all_removed(table, "", settings) if settings else _empty(table, "", OPTIONS[table])
+        yield _all_removed(table, "", settings) if settings else _empty(table, "", "")
     done.add(plan.root.key)
 
 
@@ -355,8 +372,10 @@ def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
 
 
 def _empty(table: str, of: str, remedy: str) -> Finding:
-    found = f"the table is empty; {remedy}" if of else f"the table is empty ({remedy})"
-    return Finding("error", EMPTY, table, found, where=f"{table}{of}", identity=table + of)
+    found = "the table is empty" if of else Message("the table is empty (", give(table), ")")
+    return Finding(
+        "error", EMPTY, table, found, None, remedy, where=f"{table}{of}", identity=table + of
+    )
 
 
 def finding_of(
@@ -382,8 +401,8 @@ def finding_of(
         **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
     }
     try:
-        found, remedy = check.found.format_map(texts), check.remedy.format_map(texts)
-    except (KeyError, ValueError, IndexError, AttributeError) as error:
+        found, remedy = filled(check.found, texts), filled(check.remedy, texts)
+    except (ValueError, LookupError, AttributeError) as error:
         raise TemplateError(
             f"{check.path}: found and remedy may name n, columns of the query and settings in "
             f"braces, and nothing else: {error}"

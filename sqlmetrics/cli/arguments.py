@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics import interrupts
 from sqlmetrics.cli.options import TABLES
+from sqlmetrics.cli.spelling import spelled
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.terminal import one_line, say
@@ -133,7 +134,7 @@ def _notes_on_stderr() -> Iterator[None]:
 
     class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            say(record.getMessage())
+            say(spelled(record.msg) if not record.args else record.getMessage())
 
     logger, handler = logging.getLogger("sqlmetrics"), _Handler()
     before = logger.level

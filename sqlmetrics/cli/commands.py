@@ -43,6 +43,7 @@ from sqlmetrics.cli.options import (
     templates_option,
     test_options,
 )
+from sqlmetrics.cli.spelling import on_command_line, spelled
 from sqlmetrics.errors import (
     DataError,
     GateError,
@@ -51,6 +52,7 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
+from sqlmetrics.messages import TABLES
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
 from sqlmetrics.terminal import say, show, visible
 from sqlmetrics.version import __version__
@@ -60,6 +62,7 @@ _READER_GONE = 141  # what shells say of SIGPIPE: the reader of a pipe has close
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sqlmetrics.checks.validate import Finding
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.rows import Rows
 
@@ -90,14 +93,9 @@ def _exit_code(run: Callable[[], Any]) -> int:
             error.show()
         return error.exit_code
     except SqlmetricsError as error:
-        say(f"error: {error}")
+        say(f"error: {spelled(error)}")
         return error.exit_code
     except KeyboardInterrupt:
-        say("interrupted")
-        return interrupts.EXIT_CODE
-    except RuntimeError as error:  # of DuckDB, which takes the signal where it runs a query
-        if "interrupted" not in str(error):
-            raise
         say("interrupted")
         return interrupts.EXIT_CODE
     except MemoryError:
@@ -178,7 +176,7 @@ def _warnings_on_stderr() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, SqlmetricsWarning):
-            say(message)
+            say(spelled(message))
         else:
             others(visible(str(message)), category, filename, lineno, file, line)
 
@@ -313,25 +311,23 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     notes are worth knowing. METRICS: what the tables are to be good for; without, every metric
     that they suffice for. Exit code 1 if there are errors.
     """
-    from sqlmetrics.checks.survey import frame_of
-    from sqlmetrics.checks.validate import Finding
+    from sqlmetrics.checks.survey import rows_of, unreadable
     from sqlmetrics.cli.layout import render_findings
-    from sqlmetrics.rows import Rows
 
     if str(options["output"]).endswith(".parquet"):
         raise UsageError("-o: what is found is written as csv, json, jsonl, md, tex or txt")
-    levels: set[str] = set()
+    found: list[Finding] = []
 
     def compute(evaluator: Evaluator | DataError) -> Rows:
         if isinstance(evaluator, DataError):
-            frame = frame_of([Finding("error", "tables", "", str(evaluator))])
+            found.append(unreadable(evaluator))
         else:
-            frame = evaluator.check(metrics or None, cutoffs_of(options))
-        levels.update(frame["level"])
-        return Rows.of_frame(frame)
+            found.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
+        return rows_of(found, on_command_line)
 
     _write(options, compute, render=render_findings, opened=_evaluator_or_error(options))
-    if levels & ({"error", "warning"} if strict else {"error"}):
+    worst = {"error", "warning"} if strict else {"error"}
+    if worst & {finding.level for finding in found}:
         click.get_current_context().exit(1)
 
 
@@ -767,7 +763,6 @@ def _as_recorded(
             raise UsageError("--trust-record is about the record of --from-record FILE")
         return metrics, dict(options)
     from sqlmetrics.cli.replay import again, damaged, read
-    from sqlmetrics.tables.schema import OPTIONS as TABLE_OPTIONS
 
     context, record = click.get_current_context(), read(path, result)
     before = {**options, "metrics": metrics}
@@ -781,7 +776,7 @@ def _as_recorded(
     for param in context.command.params:
         name = str(param.name)
         value = found.options.get(name)
-        if value is not before.get(name) and name not in TABLE_OPTIONS:
+        if value is not before.get(name) and name not in TABLES:
             try:
                 found.options[name] = param.type_cast_value(context, value)
             except (click.BadParameter, AttributeError, TypeError, ValueError) as error:

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
+from sqlmetrics.cli.spelling import OPTIONS
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED
 from sqlmetrics.record.entries import FORMAT, Record, Scalar
 from sqlmetrics.shapes import Constraint, ShapeError, entries_of
-from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.terminal import one_line
 from sqlmetrics.wording import shown
 

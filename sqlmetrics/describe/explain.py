@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError, left_out
+from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import Call, Request, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, value_text
@@ -35,7 +36,7 @@ class Walks:
     """The steps from one convention to another, for every metric call by its name."""
 
     steps: Mapping[str, Sequence[Step]]
-    warnings: tuple[str, ...]
+    warnings: tuple[Message, ...]
 
 
 def walks(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.front_matter import Metric, Template
@@ -18,7 +19,7 @@ from sqlmetrics.plan.binding import Text, tables_read
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.query_graph import DIALECT, parse
-from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS
+from sqlmetrics.tables.schema import ATTRIBUTES
 
 
 def describe_metric(catalog: Catalog, name: str) -> str:
@@ -148,7 +149,7 @@ def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
     read = what_is_read(planner, metric, standard_values(catalog, metric))
     needs = [*read.needs, *(ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES)]
     texts = []
-    for table in OPTIONS:
+    for table in TABLES:
         columns = [column for owner, column in needs if owner == table]
         if columns:
             texts.append(f"{table} ({', '.join(columns)})")

@@ -20,11 +20,20 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 import duckdb
 
 from sqlmetrics.engines.base import Watch
+from sqlmetrics.engines.duckdb_errors import (
+    Shortage,
+    execute,
+    has_zoned_times,
+    may_be_damage,
+    not_written,
+    reason,
+    shortage,
+)
 from sqlmetrics.errors import (
     DataError,
     EngineError,
+    QueryError,
     SqlmetricsError,
-    TemplateError,
     UnreadableError,
     UsageError,
 )
@@ -37,6 +46,7 @@ from sqlmetrics.files import (
     move,
     whole_file,
 )
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, barriers
@@ -51,12 +61,26 @@ if TYPE_CHECKING:
 
 
 _POLL = 0.2  # seconds
-_NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
-_OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.IGNORECASE)
 # DuckDB 2.0 splits a window over a Parquet file into ranges of the whole file, each of which scans
 # anew what a filter leaves of it: 100 instead of 9 CPU seconds for a 23rd of a billion rows
 _WITHOUT = "partitioned_execution"
 _UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
+_PARTITIONS = Message(
+    "split the users into more partitions with ", Argument("partitions", ...), "; fewer ",
+    Argument("threads"), " need less memory too",
+)  # fmt: skip
+# remedies by the limit that was reached
+_MORE = {
+    Shortage.TEMPORARY_FILES: Message(
+        "raise the limit with ", Argument("temp_limit"), ", name a directory on a larger disk ",
+        "with ", Argument("temp_directory"), ", or raise ", Argument("memory_limit"),
+    ),
+    Shortage.SYSTEM_MEMORY: Message(
+        "give the engine less with ", Argument("memory_limit"), ", or ", _PARTITIONS
+    ),
+    Shortage.MEMORY_LIMIT: Message("raise ", Argument("memory_limit"), ", or ", _PARTITIONS),
+}  # fmt: skip
+_LARGER_DISK = Message("name a folder on a larger disk with ", Argument("temp_directory"))
 _T = TypeVar("_T")
 _Stamp: TypeAlias = tuple[int, ...]
 
@@ -94,7 +118,8 @@ class DuckDBEngine:
             if threads or memory_limit or temp_directory or temp_limit:
                 raise UsageError(
                     "threads, memory_limit, temp_directory and temp_limit belong to a connection "
-                    "of our own; set them on the connection that you pass in"
+                    "of our own",
+                    remedy="set them on the connection that you pass in",
                 )
             self.connection = connection
         self._temp_directory = temp_directory
@@ -108,8 +133,8 @@ class DuckDBEngine:
         self._watch = watch
         self._part = ""
         if self.owned and watch is not None:
-            self.connection.execute("SET enable_progress_bar = true")
-            self.connection.execute("SET enable_progress_bar_print = false")
+            execute(self.connection, "SET enable_progress_bar = true")
+            execute(self.connection, "SET enable_progress_bar_print = false")
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while we run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
         self._files: list[Path] = []
@@ -188,9 +213,9 @@ class DuckDBEngine:
         folders += filter(None, map(_before_wildcards, files))
         patterns = list(map(path_pattern, files))  # queries have these, the engine opens paths
         allowed = dict.fromkeys([*files, *patterns, *map(path_of_pattern, patterns)])
-        self.connection.execute(f"SET allowed_paths = {literal(list(allowed))}")
-        self.connection.execute(f"SET allowed_directories = {literal(folders)}")
-        self.connection.execute("SET enable_external_access = false")
+        execute(self.connection, f"SET allowed_paths = {literal(list(allowed))}")
+        execute(self.connection, f"SET allowed_directories = {literal(folders)}")
+        execute(self.connection, "SET enable_external_access = false")
         self._locked = True
 
     def check_files(self) -> None:
@@ -205,8 +230,9 @@ class DuckDBEngine:
                 what = "changed" if now else "is gone"
                 raise DataError(
                     f"{self._owners[path]}: {self.shown(path)} {what} after it was read first, "
-                    "and a result must be of one version of it; run again once it is there and "
-                    "whole (in Python, with a new Evaluator)"
+                    "and a result must be of one version of it",
+                    table=self._owners[path],
+                    remedy="run again, with a new Evaluator, once the file is there and whole",
                 )
 
     def check_columns(
@@ -225,10 +251,12 @@ class DuckDBEngine:
             cause = error.__cause__
             if not isinstance(cause, duckdb.CatalogException | duckdb.BinderException):
                 raise
-            reason = _reason(cause).partition(" Did you mean")[0].rstrip("!.")
+            why = reason(cause).partition(" Did you mean")[0].rstrip("!.")
             raise DataError(
                 f"{table}: {label} was there when the Evaluator was made, and cannot be "
-                f"read now: {reason}. Create it again, or make a new Evaluator"
+                f"read now: {why}",
+                table=table,
+                remedy="create it again, or make a new Evaluator",
             ) from error
         for column, kind in before.items():
             now = types.get(column)
@@ -236,7 +264,10 @@ class DuckDBEngine:
                 found = "is gone" if now is None else f"now holds {now}"
                 raise DataError(
                     f"{table}: column {column} of {label} {found}. It held {kind} when "
-                    "the Evaluator was made: make a new Evaluator to read the table as it is now"
+                    "the Evaluator was made",
+                    table=table,
+                    column=column,
+                    remedy="make a new Evaluator to read the table as it is now",
                 )
 
     def bind(self, name: str, table: Any) -> str:
@@ -259,8 +290,8 @@ class DuckDBEngine:
                 file.writelines(_chunks(stream))
         except OSError as error:
             raise DataError(
-                f"stdin cannot be read to a temporary file, {path}: {error.strerror}; name a "
-                "folder on a larger disk with --temp-directory"
+                f"stdin cannot be read to a temporary file, {path}: {error.strerror}",
+                remedy=_LARGER_DISK,
             ) from error
         return path
 
@@ -288,10 +319,11 @@ class DuckDBEngine:
             try:
                 return self.interruptible(lambda: _records(self.connection, statement))
             except duckdb.OutOfMemoryException as error:
-                raise EngineError(self._out_of_memory(f"reading {label}", error)) from error
+                raise self._out_of_memory(f"reading {label}", error) from error
             except duckdb.Error as error:
                 self.check_files()
-                raise DataError(f"{label} cannot be read: {_reason(error)}") from error
+                why = reason(error)
+                raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
 
     def find_table(self, name: str) -> str | None:
         """Find a table or view of a connection that was passed in; returns its full name, quoted.
@@ -307,7 +339,7 @@ class DuckDBEngine:
             )
             (current,) = self._fetch("SELECT current_database(), current_schema()")
         except duckdb.Error as error:
-            raise UsageError(f"the connection cannot be used: {_reason(error)}") from error
+            raise UsageError(f"the connection cannot be used: {reason(error)}") from error
         quoted = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', name)
         parts = [inner.replace('""', '"') or plain for inner, plain in quoted]
         lowered = [part.lower() for part in parts]
@@ -406,7 +438,7 @@ class DuckDBEngine:
         files = literal(f"{path_pattern(str(folder))}/*.parquet")
         with self._registered():
             parts = f"read_parquet({files}, hive_partitioning = false)"
-            self.connection.execute(f"CREATE VIEW {key} AS FROM {parts}")
+            execute(self.connection, f"CREATE VIEW {key} AS FROM {parts}")
             ((count,),) = self._fetch(f"SELECT count(*) FROM {key}")
         self._kept[key] = key
         return int(count)
@@ -486,7 +518,7 @@ class DuckDBEngine:
     def _drop(self, name: str) -> None:
         if self.owned:
             with contextlib.suppress(duckdb.Error):
-                self.connection.execute(f"DROP TABLE IF EXISTS {name}")
+                execute(self.connection, f"DROP TABLE IF EXISTS {name}")
         else:
             with contextlib.suppress(duckdb.Error):  # as when its transaction was aborted
                 self.connection.unregister(name)
@@ -507,7 +539,7 @@ class DuckDBEngine:
             except duckdb.Error as error:
                 raise UsageError(
                     f"the connection cannot be used now (is a result of it still open, or is it "
-                    f"closed?): {_reason(error)}"
+                    f"closed?): {reason(error)}"
                 ) from error
             yield
         finally:
@@ -546,36 +578,39 @@ class DuckDBEngine:
         Raises:
             DataError: a file has changed, or is damaged.
         """
-        reason = _reason(error)
+        why = reason(error)
         if isinstance(error, duckdb.PermissionException):
-            return TemplateError(
-                f"the query for {title} may not do this: {reason}. Queries read the tables that "
-                "were given, and no other files; give the file as one of them, or run in a DuckDB "
-                "connection of your own (in Python: connection=…)"
-            )
+            return QueryError(
+                f"the query for {title} may not do this: {why}. Queries read the tables that "
+                "were given, and no other files",
+                remedy=Message(
+                    "give the file as one of them, or run in a DuckDB connection of your own (",
+                    Argument("connection", ...), ")",
+                ),
+            )  # fmt: skip
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
             self.check_files()  # its columns may have gone
-            return TemplateError(f"the query for {title} is wrong: {reason}")
+            return QueryError(f"the query for {title} is wrong: {why}")
         if isinstance(error, duckdb.OutOfMemoryException):
-            return EngineError(self._out_of_memory(f"computing {title}", error))
-        if full := _NOT_WRITTEN.search(str(error)):
-            folder = Path(full[1]).parent
+            return self._out_of_memory(f"computing {title}", error)
+        if full := not_written(error):
+            folder = full.path.parent
             if self.owned and self._temporary.path in (folder, *folder.parents):
                 folder = self._temporary.path.parent
             return EngineError(
                 f"the engine stopped while computing {title}: what it writes does not fit into "
-                f"{folder} ({full[2]}). Name a folder on a larger disk with --temp-directory, or "
-                "make room there"
+                f"{folder} ({full.reason})",
+                remedy=Message(_LARGER_DISK, ", or make room there"),
             )
         self.check_files()
         unread = isinstance(error, duckdb.InvalidInputException | duckdb.ConversionException)
-        if not unread or _OF_PARQUET.search(reason):
+        if not unread or may_be_damage(error):
             self._check_readable()
         if unread:
-            return UnreadableError(reason)
+            return UnreadableError(why)
         if isinstance(error, duckdb.IOException):
-            return EngineError(f"the engine stopped while computing {title}: {reason}")
-        return EngineError(f"the engine refused the query for {title}: {reason}")
+            return EngineError(f"the engine stopped while computing {title}: {why}")
+        return EngineError(f"the engine refused the query for {title}: {why}")
 
     def _check_readable(self) -> None:
         """Look for a damaged file: the engine does not always say which one it could not read.
@@ -596,7 +631,9 @@ class DuckDBEngine:
                 except duckdb.Error as error:
                     raise DataError(
                         f"{table}: {self.shown(path)} cannot be read, it is damaged "
-                        f"({_reason(error)}); export or copy it again"
+                        f"({reason(error)})",
+                        table=table,
+                        remedy="export or copy it again",
                     ) from error
 
     def interruptible(
@@ -642,30 +679,20 @@ class DuckDBEngine:
     def _fetch(self, statement: str) -> list[tuple[Any, ...]]:
         return self.interruptible(lambda: self.connection.execute(statement).fetchall())
 
-    def _out_of_memory(self, what: str, error: duckdb.Error) -> str:
+    def _out_of_memory(self, what: str, error: duckdb.OutOfMemoryException) -> EngineError:
         """Say which limit was met, of memory or of the disk, and what to do.
 
         `what`: was being done.
         """
         limit = "memory limit" + (f" of {self._limit}" if self._limit else "")
-        reason = _reason(error).partition(". This limit")[0]
-        if "max_temp_directory_size" in str(error):
-            return (
-                f"the engine stopped while {what}: its temporary files reached their limit "
-                f"({reason}). Raise the limit with --temp-limit, name a directory on a larger disk "
-                "with --temp-directory, or raise --memory-limit"
-            )
-        if "bad allocation" in reason:
-            return (
-                f"the engine stopped while {what}: the system gave it no more memory, below its "
-                f"{limit} ({reason}). Give it less with --memory-limit, or split the users into "
-                "more partitions with --partitions N; fewer --threads need less memory too"
-            )
-        return (
-            f"the engine stopped while {what}: its {limit} is too small ({reason}). Raise "
-            "--memory-limit, or split the users into more partitions with --partitions N; fewer "
-            "--threads need less memory too"
-        )
+        why = reason(error).partition(". This limit")[0]
+        kind = shortage(error)
+        found = {
+            Shortage.TEMPORARY_FILES: f"its temporary files reached their limit ({why})",
+            Shortage.SYSTEM_MEMORY: f"the system gave it no more memory, below its {limit} ({why})",
+            Shortage.MEMORY_LIMIT: f"its {limit} is too small ({why})",
+        }
+        return EngineError(f"the engine stopped while {what}: {found[kind]}", remedy=_MORE[kind])
 
     def close(self) -> None:
         """Close our own connection and remove temporary files."""
@@ -730,14 +757,14 @@ def _open(
     try:
         connection = duckdb.connect(config={"temp_directory": str(temp_directory), **of_process})
         # as a setting of `connect`, it would be shown and not be applied
-        connection.execute(f"SET max_temp_directory_size = {literal(size)}")
+        execute(connection, f"SET max_temp_directory_size = {literal(size)}")
     except duckdb.Error as error:
         shown = ", ".join(f"{name} {value!r}" for name, value in given.items())
-        raise UsageError(f"the engine cannot be set up with {shown}: {_reason(error)}") from error
+        raise UsageError(f"the engine cannot be set up with {shown}: {reason(error)}") from error
     # rows are ordered where a query says so and nowhere else
-    connection.execute("SET preserve_insertion_order = false")
+    execute(connection, "SET preserve_insertion_order = false")
     with contextlib.suppress(duckdb.Error):  # older versions do not know it
-        connection.execute(f"SET disabled_optimizers = '{_WITHOUT}'")
+        execute(connection, f"SET disabled_optimizers = '{_WITHOUT}'")
     return connection
 
 
@@ -769,26 +796,21 @@ def _before_wildcards(path: str) -> str | None:
 @contextlib.contextmanager
 def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Switch off, in a connection of somebody else's, what costs partitions too much."""
-    ((before,),) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()
+    ((before,),) = execute(connection, "SELECT current_setting('disabled_optimizers')").fetchall()
     with contextlib.suppress(duckdb.Error):
-        connection.execute(
-            f"SET disabled_optimizers = {literal(f'{before},{_WITHOUT}'.strip(','))}"
+        execute(
+            connection, f"SET disabled_optimizers = {literal(f'{before},{_WITHOUT}'.strip(','))}"
         )
     try:
         yield
     finally:
         # of all connections to the database; by another one, since a transaction may be aborted
-        connection.cursor().execute(f"SET disabled_optimizers = {literal(before)}")
+        execute(connection.cursor(), f"SET disabled_optimizers = {literal(before)}")
 
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
-    try:
-        result = connection.execute(statement)  # `sql()` would plan the query twice
-    except duckdb.Error:
-        raise
-    except RuntimeError as error:  # what DuckDB 1.4 says of a damaged file
-        raise duckdb.InvalidInputException(str(error)) from error
-    if any("WITH TIME ZONE" in str(kind) for _, kind, *_ in result.description):
+    result = execute(connection, statement)  # `sql()` would plan the query twice
+    if has_zoned_times(result.description):
         # to fetch them takes the package pytz, which nobody has to have; Arrow does without
         if hasattr(connection, "abort"):  # DuckDB 2.0 requires that before another query
             connection.abort()
@@ -806,14 +828,3 @@ def _kind(type_name: str) -> str:
     if type_name in ("FLOAT", "DOUBLE"):
         return NUMBER
     return COUNT if type_name.endswith(("INT", "INTEGER")) else TEXT
-
-
-def _reason(error: Exception) -> str:
-    """Return the engine's message in one line, without its hints on how to configure it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    kept: list[str] = []
-    for line in lines or [type(error).__name__]:
-        if line.startswith(("LINE ", "Possible ", "* ", "Candidate ", "file =", "^")):
-            break
-        kept.append(line)
-    return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", " ".join(kept))[:400]

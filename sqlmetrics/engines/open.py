@@ -40,10 +40,7 @@ def open_engine(
     from sqlmetrics.engines.spark import SparkEngine, is_session
 
     if not is_session(engine):
-        raise UsageError(
-            f"engine is a SparkSession, or nothing for DuckDB, not {engine!r}; on the command line "
-            "it is --engine spark"
-        )
+        raise UsageError(f"engine is a SparkSession, or None for DuckDB, not {engine!r}")
     of_duckdb = {
         "connection": connection,
         "threads": threads,

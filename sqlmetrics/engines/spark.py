@@ -19,14 +19,26 @@ from urllib.parse import unquote
 
 from sqlmetrics.engines import lakes, spark_to_duckdb
 from sqlmetrics.engines.relation import Relation
+from sqlmetrics.engines.spark_errors import (
+    is_missing_path,
+    is_of_spark,
+    is_refused,
+    is_taken,
+    is_unknown_table,
+    is_unreadable,
+    java_did_not_start,
+    reason,
+)
 from sqlmetrics.errors import (
     DataError,
     EngineError,
+    QueryError,
     SqlmetricsError,
-    TemplateError,
     UnreadableError,
     UsageError,
 )
+from sqlmetrics.files import already_there
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import Rows
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
@@ -48,8 +60,6 @@ _OTHER_FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".run", 
 _PACKED = (".gz", ".zst")
 # queries in one statement: the time that Spark takes to plan grows faster than their number
 _MOST_QUERIES = 4
-_UNKNOWN_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
-_TAKEN = ("PATH_ALREADY_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS")
 # what Spark leaves in a folder of Parquet files that it has written
 _WRITTEN = re.compile(r"part-.*\.parquet|\.part-.*\.crc|_SUCCESS|\._SUCCESS\.crc")
 
@@ -101,18 +111,18 @@ def open_session(master: str | None) -> Any:
         session = builder.getOrCreate()
     except Exception as error:  # pyspark does not wrap them all: a wrong setting can be a TypeError
         where = "" if master is None else f" with the master {master!r}"
-        hint = ""
-        if "JAVA_GATEWAY_EXITED" in str(error):
+        hint: Message | str = ""
+        if java_did_not_start(error):
             hint = (
-                "; its Java did not start: Spark 4 needs Java 17 or newer, on PATH or where "
-                "JAVA_HOME says (what Java itself has to say stands above)"
+                "its Java did not start: Spark 4 needs Java 17 or newer, on PATH or in JAVA_HOME "
+                "(Java's own message stands above)"
             )
-        elif not _is_of_spark(error):
-            hint = (
-                "; look at the settings in spark-defaults.conf: spark.api.mode must be classic, "
-                "and Spark Connect is asked for with --master sc://HOST:PORT"
-            )
-        raise UsageError(f"Spark does not start{where}: {_reason(error)}{hint}") from error
+        elif not is_of_spark(error):
+            hint = Message(
+                "look at the settings in spark-defaults.conf: spark.api.mode must be classic, and "
+                "a server of Spark Connect is named with ", Argument("master", "sc://HOST:PORT"),
+            )  # fmt: skip
+        raise UsageError(f"Spark does not start{where}: {reason(error)}", remedy=hint) from error
     if master is not None and master.startswith("local"):
         _suit_one_machine(session)
     return session
@@ -225,7 +235,7 @@ class SparkEngine:
             # asked of the catalog: a query that fails would have Spark print a stack trace
             found = self.session.catalog.getTable(_quoted(name))
         except Exception as error:
-            if not _is_of_spark(error):
+            if not is_of_spark(error):
                 raise
             return None
         if found.isTemporary:
@@ -240,17 +250,16 @@ class SparkEngine:
             _types(frame)
             return frame
         except Exception as error:
-            if not _is_of_spark(error):
+            if not is_of_spark(error):
                 raise
-            kind = _condition(error)
-            if kind == "PATH_NOT_FOUND":
+            if is_missing_path(error):
                 raise DataError(f"{label}: Spark finds no file {shown}") from error
-            if kind in _UNKNOWN_TABLE:
+            if is_unknown_table(error):
                 raise DataError(
                     f"{label}: Spark's catalog has no {shown.removeprefix('the ')}; a file is "
                     "named by its path, with a / in it or .parquet at its end"
                 ) from error
-            raise DataError(f"{label}: {shown} cannot be read: {_reason(error)}") from error
+            raise DataError(f"{label}: {shown} cannot be read: {reason(error)}") from error
 
     def _relation(self, label: str, frame: Any, shown: str, printed: str = "") -> Relation:
         """Show a DataFrame to our queries as a view."""
@@ -313,9 +322,10 @@ class SparkEngine:
         try:
             return list(self._sql(text).toArrow().to_pylist())
         except Exception as error:
-            if not _is_of_spark(error):
+            if not is_of_spark(error):
                 raise
-            raise DataError(f"{label} cannot be read: {_reason(error)}") from error
+            why = reason(error)
+            raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
 
     def find_table(self, name: str) -> str | None:  # noqa: ARG002
         """Tables of the catalog are read by `relation`."""
@@ -370,7 +380,7 @@ class SparkEngine:
         local = _local(path)
         if local is not None and os.path.lexists(local):
             if not force:
-                raise _exists(str(target))
+                raise already_there(str(target))
             _check_overwritten(Path(local))
         if force:
             self._check_no_source(path)
@@ -434,7 +444,7 @@ class SparkEngine:
         if view:
             raise DataError(f"{name} is a view, which is not overwritten; choose another name")
         if not force:
-            raise _exists(name)
+            raise already_there(name)
         if _path_of(found) in sources or {unquote(file) for file in files} & {*self._files_read()}:
             raise DataError(f"{name} is not replaced: rows are read from it")
 
@@ -557,7 +567,7 @@ class SparkEngine:
         try:
             yield
         except Exception as error:
-            if not _is_of_spark(error):
+            if not is_of_spark(error):
                 raise
             raise _our_error(error, title, target) from error
 
@@ -664,9 +674,10 @@ def _expanded(table: str, label: str, path: str) -> list[str]:
     if name.endswith(_OTHER_FORMATS):
         kind = name.rpartition(".")[2]
         raise DataError(
-            f"{label}: {path} is no Parquet file, and on Spark only Parquet is read by its path; "
-            f"read it with Spark and give the DataFrame ({table}=spark.read.{kind}(…) in Python), "
-            "make a table of it, or evaluate it without Spark"
+            f"{label}: {path} is no Parquet file, and on Spark only Parquet is read by its path",
+            table=table,
+            remedy=f"read it with Spark and give the DataFrame (spark.read.{kind}(…)), make it a "
+            "table, or evaluate it without Spark",
         )
     if "://" not in path and "**" in path:  # a glob that Spark does not know
         matches = sorted(glob.glob(path, recursive=True))
@@ -703,11 +714,6 @@ def _as_relation(paths: Sequence[str]) -> str:
             return ""  # of several stores
         path = folder + "/{" + ",".join(one[len(folder) + 1 :] for one in paths) + "}"
     return 'parquet."' + path.replace('"', '""') + '"'
-
-
-def _exists(target: str) -> DataError:
-    return DataError(f"{target} exists and is not overwritten; add --force to replace it (in "
-                     "Python: force=True)")  # fmt: skip
 
 
 def _check_overwritten(path: Path) -> None:
@@ -783,36 +789,13 @@ def _without_decimals(table: pa.Table) -> pa.Table:
 # ---- errors --------------------------------------------------------------------------------------
 
 
-def _is_of_spark(error: BaseException) -> bool:
-    """Does the error come from Spark, or from what connects us to it?"""
-    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc") or isinstance(
-        error, ConnectionError
-    )
-
-
-def _condition(error: Exception) -> str:
-    """Return Spark's name for what went wrong, such as PATH_NOT_FOUND; empty where it has none."""
-    found = re.search(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]", str(error))
-    return found[1].partition(".")[0] if found else ""
-
-
-def _reason(error: Exception) -> str:
-    """Return Spark's message in one line: no plan of the query, no stack of Java."""
-    text = str(error).strip() or type(error).__name__
-    text = re.split(r"\n\s*(?:at |'|==|JVM stacktrace|Caused by)|SQLSTATE|; line \d+ pos", text)[0]
-    if caused := re.findall(r"Caused by: ([^\n]+)", str(error)):
-        text = f"{text}: {caused[-1]}" if _condition(error) else caused[-1]
-    return " ".join(text.split()).rstrip(" ;:")[:400]
-
-
 def _our_error(error: Exception, title: str, target: str) -> SqlmetricsError:
-    kind = _condition(error)
-    if kind in _TAKEN:
-        return _exists(target or title)
-    if kind.startswith(("FAILED_READ_FILE", "CANNOT_READ", "PARQUET", "CAST_INVALID")):
-        return UnreadableError(_reason(error))
-    if type(error).__name__ in ("AnalysisException", "ParseException"):
+    if is_taken(error):
+        return already_there(target or title)
+    if is_unreadable(error):
+        return UnreadableError(reason(error))
+    if is_refused(error):
         if target:  # the query was found right before
-            return DataError(f"{target} cannot be written: {_reason(error)}")
-        return TemplateError(f"the query for {title} is wrong: {_reason(error)}")
-    return EngineError(f"Spark stopped while computing {title}: {_reason(error)}")
+            return DataError(f"{target} cannot be written: {reason(error)}")
+        return QueryError(f"the query for {title} is wrong: {reason(error)}")
+    return EngineError(f"Spark stopped while computing {title}: {reason(error)}")

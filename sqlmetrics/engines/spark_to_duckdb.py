@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 
 if TYPE_CHECKING:
@@ -30,9 +31,13 @@ def require_folder(engine: SparkEngine) -> None:
     """
     if engine.temp_directory is None:
         raise UsageError(
-            "models are compared from values per user, which Spark writes and DuckDB reads: name a "
-            "folder that Spark and this process both see, --temp-directory DIR (in Python: "
-            "temp_directory='DIR'); it is left as it was found"
+            "models are compared from values per user, which Spark writes and DuckDB reads in a "
+            "folder",
+            remedy=Message(
+                "name a folder that Spark and this process both see with ",
+                Argument("temp_directory", "DIR"),
+                "; it is left as it was found",
+            ),
         )
 
 
@@ -52,8 +57,11 @@ def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: in
             if not list(folders[node.key].glob("*.parquet")):
                 raise DataError(
                     f"Spark has written {node.name} to {folders[node.key]}, where this process "
-                    "sees no file: temp_directory must be a folder that Spark's executors and this "
-                    "process share"
+                    "sees no file",
+                    remedy=Message(
+                        Argument("temp_directory"),
+                        " must be a folder that Spark's executors and this process share",
+                    ),
                 )
         local = DuckDBEngine(temp_directory=engine.folder() / "duckdb")
         try:

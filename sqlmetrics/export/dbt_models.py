@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from sqlmetrics.checks.validate import TOTALS
 from sqlmetrics.export.column_docs import description
+from sqlmetrics.messages import Unfilled, filled, in_files
 from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import Call, calls_of
 from sqlmetrics.metrics.spec import value_text
@@ -282,7 +283,8 @@ class Maker:
             sql = f"SELECT n_common\nFROM (\n  {inner}\n) AS counted\nWHERE n_common = 0"
             return DataTest(name, finds, f"/* {finds} */\n{sql}")
         finds = f"{check.table}: {check.title}"
-        comments = [finds, f"what to do: {check.remedy}"]
+        remedy = filled(check.remedy, Unfilled()).spelled(in_files)
+        comments = [finds, f"what to do: {remedy}"]
         return DataTest(name, finds, self._statement(_all_rows(plan), comments))
 
     # ---- text ----------------------------------------------------------------------------------

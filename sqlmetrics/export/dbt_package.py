@@ -13,13 +13,14 @@ from typing import Any
 from sqlmetrics import interrupts
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.export.dbt_models import DataTest, Maker, Model, escaped
-from sqlmetrics.files import OwnFolder, check_replaceable, exchange
+from sqlmetrics.files import OwnFolder, already_there, check_replaceable, exchange
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.plan.results import Results
 from sqlmetrics.sql.query_graph import Plan, Query
 from sqlmetrics.sql.quoting import identifier
 
 NAME = "sqlmetrics"
-_MARK = "made by sqlmetrics dbt"  # in the first line of every file that --force may replace
+_MARK = "made by sqlmetrics dbt"  # in the first line of every file that may be replaced
 _PROJECT = "dbt_project.yml"
 _LEAST_DBT = "1.8.0"  # the first that reads data_tests
 _OF_YAML = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")  # no texts, if not quoted
@@ -74,7 +75,7 @@ def write(folder: Path, files: Mapping[str, str], force: bool = False) -> list[P
     targets = {name: folder / name for name in files}
     old = [target for target in targets.values() if target.exists()]
     if old and not force:
-        raise DataError(f"{old[0]} exists and is not overwritten; add --force to replace it")
+        raise already_there(old[0])
     if force:
         for path in sorted([*folder.glob("models/**/*.sql"), *folder.glob("tests/**/*.sql")]):
             if path not in old and _is_ours(path):
@@ -115,12 +116,15 @@ def _require_names(results: Results, plans: Iterable[Plan]) -> None:
         for source in () if table is None else table.sources:
             if not source.only_named:
                 assert table is not None
-                option = f"--{table.name}-table"
+                name = f"{table.name}_table"
                 raise UsageError(
-                    f"a dbt package reads tables by name, not {source.label}: say what the table "
-                    f"{table.name} is called, {option} NAME or {option} \"{{{{ ref('MODEL') }}}}\" "
-                    f"(in Python: {table.name}=TableName('NAME', like=…))"
-                )
+                    f"a dbt package reads tables by name, not {source.label}",
+                    table=table.name,
+                    remedy=Message(
+                        f"give the name of the table {table.name} with ", Argument(name, "NAME"),
+                        " or ", Argument(name, "{{ ref('MODEL') }}"),
+                    ),
+                )  # fmt: skip
 
 
 # ---- files beside the SQL -----------------------------------------------------------------------

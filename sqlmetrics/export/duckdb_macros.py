@@ -18,6 +18,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmetrics.errors import DataError, TemplateError, UsageError
+from sqlmetrics.messages import TABLES, Message, Unfilled, filled, in_files, set_to
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.front_matter import Check, Metric
@@ -41,7 +42,7 @@ from sqlmetrics.sql.query_graph import (
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import Keys, render_file
 from sqlmetrics.stats.intervals import Interval
-from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, Table
 from sqlmetrics.version import __version__
 
 DEFAULT_K = 10
@@ -382,7 +383,8 @@ class _Rules:
         numbers = {"n": count, "rows": f"{source}.n_rows", "lists": f"{source}.n_lists"}
         table, column = (text.format_map(values) for text in (check.table, check.column))
         where = f"{table}, column {column}" if column else table
-        text = f"{where}: {check.found}. What to do: {check.remedy}."
+        found, remedy = (filled(text, Unfilled()) for text in (check.found, check.remedy))
+        text = Message(f"{where}: ", found, ". What to do: ", remedy, ".").spelled(in_files)
         parts = re.split(r"\{(n|rows|lists)\}", text)
         message = " || ".join(
             numbers[part] if place % 2 else literal(part)
@@ -452,7 +454,7 @@ def _printed(plan: Plan) -> _Body:
     inputs = [node for node in plan.nodes() if isinstance(node, Query) and node.is_input]
     read = {node.table for node in inputs}
     read |= {"interactions"} if "aspects" in read else set()
-    tables = tuple(name for name in OPTIONS if name in read)
+    tables = tuple(name for name in TABLES if name in read)
     tree = parse(plan.statement(), "a macro")
     _keep_from_parameters(tree, {*tables, "k"})
     _keep_from_tables(tree)
@@ -562,8 +564,8 @@ def script(
             body = bodies.body([request])
         except (UsageError, DataError) as error:  # templates refuse settings with either
             if named:
-                raise UsageError(f"{name}: {error}") from error
-            left_out[name] = str(error)
+                raise UsageError(f"{name}: ", error) from error
+            left_out[name] = error.message.spelled(in_files)
             continue
         requests[name] = request
         macros.append(_macro(name, body, None, _about(request)))
@@ -590,7 +592,7 @@ def script(
         version=__version__,
         convention=chosen.convention.name,
         title=f" ({chosen.convention.title})" if chosen.convention.title else "",
-        settings="".join(f"\nWith --set {name}={_value_text(v)}." for name, v in given.items()),
+        settings="".join(f"\nWith {name}={_value_text(v)}." for name, v in given.items()),
         examples="\n".join(examples),
         model=_MODEL,
         z=Interval().z,
@@ -616,7 +618,8 @@ def _plain_name(catalog: Catalog, text: str) -> str:
     if call.params or call.cutoff is not None:
         raise UsageError(
             f"{text}: a macro is named by the metric alone: {call.metric}; its cutoffs come when "
-            f"it is called (k := 10), its settings with --set {call.metric}.NAME=VALUE"
+            "it is called (k := 10), its settings with ",
+            set_to(f"{call.metric}.NAME"),
         )
     return call.metric.lower()
 

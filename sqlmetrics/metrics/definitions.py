@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import set_to
 from sqlmetrics.metrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.metrics.conventions import Convention, load_all
 from sqlmetrics.metrics.requests import Request, requests_of
@@ -112,7 +113,7 @@ class Definitions:
         if call.metric != EVERYTHING:
             return [call]
         if call.params:
-            raise UsageError(f"{call}: settings for all metrics are given with --set NAME=VALUE")
+            raise UsageError(f"{call}: settings for all metrics are given with ", set_to("NAME"))
         return [
             replace(call, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
+from sqlmetrics.messages import Unfilled, filled
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.shapes import Constraint, ShapeError, made
 
@@ -178,6 +179,11 @@ class Check(Template):
             raise TemplateError(
                 f"{self.path}: what is checked before numbers are computed is an error"
             )
+        for text in (self.found, self.remedy):
+            try:
+                filled(text, Unfilled())
+            except (ValueError, LookupError, AttributeError) as error:
+                raise TemplateError(f"{self.path}: found and remedy: {error}") from error
 
     @property
     def at_the_door(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricCall, Value
@@ -86,9 +87,11 @@ def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) 
     )
     return UsageError(
         f"the convention {convention.name} does not cover {metric.name}{why}{neither}; it has "
-        + ", ".join(sorted(settings.covered or ()))
-        + "; --fallback standard computes such metrics by the standard definitions (in Python: "
-        "fallback='standard')"
+        + ", ".join(sorted(settings.covered or ())),
+        remedy=Message(
+            "to compute such metrics by the standard definitions, add ",
+            Argument("fallback", "standard"),
+        ),
     )
 
 

@@ -184,7 +184,7 @@ class Settings:
                             "to set it for one metric only"
                         )
                     )
-                    raise UsageError(f"{error}{hint}") from None
+                    raise UsageError(error, hint) from None
         if name == "order" and has_rank:
             return "rank"  # a rank column gives the order, whatever the convention says
         for full_name in names:

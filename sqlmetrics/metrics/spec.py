@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Argument, Message
 
 Value: TypeAlias = str | int | float | None
 
@@ -68,10 +69,17 @@ def parse_spec(text: str) -> MetricCall:
     match = _SPEC.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         is_file = isinstance(text, str) and re.search(r"[./\\]", text)
-        hint = "; a file is given with -r or -i, and a glob in quotes" if is_file else ""
+        hint: Message | str = ""
+        if is_file:
+            recommendations, interactions = Argument("recommendations"), Argument("interactions")
+            hint = Message(
+                "a file is given with ", recommendations, " or ", interactions,
+                ", and a glob in quotes",
+            )  # fmt: skip
         raise UsageError(
             f"cannot read the metric {text!r}; write it as name, name@k or name(param=value, …)@k, "
-            f"for example ndcg(gain=exponential)@10{hint}"
+            "for example ndcg(gain=exponential)@10",
+            remedy=hint,
         )
     params: dict[str, Value] = {}
     if match["params"] and match["params"].strip():
@@ -108,7 +116,7 @@ def parse_cutoff(value: Any) -> int:
 
 
 def parse_cutoffs(text: str) -> list[int]:
-    """Parse the `-k` of the command line: `5,10` or a range with both ends, `1:20`."""
+    """Parse cutoffs written as a text: `5,10` or a range with both ends, `1:20`."""
     cutoffs: list[int] = []
     for part in text.split(","):
         first, colon, last = part.strip().partition(":")
@@ -118,7 +126,7 @@ def parse_cutoffs(text: str) -> list[int]:
             low = parse_cutoff(first)
             high = parse_cutoff(last) if colon else low
         except UsageError as error:
-            raise UsageError(f"-k {part.strip()}: {error}") from None
+            raise UsageError(Argument("k", part.strip()), ": ", error) from None
         if high < low:
             raise UsageError(f"the range {part.strip()!r} of k ends before it starts")
         if high - low >= _MOST_CUTOFFS:

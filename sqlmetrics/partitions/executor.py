@@ -71,8 +71,8 @@ class Executor:
             try:
                 validate(split.rows_of(partition), passed[-1])
             except RowsError as error:
-                message = f"{error}\nThese are rows of partition {partition} of the users."
-                raise RowsError(message) from error
+                text = f"\nThese are rows of partition {partition} of the users."
+                raise error.with_text(text) from error
 
         try:
             with engine.scratch() as folder:

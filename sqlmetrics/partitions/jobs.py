@@ -29,6 +29,7 @@ from sqlmetrics.files import (
     make_like,
     whole_file,
 )
+from sqlmetrics.messages import Argument, Command, Message
 from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction, write_rows
 from sqlmetrics.partitions.split import Partition, Split
 from sqlmetrics.plan.slices import Attribute, warn_of_empty_slices
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STATEMENT = "reduce.sql"
+_AGAIN = Argument("force", True)
 _OURS = "-- puts the results of "  # how a statement of ours starts
 _HEADER = f"""\
 {_OURS}{{of}} partitions together; it runs alone in DuckDB, in this folder
@@ -146,16 +148,18 @@ def check_folder(folder: Path, partition: Partition, force: bool) -> None:
         raise DataError(f"cannot write {folder}: there is no folder {folder.parent}")
     if not force and (folder / f"{partition.stem}.json").exists():
         raise DataError(
-            f"{folder} has part {partition} already, which is not overwritten; add --force to "
-            "replace it"
+            f"{folder} has part {partition} already, which is not overwritten",
+            remedy=Message("add ", Argument("force", True), " to replace it"),
         )
     if folder.is_dir():
         _check_statement_is_ours(folder)
         strange = sorted(path.name for path in folder.iterdir() if not _may_be_ours(path))
         if strange and not force and not any(folder.glob("part-*-of-*.json")):
             raise DataError(
-                f"{folder} has no parts, but other files ({', '.join(strange[:3])}); name a new "
-                "folder for the parts, or add --force to write them there nevertheless"
+                f"{folder} has no parts, but other files ({', '.join(strange[:3])})",
+                remedy=Message(
+                    "name a new folder for the parts, or write them there with ", _AGAIN
+                ),
             )
 
 
@@ -326,8 +330,8 @@ class Parts:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
         if hashes.of_texts(text) != manifests[0].statement:
             raise DataError(
-                f"{path} is not the statement that the parts were written with; delete it, and "
-                "run one of the jobs again with --force"
+                f"{path} is not the statement that the parts were written with",
+                remedy=Message("delete it, and run one of the jobs again with ", _AGAIN),
             )
         engine = open_embedded(**of_engine)
         try:
@@ -396,8 +400,7 @@ def _complete(folder: Path) -> list[Manifest]:
     manifests = Manifest.read_all(folder)
     if not manifests:
         raise DataError(
-            f"{folder} has no parts; write them with sqlmetrics evaluate … --partition 1/8 -o "
-            f"{folder}, and so on"
+            f"{folder} has no parts", remedy=Message("write them with ", Command("write_partition"))
         )
     _check_same(folder, manifests)
     first = manifests[0]
@@ -428,18 +431,17 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
     Raises:
         DataError: says which is not.
     """
-    again = f"run the job of part {manifest.partition} again with --force"
+    again = Message(f"run the job of part {manifest.partition} again with ", _AGAIN)
     for table, wanted in manifest.files.items():
         path = manifest.path(folder, table)
         if not path.is_file():
-            raise DataError(f"{path} is missing; {again}")
+            raise DataError(f"{path} is missing", remedy=again)
         size = path.stat().st_size
         if size != wanted["bytes"]:
-            raise DataError(
-                f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote; {again}"
-            )
+            found = f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote"
+            raise DataError(found, remedy=again)
         if hashes.of_file(path) != wanted["sha256"]:
-            raise DataError(f"{path} has other values than its job wrote; {again}")
+            raise DataError(f"{path} has other values than its job wrote", remedy=again)
 
 
 def _described(path: Path) -> _File:

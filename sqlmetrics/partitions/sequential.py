@@ -120,7 +120,7 @@ def _sort(
     try:
         engine.write_parquet(Plan(written), file, rows_per_group=rows)
     except UnreadableError as error:
-        raise DataError(f"{node.table}: the table cannot be read: {error}") from error
+        raise DataError(f"{node.table}: the table cannot be read: {error.reason}") from error
     title = f"one row per row of {node.table}, in the order of users"
     split.sorted[node.key] = reader(piece, node.name, path_literal([str(file)]), columns, title)
 

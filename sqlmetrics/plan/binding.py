@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Message
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, parse
@@ -28,7 +29,7 @@ class Text:
 
     sql: str
     where: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import MissingTableError, UsageError
+from sqlmetrics.messages import Argument, Message, give, how_to_give, map_column, set_to
 from sqlmetrics.plan.binding import Text, bound, input_node
 from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.templates import Keys, render_file
-from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, Table
 from sqlmetrics.tables.sources import RANKED
 
 # columns of the interactions that no query reads and that may hold a relevance: what a check reads
@@ -50,27 +51,30 @@ class Inputs:
             metric: the name of the metric that needs it, and `setting` the setting, if it is one.
 
         Raises:
-            MissingTableError: names who needs it, and the option that supplies it.
+            MissingTableError: names who needs it, and the argument that supplies it.
         """
         who = f"the metric {metric}" if metric else "it"
         who += f" with {setting}" if setting else ""
-        leave = "; --skip-missing leaves such metrics out" if metric else ""
+        skip = Message("; ", Argument("skip_missing", True), " leaves such metrics out")
+        leave = skip if metric else ""
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
             raise MissingTableError(
-                f"{who} needs the table {what}, which was not given: "
-                f"{OPTIONS[table]} on the command line (for a statement, --{table}-table NAME), "
-                f"{table}=… in Python{leave}",
-                f"the table {what} was not given ({OPTIONS[table]}, in Python {table}=…)",
+                f"{who} needs the table {what}, which was not given",
+                table=table,
+                column=column or "",
+                remedy=Message(how_to_give(table), leave),
+                what=Message(f"the table {what} was not given (", give(table), ")"),
             )
         if column is not None and column not in self.tables[table].columns:
+            mapped = map_column(table, column)
             raise MissingTableError(
                 f"{who} needs the column {column} of the table {table}, which "
-                f"{self.tables[table].sources[0].label} does not have; name the one that holds it "
-                f"with --column {table}.{column}=COLUMN (in Python: "
-                f"columns={{'{table}.{column}': 'COLUMN'}}){leave}",
-                f"the table {table} has no column {column} (--column {table}.{column}=COLUMN, in "
-                f"Python columns={{'{table}.{column}': 'COLUMN'}})",
+                f"{self.tables[table].sources[0].label} does not have",
+                table=table,
+                column=column,
+                remedy=Message("name the column that holds it with ", mapped, leave),
+                what=Message(f"the table {table} has no column {column} (", mapped, ")"),
             )
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
@@ -137,9 +141,9 @@ class Inputs:
         seen_is_dropped = "drop_seen=true" in settings
         if seen_is_dropped and "history" not in self.tables:
             raise UsageError(
-                "drop_seen=true needs the table history, which was not given: "
-                f"{OPTIONS['history']} on the command line (for a statement, --history-table "
-                "NAME), history=… in Python"
+                "drop_seen=true needs the table history, which was not given",
+                table="history",
+                remedy=how_to_give("history"),
             )
         sql = self._rendered(
             "kept_rows",
@@ -156,15 +160,16 @@ class Inputs:
             bound(f"kept_{rows.name}", Text(sql, "inputs/kept_rows"), of), table=rows.table
         )
 
-    def _masked_scores_left(self, rows: Query, values: Mapping[str, Any]) -> str:
+    def _masked_scores_left(self, rows: Query, values: Mapping[str, Any]) -> Message:
         """Say that masked scores stay in lists that their scores do not order."""
         masks = values["masked_scores"] == "drop" and rows.name in RANKED
         order = self.order_of(rows.name, values) if masks else "score"
         if order == "score" or "score" not in rows.columns:
-            return ""
-        return (
+            return Message()
+        return Message(
             f"{rows.name}: masked_scores=drop leaves these lists as they are: {order} orders them, "
-            "and scores are not looked at. --set order=score orders lists by score"
+            "and scores are not looked at. To order lists by score, add ",
+            set_to("order", "score"),
         )
 
     def _rendered(self, template: str, **context: Any) -> str:

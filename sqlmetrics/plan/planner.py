@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmetrics.errors import TemplateError
+from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Check, Metric, Stage
 from sqlmetrics.metrics.requests import Call, cutoff_context
@@ -16,7 +17,7 @@ from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
 from sqlmetrics.plan.template_context import Heard, template_context
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered
 from sqlmetrics.sql.templates import Keys, render
-from sqlmetrics.tables.schema import ATTRIBUTES, OPTIONS, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, Table
 from sqlmetrics.tables.sources import RANKED
 
 
@@ -206,7 +207,7 @@ class Planner:
             return inputs.rows(name, values)
         if name == UNREAD_RELEVANCE and "interactions" in self.tables:
             return inputs.unread_relevance()
-        if name in OPTIONS:
+        if name in TABLES:
             inputs.require(name, None, asker)
         where = "" if metric is None else f"{metric.path}: "
         raise TemplateError(
@@ -304,11 +305,6 @@ class Planner:
 def as_given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Change settings so that lists keep the items that their users have in the history."""
     return {**values, "drop_seen": "false"}
-
-
-def warnings_of(nodes: Iterable[Node]) -> list[str]:
-    """List what the templates of some queries have to say, each once."""
-    return list(dict.fromkeys(warning for node in nodes for warning in node.warnings))
 
 
 def _settings(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

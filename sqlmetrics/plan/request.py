@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import MissingTableError, UsageError, left_out
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import Call, Request, calls_of
 from sqlmetrics.plan.planner import Planner
@@ -82,7 +83,7 @@ class Resolved:
     attributes: tuple[Attribute, ...] = ()
     combinations: bool = False
     interval: Interval = field(default_factory=Interval)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,14 +143,16 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
         MissingTableError: it needs a table or column that was not given.
     """
     requests = definitions.requests(asked.metrics, asked.k, asked.per_user)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
     if asked.skip_missing:
         requests, warnings = _that_can_be_planned(planner, requests)
     attributes = attributes_of(
         asked.by, asked.by_item, definitions.catalog, planner.tables, planner.user_keys
     )
     if asked.combinations and not attributes:
-        raise UsageError("combinations are of columns to slice by; name them with --by")
+        raise UsageError(
+            "combinations are of columns to slice by; name them with ", Argument("by", ...)
+        )
     return Resolved(
         tuple(requests), tuple(attributes), asked.combinations, asked.interval, warnings
     )
@@ -157,7 +160,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
 
 def _that_can_be_planned(
     planner: Planner, requests: Sequence[Request]
-) -> tuple[list[Request], tuple[str, ...]]:
+) -> tuple[list[Request], tuple[Message, ...]]:
     """Leave out, with a warning, what needs a table or column that was not given."""
     kept: list[Request] = []
     missing: list[tuple[str, MissingTableError]] = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.sliced import ItemSlices, by_user
@@ -35,7 +36,7 @@ class Results:
     with_convention: bool = False
     slicing: Slicing | None = None
     interval: Interval = field(default_factory=Interval)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
 
     def __post_init__(self) -> None:
         of_users = [request for request in self.requests if request.metric.grain == "user"]

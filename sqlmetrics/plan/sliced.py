@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Message
 from sqlmetrics.metrics.catalog import template_root
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import Call
@@ -122,7 +123,7 @@ class Judgeable:
     """The metrics that can be computed for slices of items, and what is said of the others."""
 
     calls: Sequence[Call]
-    warnings: tuple[str, ...]
+    warnings: tuple[Message, ...]
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class ItemSlices:
             UsageError: a metric has no values per user, or also judges items that are not relevant.
         """
         kept: list[Call] = []
-        warnings: list[str] = []
+        warnings: list[Message] = []
         problem = ""
         for call in calls:
             why = self._why_not(call)
@@ -179,7 +180,7 @@ class ItemSlices:
             )
             if not all(request.call.implied for request in call.requests):
                 raise UsageError(problem)
-            warnings.append(f"left out: {problem}")
+            warnings.append(Message(f"left out: {problem}"))
         if not kept:
             raise UsageError(problem)
         return Judgeable(kept, tuple(warnings))

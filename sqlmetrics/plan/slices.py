@@ -23,6 +23,7 @@ from sqlmetrics.errors import (
     callers_level,
     suggestion,
 )
+from sqlmetrics.messages import Argument, Message, give, how_to_give
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.front_matter import Slice
 from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec
@@ -31,7 +32,7 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
-from sqlmetrics.tables.schema import OPTIONS, Source, SourceColumn, Table
+from sqlmetrics.tables.schema import Source, SourceColumn, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,8 +174,10 @@ def _column(
         )
     if table not in tables:
         raise MissingTableError(
-            f"{option}: {asked} is in the table {table}, which was not given: {OPTIONS[table]} on "
-            f"the command line (for a statement, --{table}-table NAME), {table}=… in Python"
+            f"{option}: {asked} is in the table {table}, which was not given",
+            table=table,
+            column=name,
+            remedy=how_to_give(table),
         )
     for source in tables[table].sources:
         column = source.find(name) or source.assume(name)
@@ -199,16 +202,17 @@ def _unknown(
     slices = [one.name for one in catalog.slices.values() if not of_items or one.of != "users"]
     items = tables.get("items")
     if not of_items and items is not None and items.sources[0].find(name) is not None:
-        hint = f"; it is a column of items: write items.{name}, or --by-item {name}"
+        other = Argument("by_item", name)
+        hint = Message(f"; it is a column of items: write items.{name}, or ", other)
     else:
-        hint = suggestion(name, [*(c for found in columns.values() for c in found), *slices])
-    if not of_items and "users" not in tables:
-        hint += "; the table users was not given (--users FILE)"
-    elif of_items and items is None:
-        hint += "; the table items was not given (--items FILE)"
+        known = [*(c for found in columns.values() for c in found), *slices]
+        hint = Message(suggestion(name, known).rstrip("?"))
+    absent = "items" if of_items else "users"
+    if absent not in tables:
+        hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
     there = [f"columns of {owner}: {', '.join(found)}" for owner, found in columns.items()]
     listed = "; ".join([*there, f"slices: {', '.join(slices)}"])
-    return UsageError(f"by: there is nothing called {name!r} to slice by{hint}; {listed}")
+    return UsageError(f"by: there is nothing called {name!r} to slice by", hint, f"; {listed}")
 
 
 class Slicing:
@@ -317,7 +321,8 @@ class Slicing:
             text = self.planner.text(template.body, str(template.path), values)
             node = bound(template.name, text, lambda name: self.planner.node(name, values))
         except MissingTableError as error:
-            raise MissingTableError(f"by: {attribute.name}: {error}") from error
+            found = Message(f"by: {attribute.name}: ", error)
+            raise MissingTableError(found, table=error.table, column=error.column) from error
         expected = [*self._keys(attribute), "label", "position"]
         if node.columns != expected:
             raise TemplateError(
@@ -357,9 +362,13 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
     for attribute in sliced_by:
         if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
+            found = f"by: no {who} has a value of {attribute.name} in the table {attribute.table}"
             warnings.warn(
-                f"by: no {who} has a value of {attribute.name} in the table {attribute.table}; "
-                "check that it holds the same kind of id",
-                SqlmetricsWarning,
+                SqlmetricsWarning(
+                    found,
+                    table=attribute.table,
+                    column=attribute.name,
+                    remedy="check that it holds the same kind of id",
+                ),
                 stacklevel=callers_level(),
             )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlmetrics.messages import Message, give, map_column
 from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.tables.schema import UNKNOWN, type_family
 
@@ -14,7 +15,7 @@ from sqlmetrics.tables.schema import UNKNOWN, type_family
 class Heard:
     """What one template says while it is rendered: warnings, and columns that it needs."""
 
-    warnings: dict[str, None] = field(default_factory=dict)
+    warnings: dict[Message, None] = field(default_factory=dict)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
 
 
@@ -49,10 +50,12 @@ def template_context(
     def assume(table: str, column: str, value: str) -> str:
         """Let a template say what it takes in place of a column that was not given."""
         if table in tables and not has(table, column):
-            heard.warnings[
-                f"{table}: there is no column {column}; assumed is {value}, the same for all "
-                f"rows. If there is one, map it with --column {table}.{column}=COLUMN"
-            ] = None
+            warning = Message(
+                f"{table}: there is no column {column}; assumed is {value}, the same for "
+                "all rows. If there is one, map it with ",
+                map_column(table, column),
+            )
+            heard.warnings[warning] = None
         return ""
 
     def in_bytes(expression: str, is_text: bool = False) -> str:
@@ -61,12 +64,14 @@ def template_context(
         if inputs.keys.dialect != "postgres":  # the others compare bytes
             return expression
         if held == UNKNOWN and not is_text:
-            heard.warnings[
+            warning = Message(
                 "postgres: items with equal scores are ordered by item_id; if that is a text "
                 'and the database has another collation than "C", lists come out in another '
-                "order than elsewhere. Give an export of the table beside its name (-r FILE), "
-                "whose types tell"
-            ] = None
+                "order than elsewhere. Give an export of the table beside its name (",
+                give("recommendations"),
+                "), whose types tell",
+            )
+            heard.warnings[warning] = None
             return expression
         is_text = is_text or type_family(held) == "text"
         return f'{expression} COLLATE "C"' if is_text else expression

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from sqlmetrics.messages import TABLES
 from sqlmetrics.shapes import Constraint
-from sqlmetrics.tables.schema import OPTIONS
 
 FORMAT = 1  # of records; a higher one has entries that this version does not know
 
@@ -25,7 +25,7 @@ class MetricEntry(TypedDict):
 class SourceEntry(TypedDict):
     """The rows of a table or model; `source` is None where they have no name."""
 
-    table: Annotated[str, Constraint("the name of a table", OPTIONS.__contains__)]
+    table: Annotated[str, Constraint("the name of a table", TABLES.__contains__)]
     model: str | None
     source: str | list[str] | None
     kind: str

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
+from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.record import fingerprints
 from sqlmetrics.record.entries import FORMAT, MetricEntry, Record, SourceEntry, UsersEntry
 from sqlmetrics.sql.query_graph import Node, Plan
-from sqlmetrics.tables.schema import OPTIONS
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record
 MOST_ROWS = 5000  # of a result that a record holds
-_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *OPTIONS}
+_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *TABLES}
 # arguments that say where a result goes, or whether it is good enough
 _OF_FILES = {"path", "name", "force", "per_user", "fail_if"}
 _METHODS = {"rows": "evaluate"}
@@ -75,7 +75,7 @@ class Recorder:
 
     def __init__(self, given: Mapping[str, Any], with_contents: bool = False) -> None:
         self.given = {name: plain(value) for name, value in given.items() if name not in _NOT_GIVEN}
-        self._sources = {name: given.get(name) for name in OPTIONS}
+        self._sources = {name: given.get(name) for name in TABLES}
         self.with_contents = with_contents
         self.runs: list[PlannedRun] | None = None
         self.last: dict[str, Any] | None = None

@@ -60,4 +60,4 @@ def check_name(path: str | Path) -> None:
         UsageError: it does not end in .html.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{path}: a report is a page; end its name in .html (or -o - for stdout)")
+        raise UsageError(f"{path}: a report is a page; end its name in .html")

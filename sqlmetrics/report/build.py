@@ -10,6 +10,7 @@ import duckdb
 
 from sqlmetrics.checks.validate import Finding
 from sqlmetrics.describe.metric import metric_facts
+from sqlmetrics.messages import Message, in_files
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import Call, Request, calls_of
@@ -88,7 +89,7 @@ def content(
     sources: Mapping[str, str],
     conditions: Mapping[str, str],
     findings: Iterable[Finding],
-    unchecked: str,
+    unchecked: str | Message,
     statement: str,
     with_examples: bool,
 ) -> Content:
@@ -113,10 +114,15 @@ def content(
         title=title or TITLE,
         facts=_facts(study, conventions, sources, conditions),
         warnings=[
-            Warned(one.level, one.check, f"{one.where or one.table}: {one.found}", one.remedy)
+            Warned(
+                one.level,
+                one.check,
+                Message(f"{one.where or one.table}: ", one.found).spelled(in_files),
+                Message(one.remedy).spelled(in_files),
+            )
             for one in findings
         ],
-        unchecked=unchecked,
+        unchecked=Message(unchecked).spelled(in_files),
         leaderboard=_leaderboard(study),
         sections=sections,
         examples=examples,

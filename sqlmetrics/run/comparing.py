@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlmetrics.checks.validate import all_rows, check_run
 from sqlmetrics.errors import GateError, UsageError, callers_level, suggestion
+from sqlmetrics.messages import SEVERAL_MODELS, Argument, Message
 from sqlmetrics.metrics.requests import Request, calls_of
 from sqlmetrics.metrics.spec import MetricCall, parse_spec
 from sqlmetrics.plan.request import Asked, planned, reads_of
@@ -20,9 +21,8 @@ from sqlmetrics.stats.intervals import Interval
 if TYPE_CHECKING:
     import pandas as pd
 
-_SEVERAL = (
-    "to compare models takes several: -r NAME=FILE for each (in Python: a dict "
-    "{'als': source, 'popular': source}), or a column model"
+_SEVERAL = Message(
+    "a comparison needs several models: ", SEVERAL_MODELS, " for each, or a column model"
 )
 
 
@@ -103,7 +103,8 @@ def compare(
         correction=testing.correction,
     )
     if failed := failures(frame, gates) if gates else []:
-        raise GateError("\n  ".join(["the comparison fails", *failed]), frame, failed)
+        text = "\n  ".join(["the comparison fails", *failed])
+        raise GateError(text, frame=frame, reasons=failed)
     return frame
 
 
@@ -134,13 +135,13 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[Request
         check_run(session.engine, planner, reads, (), all_rows, passed, trusts)
     known = models(session)
     if len(known) < 2:
-        raise UsageError(f"{_SEVERAL}; there is only {known[0]}")
+        raise UsageError(_SEVERAL, f"; there is only {known[0]}")
     if chosen is None or chosen not in known:
         problem = "no baseline named" if chosen is None else f"there is no model {chosen!r}"
         close = "" if chosen is None else suggestion(chosen, known).rstrip("?")
         raise UsageError(
-            f"{problem}{close}; name one of {', '.join(known)} with --baseline NAME (in Python: "
-            "baseline='NAME')"
+            f"{problem}{close}; name one of {', '.join(known)} with ",
+            Argument("baseline", "NAME"),
         )
     return chosen
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.checks.validate import Finding, all_rows, check_run
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
-from sqlmetrics.errors import TemplateError, UsageError, suggestion
+from sqlmetrics.errors import TemplateError, UndefinedNameError, UsageError, suggestion
+from sqlmetrics.messages import Argument, Command, give
 from sqlmetrics.metrics.catalog import EVERYTHING
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import DEFAULT_K, Cutoffs, Metrics
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 _SHOWN = 1000  # rows of a stage, where not all may come
 
 
-def check(session: Session, metrics: Metrics, k: Cutoffs) -> pd.DataFrame:
-    """Look at everything that was given: see `Evaluator.check`."""
-    return frame_of(findings(session, metrics, k))
-
-
 def findings(
     session: Session, metrics: Metrics, k: Cutoffs, levels: Iterable[str] = LEVELS
 ) -> list[Finding]:
@@ -42,9 +37,14 @@ def findings(
     `levels`: of the checks that run, of "error", "warning" and "note".
     """
     if not session.tables:
-        raise UsageError("there is no table to check; give one with -r FILE, -i FILE or others")
+        raise UsageError(
+            "there is no table to check; give one with ", give("recommendations"), ", ",
+            give("interactions"), " or others",
+        )  # fmt: skip
     if session.trusts_input:
-        raise UsageError("to check tables is not to trust them: drop trust_input")
+        raise UsageError(
+            Command("check"), " cannot be combined with ", Argument("trust_input", True)
+        )
     pairs = session.definitions.pairs(EVERYTHING if metrics is None else metrics, k)
     if all(cutoff is None for _, cutoff in pairs) and k is None:
         pairs = [(call, DEFAULT_K) for call, _ in pairs]
@@ -117,10 +117,10 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
     limit = None if session.engine.fetches_users else _SHOWN
     try:
         plan = planner.stage(name, values, limit)
-    except TemplateError as error:
+    except UndefinedNameError as error:
         if metric is not None:
             raise
-        lacking = str(error).rpartition(": ")[2].partition(" is undefined")[0].strip("'")
+        lacking = error.name
         owners = [m.name for m in session.catalog.metrics.values() if lacking in m.params]
         if not owners:
             raise

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlmetrics.checks.validate import RowsOf, check_run
-from sqlmetrics.errors import TemplateError, UsageError
+from sqlmetrics.errors import QueryError, TemplateError, UsageError
+from sqlmetrics.messages import Command, Message
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.partitions.jobs import check_folder, write_part
 from sqlmetrics.plan.planner import Planner
@@ -58,8 +59,8 @@ def per_user(session: Session, asked: Asked) -> pd.DataFrame:
     """
     if not session.engine.fetches_users:
         raise UsageError(
-            "values per user of Spark do not come to this process: let Spark write them, with "
-            "-o FOLDER (in Python: write_parquet(folder, …, per_user=True), or write_table)"
+            "values per user of Spark do not come to this process",
+            remedy=Message("let Spark write them, with ", Command("write_per_user")),
         )
     return evaluate(session, asked, session.engine.frame)
 
@@ -187,7 +188,7 @@ def own_templates_named(catalog: Catalog) -> Iterator[None]:
     """Where the engine finds a query wrong, say which templates are the user's own."""
     try:
         yield
-    except TemplateError as error:
+    except QueryError as error:
         templates = [
             *catalog.metrics.values(),
             *catalog.stages.values(),
@@ -196,6 +197,7 @@ def own_templates_named(catalog: Catalog) -> Iterator[None]:
         ]
         root = template_root()
         own = [str(one.path) for one in templates if root not in one.path.parents]
-        if isinstance(error.__cause__, Exception) and own and ".sql.j2" not in str(error):
-            raise TemplateError(f"{error}; your own templates: {', '.join(own)}") from error
+        if own:
+            found = Message(error.found, f"; your own templates: {', '.join(own)}")
+            raise TemplateError(found, remedy=error.remedy) from error
         raise

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.export import dbt_package
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.partitions.sizing import Division
 from sqlmetrics.plan.physical import alternatives
 from sqlmetrics.plan.request import Asked
@@ -71,7 +72,11 @@ def _require_names(session: Session, plan: Plan, dialect: str) -> None:
             if from_stdin or (elsewhere and not source.only_named):
                 raise UsageError(
                     f"{dialect if elsewhere else 'a statement'} does not read {source.label} "
-                    f"({owner}): {'give a file, or ' if not elsewhere else ''}say what the "
-                    f"table is called there, --{owner}-table NAME (in Python: "
-                    f"{owner}=TableName('NAME', like=…))"
+                    f"({owner})",
+                    table=owner,
+                    remedy=Message(
+                        "" if elsewhere else "give a file, or ",
+                        "name the table there with ",
+                        Argument(f"{owner}_table", "NAME"),
+                    ),
                 )

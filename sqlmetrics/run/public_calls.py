@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import Request
 
 if TYPE_CHECKING:
@@ -48,13 +49,13 @@ class PublicCall:
 
     check: bool | None = None
     cutoffs: dict[int | None, None] = field(default_factory=dict)
-    said: set[str] = field(default_factory=set)
+    said: set[Message] = field(default_factory=set)
 
     def ran(self, requests: Iterable[Request]) -> None:
         """Note what is computed."""
         self.cutoffs.update((request.k, None) for request in requests)
 
-    def new(self, messages: Iterable[str]) -> list[str]:
+    def new(self, messages: Iterable[Message]) -> list[Message]:
         """Return the messages that were not given yet, which now they are."""
         new = [message for message in messages if message not in self.said]
         self.said.update(new)

@@ -22,6 +22,7 @@ from sqlmetrics.errors import (
     callers_level,
     suggestion,
 )
+from sqlmetrics.messages import TABLES, Message
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.requests import Request
@@ -33,7 +34,7 @@ from sqlmetrics.run.public_calls import PublicCall, lock_of
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.tables.filters import check_tables
 from sqlmetrics.tables.reader import TableReader
-from sqlmetrics.tables.schema import OPTIONS, Table
+from sqlmetrics.tables.schema import Table
 from sqlmetrics.tables.sources import is_models
 
 _log = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class Session:
             given["temp_limit"],
             given["watch"],
         )
-        sources = {name: given[name] for name in OPTIONS}
+        sources = {name: given[name] for name in TABLES}
         lists, baseline = sources["recommendations"], sources["baseline"]
         models = list(lists) if is_models(lists) else []
         baseline_model: str | None = None
@@ -113,7 +114,7 @@ class Session:
             self.engine, self.planner, self.definitions, self.trusts_input
         )
         self.call: PublicCall | None = None
-        self._warned: set[str] = set()  # of which data warnings
+        self._warned: set[Message] = set()  # of which data warnings
         self._may_change = self.engine.embedded is not None and not all(
             source.is_held for table in self.tables.values() for source in table.sources
         )
@@ -134,7 +135,7 @@ class Session:
                     tables[name] = reader.read(name, source)
             except DataError as error:
                 if name == "baseline" and isinstance(source, str) and models:
-                    raise DataError(f"{error}{suggestion(source, models)}") from error
+                    raise DataError(error, suggestion(source, models)) from error
                 raise
         reader.check_mapping(tables)
         for note in reader.notes:
@@ -200,16 +201,16 @@ class Session:
                 self.call = None
                 self._forget_what_may_change()
 
-    def warn(self, messages: Iterable[str]) -> None:
+    def warn(self, messages: Iterable[Message]) -> None:
         """Warn of what a result rests on, in a public call once of each."""
         assert self.call is not None
         for message in self.call.new(messages):
-            warnings.warn(message, SqlmetricsWarning, stacklevel=callers_level())
+            warnings.warn(SqlmetricsWarning(message), stacklevel=callers_level())
 
     def note(self, text: str) -> None:
         """Log how a result is computed, in a public call once."""
         assert self.call is not None
-        for message in self.call.new([text]):
+        for message in self.call.new([Message(text)]):
             _log.info("%s", message)
 
     def computes(self, requests: Iterable[Request]) -> None:
@@ -230,13 +231,13 @@ class Session:
     def _warn_of_data(self, call: PublicCall) -> None:
         """Warn of what checks find in the tables of a result, of each finding once."""
         try:
-            messages = self.data_warnings.sentences(list(call.cutoffs), call.check)
+            found = self.data_warnings.of_result(list(call.cutoffs), call.check)
         except Exception as error:  # the result is there
-            messages = [stopped(error)]
-        for message in messages:
-            if message not in self._warned:
-                warnings.warn(message, DataWarning, stacklevel=callers_level())
-                self._warned.add(message)
+            found = [DataWarning(stopped(error))]
+        for warning in found:
+            if warning.message not in self._warned:
+                warnings.warn(warning, stacklevel=callers_level())
+                self._warned.add(warning.message)
 
     def _forget_what_may_change(self) -> None:
         """Forget all that was computed, where tables may be others at the next call."""

@@ -23,6 +23,7 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from sqlmetrics import hashes
 from sqlmetrics.errors import TemplateError
+from sqlmetrics.messages import Message
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.dialects import NATIVE
@@ -56,7 +57,7 @@ class Node(ABC):
     stage: Stage | None = None
     is_input: bool = False
     apart: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Message, ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
 
     def __eq__(self, other: object) -> bool:
@@ -242,10 +243,10 @@ class Plan:
     """
 
     root: Node
-    also: tuple[str, ...] = ()
+    also: tuple[Message, ...] = ()
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Message]:
         """What the user should know of the result, each once."""
         of_nodes = (warning for node in self.nodes() for warning in node.warnings)
         return list(dict.fromkeys([*self.also, *of_nodes]))

@@ -10,12 +10,29 @@ from typing import Any, cast
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
-from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError, UsageError
+from sqlmetrics.errors import (
+    DataError,
+    SqlmetricsError,
+    TemplateError,
+    UndefinedNameError,
+    UsageError,
+)
+from sqlmetrics.messages import Message, filled, set_to
 from sqlmetrics.metrics.catalog import template_root
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
 
 _DEMO = "demo"  # the macros that evaluations do not read, and so do not compile
+
+
+class _Undefined(jinja2.StrictUndefined):
+    """A name that a template does not know; its use raises an error that has the name."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        name = self._undefined_name or ""
+        error: Any = functools.partial(UndefinedNameError, name=name)  # called as a class is
+        self._undefined_exception = error
 
 
 @functools.cache
@@ -24,7 +41,7 @@ def environment() -> jinja2.Environment:
     root = template_root()
     env = SandboxedEnvironment(
         loader=jinja2.FileSystemLoader(root),
-        undefined=jinja2.StrictUndefined,
+        undefined=_Undefined,
         autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
         keep_trailing_newline=True,
     )
@@ -64,6 +81,8 @@ def render(source: str, context: Mapping[str, Any], where: str) -> str:
         raise TemplateError(f"{where}, line {error.lineno}: {error.message}") from error
     except jinja2.TemplateError as error:
         raise TemplateError(f"{where}: {error.message}") from error
+    except UndefinedNameError as error:
+        raise UndefinedNameError(f"{where}: ", error, name=error.name) from error
     except SqlmetricsError:  # a template that refuses its tables or settings
         raise
     except Exception as error:  # bad arithmetic, a call of what is not callable, endless recursion
@@ -80,17 +99,21 @@ def _compile(source: str) -> jinja2.Template:
     return environment().from_string(source)
 
 
-def _refuse(message: str, settings: bool = False) -> None:
-    """Let a template refuse tables that its settings make no sense for, or settings alone."""
-    raise (UsageError if settings else DataError)(message)
+def _refuse(message: str, remedy: str = "", settings: bool = False) -> None:
+    """Let a template refuse tables that its settings make no sense for, or settings alone.
+
+    `remedy` names arguments by placeholders, as that of a check does.
+    """
+    raise (UsageError if settings else DataError)(message, remedy=filled(remedy, {}))
 
 
 def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> str:
     """Let a template refuse the values of a setting that mean nothing for it."""
     if value in choices:
+        own = set_to(f"METRIC.{name}")
         raise UsageError(
-            f"{name}={value} has no meaning for {why}; say what repeated rows mean there with "
-            f"--set METRIC.{name}=VALUE"
+            f"{name}={value} has no meaning for {why}",
+            remedy=Message("choose the meaning of repeated rows there with ", own),
         )
     return ""
 

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
 from sqlmetrics.sql.portable import problems
 from sqlmetrics.sql.quoting import identifier as quoted
@@ -322,10 +323,12 @@ def _quantiles(tree: exp.Expr, dialect: str) -> None:
         }  # fmt: skip
         if missing.get(dialect):
             raise UsageError(
-                f"{dialect} has no exact {'lower ' if low else ''}quantile as an aggregate "
-                "(aggregate=median or quantile, --ci bootstrap); take --per-user, and the quantile "
-                "of its result"
-            )
+                f"{dialect} has no exact {'lower ' if low else ''}quantile as an aggregate, which ",
+                "aggregate=median, aggregate=quantile and ", Argument("ci", "bootstrap"), " need",
+                remedy=Message(
+                    "take ", Argument("per_user", True), ", and the quantile of its result"
+                ),
+            )  # fmt: skip
         node.replace(_quantile(dialect, low, node.this.copy(), share.copy(), known.copy()))
 
 

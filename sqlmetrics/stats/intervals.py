@@ -7,6 +7,7 @@ from operator import index
 from typing import Any
 
 from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.messages import Argument, Message
 
 KINDS = ("normal", "bootstrap", "none")
 _MOST_RESAMPLES = 100_000
@@ -46,8 +47,8 @@ class Interval:
             raise UsageError(f"seed is a whole number from 0 to 2^31 - 2, not {self.seed!r}")
         if self.of_runs and self.kind != "bootstrap":
             raise UsageError(
-                "intervals of metrics with one value for the whole run are resampled: "
-                "ask for them with --ci bootstrap (in Python: ci='bootstrap')"
+                "intervals of metrics with one value for the whole run are resampled",
+                remedy=Message("ask for resampling with ", Argument("ci", "bootstrap")),
             )
 
     @property

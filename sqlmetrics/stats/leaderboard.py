@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.messages import SEVERAL_MODELS, Message
 from sqlmetrics.metrics.spec import MetricCall, unique
 from sqlmetrics.stats.paired_tests import adjusted_within
 
@@ -165,8 +166,8 @@ class _Board:
 
         if "model" not in frame.columns:
             raise UsageError(
-                "a leaderboard is about several models, and these have no names; give each its "
-                "own, with -r NAME=FILE or a column model (in Python: a dict of models)"
+                "a leaderboard is about several models, and these have no names",
+                remedy=Message("name each model with ", SEVERAL_MODELS, ", or give a column model"),
             )
         columns = _group_columns(frame, ("model",))
         rows: dict[Row, int] = {}

@@ -13,7 +13,7 @@ from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.errors import DataError, UnreadableError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS
 from sqlmetrics.sql.quoting import identifier
@@ -124,8 +124,9 @@ def check_rows(
         try:
             return engine.query(query, label)
         except DataError as error:
-            reason = str(error).removeprefix(f"{label} cannot be read: ")
-            raise DataError(f"{name}: it cannot be computed of {label}: {reason}") from error
+            reason = error.reason if isinstance(error, UnreadableError) else error
+            found = f"{name}: it cannot be computed from {label}: "
+            raise DataError(found, reason, table=table) from error
 
     for row in ask("condition_type"):
         held = str(row["held"]).strip('"')
@@ -136,8 +137,9 @@ def check_rows(
     (counts,) = ask("condition")
     if counts["n_rows"] and not counts["n_kept"]:
         raise DataError(
-            f"{name}: it keeps none of the {counts['n_rows']:,} rows of {label}. Check the values "
-            "that it compares with"
+            f"{name}: it keeps none of the {counts['n_rows']:,} rows of {label}",
+            table=table,
+            remedy="check the values that it compares with",
         )
 
 

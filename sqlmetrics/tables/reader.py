@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.messages import Message, map_column
 from sqlmetrics.tables.filters import check_rows, read_condition
 from sqlmetrics.tables.schema import (
     ASSUMED,
@@ -225,7 +226,10 @@ class TableReader:
         if is_list and "rank" in actual:
             raise DataError(
                 f"{table}: {relation.label} holds whole lists in {actual['item_id']}, whose order "
-                "is the ranking, and a column rank as well; drop one of them"
+                "is the ranking, and a column rank as well",
+                table=table,
+                column="rank",
+                remedy="drop one of them",
             )
         if is_list:
             of_lists = [c.source for c in found if c.name in lists]
@@ -269,27 +273,34 @@ class TableReader:
         for part, types in relation.parts:
             theirs = types.get(column)
             if theirs is None:
-                raise DataError(f"{where}: {relation.parts[0][0]} has it, {part} has not")
+                found = f"{where}: {relation.parts[0][0]} has it, {part} has not"
+                raise DataError(found, table=table, column=name)
             if type_family(theirs) != type_family(type_name):
                 raise DataError(
-                    f"{where}: {relation.parts[0][0]} holds {type_name}, {part} holds {theirs}; "
-                    "write the files with one type"
+                    f"{where}: {relation.parts[0][0]} holds {type_name}, {part} holds {theirs}",
+                    table=table,
+                    column=name,
+                    remedy="write the files with one type",
                 )
         inner = type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
         is_list = inner != type_name
-        hint = f"map another one with --column {table}.{name}=COLUMN"
+        other = Message("map another one with ", map_column(table, name))
         cast = None
         if name in self.user_keys and is_list:
-            raise DataError(f"{where}: {relation.label} holds lists of users ({type_name}); {hint}")
+            found = f"{where}: {relation.label} holds lists of users ({type_name})"
+            raise DataError(found, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
-            raise DataError(f"{where}: {relation.label} holds {type_name}, which cannot be an id")
+            found = f"{where}: {relation.label} holds {type_name}, which cannot be an id"
+            raise DataError(found, table=table, column=name)
         numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
         elif name in numbers and not is_number(inner):
             raise DataError(
-                f"{where}: {relation.label} holds {type_name}, not numbers; convert the column, or "
-                f"{hint}"
+                f"{where}: {relation.label} holds {type_name}, not numbers",
+                table=table,
+                column=name,
+                remedy=Message("convert the column, or ", other),
             )
         return SourceColumn(name, column, type_name, cast)
 
@@ -310,8 +321,10 @@ class TableReader:
         for part in parts:
             if self._column(table, name, part, relation).is_list:
                 raise DataError(
-                    f"{table}, column {name}: {part} of {relation.label} holds lists; map either "
-                    "one column of lists or several columns of numbers"
+                    f"{table}, column {name}: {part} of {relation.label} holds lists",
+                    table=table,
+                    column=name,
+                    remedy="map either one column of lists or several columns of numbers",
                 )
         return SourceColumn(name, ", ".join(parts), "DOUBLE[]", parts=tuple(parts))
 
@@ -323,7 +336,8 @@ class TableReader:
         if row is not None:
             raise DataError(
                 f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "
-                f"different lengths: {row}"
+                f"different lengths: {row}",
+                table=table,
             )
 
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
@@ -332,7 +346,8 @@ class TableReader:
         if relation.format == "csv":
             columns += " (the first line of a CSV file names its columns)"
         return DataError(
-            f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}. "
-            f"Name the one that holds it with --column {table}.{name}=COLUMN (in Python: "
-            f"columns={{'{table}.{name}': 'COLUMN'}})"
+            f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}",
+            table=table,
+            column=name,
+            remedy=Message("name the column that holds it with ", map_column(table, name)),
         )

@@ -7,21 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlmetrics.errors import DataError
+from sqlmetrics.messages import Message, map_column, set_to
 from sqlmetrics.tables.filters import columns_of
 from sqlmetrics.tables.relevance_names import likeness_to_relevance
 from sqlmetrics.tables.sources import hides_rows
-
-# the option of the command line that supplies each table
-OPTIONS = {
-    "recommendations": "-r FILE",
-    "interactions": "-i FILE",
-    "history": "--history FILE",
-    "items": "--items FILE",
-    "users": "--users FILE",
-    "aspects": "--aspects FILE",
-    "baseline": "--baseline FILE",
-    "logs": "--logs FILE",
-}
 
 # columns beside the keys of the user: required, then optional
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -155,30 +144,38 @@ class Table:
             raise DataError(
                 f"{self.name}: {self.sources[0].label} has "
                 + ("neither a column rank nor a column score" if neither else f"no column {order}")
-                + f" to order the lists by; name the one that holds it with "
-                f"--column {self.name}.{order}=COLUMN, or choose another order with "
-                "--set order=rank, score or row (the order of the rows)"
-            )
+                + " to order the lists by",
+                table=self.name,
+                column=order,
+                remedy=Message(
+                    "name the column that holds it with ", map_column(self.name, order),
+                    ", or choose another order (rank, score, or row, the order of the rows) with ",
+                    set_to("order"),
+                ),
+            )  # fmt: skip
         if "row" not in (order, ties if order == "score" else None):
             return False
         for source in self.sources:
             if hiding := hides_rows(source.format, source.types):
                 raise DataError(
                     f"{self.name}: the order of rows gives the ranking, and {source.label} has a "
-                    f"column {hiding}, which hides the number that every row has in its file; "
-                    "rename it"
+                    f"column {hiding}, which hides the number that every row has in its file",
+                    table=self.name,
+                    column=hiding,
+                    remedy="rename the column",
                 )
             if source.row_number is None:
                 raise DataError(
                     f"{self.name}: {source.label} has no order of rows that could be the ranking "
-                    "(only frames, Arrow tables, Parquet and CSV files have one); "
-                    + (
-                        "equal scores are ordered so: choose another rule for them with "
-                        "--set ties=item_asc, or give it a column rank"
-                        if order == "score"
-                        else "give it a column rank or score"
+                    "(only frames, Arrow tables, Parquet and CSV files have one)",
+                    table=self.name,
+                    remedy=Message(
+                        "choose another rule for the order of equal scores with ",
+                        set_to("ties", "item_asc"), ", or give it a column rank",
                     )
-                )
+                    if order == "score"
+                    else "give it a column rank or score",
+                )  # fmt: skip
         return True
 
     def require_time(self, column: str) -> None:
@@ -191,8 +188,11 @@ class Table:
         if not held.startswith(("TIMESTAMP", "DATE")):
             raise DataError(
                 f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
-                f"holds {held}, not times; write month(unit=seconds) or month(unit=milliseconds) "
-                "for numbers since 1970, or export it as a timestamp"
+                f"holds {held}, not times",
+                table=self.name,
+                column=column,
+                remedy="write month(unit=seconds) or month(unit=milliseconds) for numbers since "
+                "1970, or export the column as a timestamp",
             )
 
     def describe_column(self, name: str) -> str:

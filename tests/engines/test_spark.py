@@ -358,9 +358,9 @@ def test_comparisons_are_handed_over(spark: Any, tmp_path: Path) -> None:
 
 def test_comparisons_need_a_folder(spark: Any, tmp_path: Path) -> None:
     with world_of(plain(), engine=spark) as evaluator:
-        with pytest.raises(sm.UsageError, match="--temp-directory DIR"):
+        with pytest.raises(sm.UsageError, match="temp_directory='DIR'"):
             evaluator.compare("mrr", baseline="popular")
-        with pytest.raises(sm.UsageError, match="--temp-directory DIR"):
+        with pytest.raises(sm.UsageError, match="temp_directory='DIR'"):
             evaluator.leaderboard("mrr")
     away = tmp_path / "not there"
     with (
@@ -568,7 +568,7 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     on_spark = ["--engine", "spark"]
     refused = _run("per-user", *on_spark, *ASKED)
     assert refused.exit_code == 2
-    assert "let Spark write them, with -o FOLDER" in refused.stderr
+    assert "Let Spark write them, with sqlmetrics per-user -o FOLDER" in refused.stderr
     assert given == [None, "stopped"]
 
     folder = tmp_path / "values"

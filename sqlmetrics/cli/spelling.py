@@ -1,0 +1,74 @@
+"""Spells the arguments that messages name as options of the command line."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+
+from sqlmetrics.cli.options import TABLES
+from sqlmetrics.messages import Argument, Command, Message, in_python
+
+# the option of each table, as messages about options show it
+OPTIONS = {
+    "recommendations": "-r FILE",
+    **{table: f"{names[0]} FILE" for table, names, _ in TABLES},
+}
+# arguments of Python that no option sets
+ONLY_IN_PYTHON = frozenset({"connection", "watch"})
+# methods that are options of another command
+_COMMANDS = {
+    "write_partition": "evaluate --partition I/N -o FOLDER",
+    "write_per_user": "per-user -o FOLDER",
+}
+# arguments whose options have another name inside click
+_PARAMETERS = {"k": "cutoffs", "convention": "conventions"}
+
+
+def spelled(message: object) -> str:
+    """Spell a message, an error or a warning for the command line; other objects as they are."""
+    text = getattr(message, "message", message)
+    return text.spelled(on_command_line) if isinstance(text, Message) else str(message)
+
+
+def on_command_line(named: Argument | Command) -> str:
+    """Spell an argument as an option, and a command as it is typed."""
+    if isinstance(named, Command):
+        return f"sqlmetrics {_COMMANDS.get(named.name, named.name.replace('_', '-'))}"
+    if named.name in ONLY_IN_PYTHON:
+        return f"{in_python(named)} in Python"
+    parameter = parameters()[_PARAMETERS.get(named.name, named.name)]
+    if isinstance(parameter, click.Argument):
+        return str(parameter.name).upper()
+    assert isinstance(parameter, click.Option)
+    if named.value is False:
+        return parameter.secondary_opts[0]
+    option = parameter.opts[0]
+    if named.value is None or named.value is True:
+        return option
+    value = _metavar(parameter) if named.value is ... else shlex.quote(str(named.value))
+    return f"{option} {named.entry}={value}" if named.entry else f"{option} {value}"
+
+
+def _metavar(option: click.Option) -> str:
+    """Return the name of the value: FILE of `[NAME=]FILE`, COLUMN of `NAME=COLUMN`."""
+    return re.sub(r"^(\[[^]]*\]|[^=]*=)", "", option.metavar or "VALUE")
+
+
+@functools.cache
+def parameters() -> dict[str, click.Parameter]:
+    """Find the options and arguments of all commands; of equal names, those of the first."""
+    found: dict[str, click.Parameter] = {}
+    for parameter in _all_parameters():
+        found.setdefault(str(parameter.name), parameter)
+    return found
+
+
+def _all_parameters() -> Iterator[click.Parameter]:
+    from sqlmetrics.cli.commands import main  # which shows messages, and so needs this module
+
+    for command in main.commands.values():
+        yield from command.params

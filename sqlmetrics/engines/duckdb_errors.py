@@ -1,0 +1,80 @@
+"""Reads the words of DuckDB's errors, which tell more than their classes; no other module does."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+_NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
+_OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.IGNORECASE)
+_MOST = 400  # characters of a message
+
+
+class Shortage(Enum):
+    """The limit that an OutOfMemoryException is about."""
+
+    MEMORY_LIMIT = auto()
+    TEMPORARY_FILES = auto()
+    SYSTEM_MEMORY = auto()
+
+
+class NotWritten(NamedTuple):
+    """A file that could not be written, and the reason."""
+
+    path: Path
+    reason: str
+
+
+def shortage(error: duckdb.OutOfMemoryException) -> Shortage:
+    """Tell which limit was reached."""
+    if "max_temp_directory_size" in str(error):
+        return Shortage.TEMPORARY_FILES
+    return Shortage.SYSTEM_MEMORY if "bad allocation" in str(error) else Shortage.MEMORY_LIMIT
+
+
+def not_written(error: duckdb.Error) -> NotWritten | None:
+    """Find the file that could not be written; None: the error is another one."""
+    found = _NOT_WRITTEN.search(str(error))
+    return NotWritten(Path(found[1]), found[2]) if found else None
+
+
+def may_be_damage(error: duckdb.Error) -> bool:
+    """Can the error come from a damaged Parquet file?"""
+    return bool(_OF_PARQUET.search(reason(error)))
+
+
+def execute(connection: duckdb.DuckDBPyConnection, statement: str) -> duckdb.DuckDBPyConnection:
+    """Run a statement; errors have the classes that they should have.
+
+    Raises:
+        KeyboardInterrupt: in the main thread, DuckDB turns it into a RuntimeError.
+        duckdb.InvalidInputException: DuckDB 1.4 raises a RuntimeError for a damaged file.
+    """
+    try:
+        return connection.execute(statement)
+    except duckdb.Error:
+        raise
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        raise duckdb.InvalidInputException(str(error)) from error
+
+
+def has_zoned_times(description: Any) -> bool:
+    """Do columns of a result hold times with a zone? `description` is that of the result."""
+    return any("WITH TIME ZONE" in str(kind) for _, kind, *_ in description)
+
+
+def reason(error: Exception) -> str:
+    """Return the engine's message in one line, without its hints on how to configure it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in lines or [type(error).__name__]:
+        if line.startswith(("LINE ", "Possible ", "* ", "Candidate ", "file =", "^")):
+            break
+        kept.append(line)
+    return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", " ".join(kept))[:_MOST]

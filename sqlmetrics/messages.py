@@ -1,0 +1,251 @@
+"""Messages that name arguments; Python and the command line spell these in their own ways.
+
+A message is text with arguments between: `Message("the table history was not given. Give it with ",
+give("history"))`. Its text depends on the reader: `history=…` in Python, `--history FILE` on the
+command line. `str` spells for Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any, TypeAlias
+
+TABLES = (
+    "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
+)  # fmt: skip
+# the arguments that messages can name: those of the evaluator and its methods, and further ones
+ARGUMENTS = frozenset({
+    *TABLES, *(f"{table}_table" for table in TABLES),
+    "convention", "fallback", "settings", "columns", "key", "where", "connection", "engine",
+    "threads", "memory_limit", "temp_directory", "temp_limit", "partitions", "templates",
+    "trust_input", "check", "record", "watch",
+    "metrics", "k", "by", "by_item", "combinations", "skip_missing", "partition",
+    "ci", "confidence", "resamples", "seed", "run_ci", "test", "correction", "alpha",
+    "primary", "title", "dialect", "per_user", "force",
+    "master",
+})  # fmt: skip
+COMMANDS = frozenset({
+    "evaluate", "per_user", "compare", "check", "sql", "reduce",
+    "write_partition", "write_per_user",
+})  # fmt: skip
+
+# counterparts in Python of what are options of the command line only; {} is the value
+_ONLY_OPTIONS = {
+    "master": "SparkSession.builder.remote({})",
+    **{f"{table}_table": f"{table}=TableName({{}}, like=…)" for table in TABLES},
+}
+# calls that are no methods of the same name
+_CALLS = {
+    "reduce": "sqlmetrics.reduce(…)",
+    "write_per_user": "Evaluator.write_parquet(folder, …, per_user=True)",
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument, with a value or without one.
+
+    `value`: None names the argument alone, `...` stands for a value that the reader chooses.
+    `entry`: the name of one entry of an argument with several, such as a setting.
+    """
+
+    name: str
+    value: Any = None
+    entry: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name not in ARGUMENTS:
+            raise ValueError(f"messages cannot name the argument {self.name!r}")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the command line, and the call that does the same in Python."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in COMMANDS:
+            raise ValueError(f"messages cannot name the command {self.name!r}")
+
+
+Spelling: TypeAlias = Callable[[Argument | Command], str]
+
+
+def give(table: str) -> Argument:
+    """Name the argument that gives a table."""
+    return Argument(table, ...)
+
+
+def how_to_give(table: str) -> Message:
+    """Name the arguments that give a table, or its name in a statement."""
+    name = Argument(f"{table}_table", "NAME")
+    return Message("give the table with ", give(table), " (for a statement, with ", name, ")")
+
+
+def set_to(setting: str, value: Any = ...) -> Argument:
+    """Name the argument that gives a setting a value."""
+    return Argument("settings", value, setting)
+
+
+def map_column(table: str, column: str, source: Any = ...) -> Argument:
+    """Name the argument that maps a column of a source to a column of a table."""
+    return Argument("columns", source, f"{table}.{column}")
+
+
+SEVERAL_MODELS = Argument("recommendations", ..., "NAME")
+
+
+def in_python(named: Argument | Command) -> str:
+    """Spell an argument or a command as Python code."""
+    if isinstance(named, Command):
+        return _CALLS.get(named.name, f"Evaluator.{named.name}(…)")
+    value = "…" if named.value is ... else repr(named.value)
+    if named.name in _ONLY_OPTIONS:
+        return _ONLY_OPTIONS[named.name].format("…" if named.value is None else value)
+    if named.entry:
+        return f"{named.name}={{{named.entry!r}: {value}}}"
+    return named.name if named.value is None else f"{named.name}={value}"
+
+
+def in_files(named: Argument | Command) -> str:
+    """Spell an argument or a command in a file that Python and the command line write alike."""
+    if isinstance(named, Command):
+        return named.name
+    if named.value is None:
+        return named.entry or named.name
+    return f"{named.entry or named.name}={'…' if named.value is ... else named.value}"
+
+
+class Message:
+    """A text that names arguments.
+
+    Args:
+        parts: texts, arguments, commands, and other messages (an error stands for its own).
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts: tuple[str | Argument | Command, ...] = tuple(_flat(parts))
+
+    def spelled(self, spelling: Spelling) -> str:
+        """Return the text with every argument in one spelling."""
+        return "".join(part if isinstance(part, str) else spelling(part) for part in self.parts)
+
+    def capitalised(self) -> Message:
+        """Return the message with a capital at its start, where it starts with a text."""
+        first, *rest = self.parts or ("",)
+        return Message(first[:1].upper() + first[1:] if isinstance(first, str) else first, *rest)
+
+    def __str__(self) -> str:
+        return self.spelled(in_python)
+
+    def __repr__(self) -> str:
+        return f"Message({', '.join(map(repr, self.parts))})"
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Message) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+
+def _flat(parts: Iterable[Any]) -> Iterable[str | Argument | Command]:
+    """Replace messages by their parts, and write all else as text; neighbouring texts are joined.
+
+    Joined, equal messages have equal parts however they were put together.
+    """
+    texts: list[str] = []
+    for part in parts:
+        message = getattr(part, "message", part)  # of an error
+        for piece in message.parts if isinstance(message, Message) else (part,):
+            if not isinstance(piece, Argument | Command):
+                texts.append(str(piece))
+                continue
+            if text := "".join(texts):
+                yield text
+            texts.clear()
+            yield piece
+    if text := "".join(texts):
+        yield text
+
+
+def joined(separator: str, parts: Iterable[Any]) -> Message:
+    """Join texts and messages, as `str.join` does."""
+    between = [piece for part in parts for piece in (separator, part)]
+    return Message(*between[1:])
+
+
+def sentences(*parts: Any) -> Message:
+    """Join texts and messages as sentences, each with a capital and a point at its end but one.
+
+    The last keeps its end, since it may be a command to copy.
+    """
+    found: list[Any] = []
+    for message in filter(None, map(Message, parts)):
+        if found:
+            last = str(found[-1])
+            found += [" " if last.endswith((".", "?", "!")) else ". ", message.capitalised()]
+        else:
+            found.append(message)
+    return Message(*found)
+
+
+# ---- placeholders in templates -------------------------------------------------------------------
+
+
+def _setting(text: str) -> Argument:
+    name, _, value = text.partition("=")
+    return set_to(name, value or ...)
+
+
+def _column(text: str) -> Argument:
+    name, _, source = text.partition("=")
+    table, _, column = name.partition(".")
+    return map_column(table, column, source or ...)
+
+
+def _argument(text: str) -> Argument:
+    name, _, value = text.partition("=")
+    values = {"": ..., "True": True, "False": False}
+    return Argument(name, int(value) if value.isdigit() else values.get(value, value))
+
+
+_PLACEHOLDERS: dict[str, Callable[[str], Argument | Command]] = {
+    "set": _setting, "column": _column, "argument": _argument, "command": Command,
+}  # fmt: skip
+
+
+class Unfilled(dict[str, str]):
+    """Values that are not known yet: a placeholder for one stays as it is."""
+
+    def __missing__(self, name: str) -> str:
+        return f"{{{name}}}"
+
+
+def filled(template: str, values: Mapping[str, Any]) -> Message:
+    """Fill the placeholders of a text that a template declares.
+
+    `{n}` is replaced by a value; `{set:ties=item_desc}`, `{column:interactions.relevance}`,
+    `{argument:skip_missing=True}` and `{command:check}` name arguments and commands.
+
+    Raises:
+        ValueError, LookupError: a placeholder is unknown.
+    """
+    formatter = Formatter()
+    parts: list[str | Argument | Command] = []
+    for text, name, spec, conversion in formatter.parse(template):
+        parts.append(text)
+        if name is None:
+            continue
+        spec = formatter.vformat(spec or "", (), values)
+        if name in _PLACEHOLDERS:
+            parts.append(_PLACEHOLDERS[name](spec))
+        else:
+            value = formatter.convert_field(formatter.get_field(name, (), values)[0], conversion)
+            parts.append(formatter.format_field(value, spec))
+    return Message(*parts)
