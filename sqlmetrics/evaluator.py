@@ -752,7 +752,7 @@ class Evaluator:
                 give("interactions"), " or others",
             )  # fmt: skip
         if self.trust_input:
-            raise UsageError(Command("check"), " cannot be combined with ", _TRUSTED)
+            raise UsageError("data checks cannot be combined with ", _TRUSTED)
         pairs = self.parse(EVERYTHING if metrics is None else metrics, k)
         if all(cutoff is None for _, cutoff in pairs) and k is None:
             pairs = [(call, DEFAULT_K) for call, _ in pairs]
