@@ -185,8 +185,6 @@ class Evaluator:
     def rows(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> Rows:
         """Compute what `evaluate` computes, without a data frame: pandas need not be loaded.
 
-        Arguments and errors are those of `evaluate`.
-
         Returns:
             The rows of `evaluate` as tuples, in `values`; `names` and `kinds` are of their columns.
         """
@@ -202,8 +200,7 @@ class Evaluator:
 
         On Spark, `write_parquet` or `write_table` with `per_user=True` write them where they are.
 
-        Args:
-            partition: only for the users of one partition, such as `"3/8"`.
+        `partition`: only for the users of one partition, such as `"3/8"`.
 
         Returns:
             One row per user (and model, and convention, and slice) and cutoff, ordered by them:
@@ -243,8 +240,7 @@ class Evaluator:
         with `force`. `options` are the other arguments of `evaluate`, or of `per_user`.
 
         Raises:
-            UsageError, DataError: as `evaluate`; or the engine is not Spark, or it cannot write
-                this table.
+            UsageError, DataError: as `evaluate`; or Spark cannot write this table.
         """
         run.write_table(self._session, Asked.of(metrics, k, per_user, **options), name, force)
 
@@ -261,8 +257,7 @@ class Evaluator:
         every job; `force` replaces a part.
 
         Raises:
-            UsageError, DataError: as `evaluate`; or the part is there already, or the folder has
-                parts of another request.
+            UsageError, DataError: as `evaluate`; or the folder has this part, or others.
         """
         asked = Asked.of(metrics, k, **options)
         run.write_partition(self._session, asked, Path(folder), partition, force)
@@ -324,8 +319,7 @@ class Evaluator:
         Every other model is compared with the best of each metric, as `compare` does; the other
         arguments are those of `compare`. Needs scipy (the extra `stats`).
 
-        Args:
-            alpha: an adjusted p-value below it makes a model significantly worse.
+        `alpha`: an adjusted p-value below it makes a model significantly worse.
 
         Returns:
             One row per model (and convention, and slice), the best of the first metric on top:
@@ -358,7 +352,7 @@ class Evaluator:
             some of them, a list of dicts.
 
         Raises:
-            UsageError: as `evaluate`, or no table was given, or the input is to be trusted.
+            UsageError: as `evaluate`, or there is no table, or the input is to be trusted.
         """
         return frame_of(self.findings(metrics, k))
 
@@ -470,9 +464,8 @@ class Evaluator:
         It does not check its tables. Frames appear in it under the name of their table, prefixed
         with `sqlmetrics_`. `options` are the other arguments of `evaluate`, or of `per_user`.
 
-        Args:
-            dialect: the system that it is for, such as "snowflake"; by default that of the engine.
-                All but the engine's own read tables by name: see `TableName`.
+        `dialect`: the system that it is for, such as "snowflake"; by default that of the engine.
+        All but the engine's own read tables by name: see `TableName`.
 
         Raises:
             UsageError: the dialect cannot express a metric or option, or a table has no name there.

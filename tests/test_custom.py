@@ -257,7 +257,7 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
         (
             "bad",
             '{#---\ntitle = "x"\n---#}\nSELECT user_id, 1 AS k, 1 AS value FROM items',
-            ["the metric bad needs the table items", "--items"],
+            ["the metric bad needs the table items", "items=…"],
         ),
     ],
 )

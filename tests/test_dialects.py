@@ -247,7 +247,7 @@ def test_a_column_that_is_needed_has_to_be_named() -> None:
     [
         ("trino", {"metrics": "recall(aggregate=median)@5"}, "no exact quantile"),
         ("bigquery", {"metrics": "recall@5", "ci": "bootstrap"}, "no exact quantile"),
-        ("redshift", {"metrics": "alpha_ndcg"}, "give cutoffs"),
+        ("redshift", {"metrics": "alpha_ndcg"}, "Give cutoffs"),
         ("snowflake", {"metrics": "recall@5", "by": "month(unit=seconds)"}, "timestamp"),
     ],
 )

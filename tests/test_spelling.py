@@ -42,6 +42,7 @@ from sqlmetrics.messages import (
     set_to,
 )
 from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.report.analysis import Question
 from sqlmetrics.tables.schema import COLUMNS
 
 PACKAGE = Path(sm.__file__).parent
@@ -94,7 +95,7 @@ def test_spellings(named: Argument | Command, python: str, command_line: str, fi
 
 def arguments_of_python() -> set[str]:
     """Names of all arguments of the evaluator and of its methods."""
-    calls: list[Callable[..., Any]] = [sm.Evaluator, *METHODS, sm.reduce]
+    calls: list[Callable[..., Any]] = [sm.Evaluator, *METHODS, sm.reduce, Question]
     return {name for call in calls for name in inspect.signature(call).parameters} - {"self"}
 
 
@@ -102,8 +103,8 @@ def arguments_of_python() -> set[str]:
 NO_ARGUMENT_IN_PYTHON = {"master", *(f"{table}_table" for table in TABLES)}
 # arguments that messages do not name
 UNNAMED = {
-    "command", "end", "examples", "expressions", "figure", "folder", "levels", "metric", "name",
-    "options", "path", "start",
+    "command", "end", "examples", "fail_if", "figure", "folder", "metric", "name", "options",
+    "path", "start",
 }  # fmt: skip
 
 

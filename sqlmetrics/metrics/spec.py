@@ -126,7 +126,7 @@ def parse_cutoffs(text: str) -> list[int]:
             low = parse_cutoff(first)
             high = parse_cutoff(last) if colon else low
         except UsageError as error:
-            raise UsageError(Argument("k", part.strip()), ": ", error) from None
+            raise UsageError(f"k {part.strip()}: ", error) from None
         if high < low:
             raise UsageError(f"the range {part.strip()!r} of k ends before it starts")
         if high - low >= _MOST_CUTOFFS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlmetrics.checks.validate import Finding, all_rows, check_run
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
 from sqlmetrics.errors import TemplateError, UndefinedNameError, UsageError, suggestion
-from sqlmetrics.messages import Argument, Command, give
+from sqlmetrics.messages import Argument, give
 from sqlmetrics.metrics.catalog import EVERYTHING
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import DEFAULT_K, Cutoffs, Metrics
@@ -42,9 +42,8 @@ def findings(
             give("interactions"), " or others",
         )  # fmt: skip
     if session.trusts_input:
-        raise UsageError(
-            Command("check"), " cannot be combined with ", Argument("trust_input", True)
-        )
+        trusted = Argument("trust_input", True)
+        raise UsageError("data checks cannot be combined with ", trusted)
     pairs = session.definitions.pairs(EVERYTHING if metrics is None else metrics, k)
     if all(cutoff is None for _, cutoff in pairs) and k is None:
         pairs = [(call, DEFAULT_K) for call, _ in pairs]
