@@ -649,11 +649,11 @@ class Planner:
                 self._need(table, column, for_metric, setting)
             return ""
 
-        def need_time(table: str, column: str) -> str:
-            """Let a template name a column that it reads as a time."""
+        def need_time(table: str, column: str, unit: str = "timestamp") -> str:
+            """Let a template name a column that it reads as a time, in a unit."""
             need(table, column)
             if table in self.tables:
-                self.tables[table].require_time(column)
+                self.tables[table].require_time(column, unit)
             return ""
 
         def assume(table: str, column: str, value: str) -> str:
