@@ -1073,14 +1073,30 @@ def test_a_table_that_was_not_given_is_named_for_a_bare_column() -> None:
             evaluator.evaluate(["recall@5"], by_item="category")
 
 
-def test_a_timestamp_that_is_none_is_named() -> None:
-    for times in ([1704067200, 1706745600], ["1 Jan 2024", "February"]):
-        truth = pd.DataFrame({"user_id": [1, 1], "item_id": ["a", "b"], "timestamp": times})
-        with (
-            sm.Evaluator({1: ["a", "b"]}, truth) as evaluator,
-            pytest.raises((DataError, UsageError), match=r"interactions.*timestamp"),
-        ):
-            evaluator.evaluate(["recall"], by="month")
+TIMES = pd.to_datetime(["2024-01-01", "2024-02-01"])
+
+
+@pytest.mark.parametrize(
+    ("times", "by", "message"),
+    [
+        (TIMES, "month(unit=seconds)", r"TIMESTAMP, not numbers of seconds; leave out unit: month"),
+        (TIMES.tz_localize("UTC"), "month(unit=milliseconds)", r"TIME ZONE, not .*; leave out"),
+        (TIMES.date, "month(unit=milliseconds)", r"DATE, not numbers of milliseconds; leave out"),
+        ([1704067200, 1706745600], "month", r"BIGINT, not timestamps; write month\(unit=seconds\)"),
+        ([0.5, 1.5], "month", r"DOUBLE, not timestamps; write month\(unit=seconds\)"),
+        (["1 Jan", "May"], "month", r"VARCHAR, not timestamps; export it as timestamps"),
+        (["1 Jan", "May"], "month(unit=seconds)", r"VARCHAR, not numbers of seconds; export it"),
+    ],
+)
+@pytest.mark.every_case
+def test_months_of_columns_of_another_type_are_refused(times: Any, by: str, message: str) -> None:
+    truth = pd.DataFrame({"user_id": [1, 1], "item_id": ["a", "b"], "at": times})
+    start = r"interactions, column timestamp \(at\): the table given as interactions holds "
+    with (
+        sm.Evaluator({1: ["a", "b"]}, truth, columns={"interactions.timestamp": "at"}) as evaluator,
+        pytest.raises(DataError, match=start + f".*{message}"),
+    ):
+        evaluator.evaluate(["recall"], by=by)
 
 
 def test_ids_of_users_that_are_of_another_type_are_refused() -> None:

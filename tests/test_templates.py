@@ -86,6 +86,8 @@ NUMBERS: dict[str, list[float | None]] = {
     "head_share": [0.2],
 }
 RECURSIVE = ("duckdb", "clickhouse", "datafusion", "postgres")  # with windows in the recursion
+READS_COLUMNS = {"has", "has_user", "need", "need_time", "rank_is_whole"}
+MONTH_READS = {"timestamp": "TIMESTAMP", "seconds": "BIGINT", "milliseconds": "BIGINT"}
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
     {"cutoffs": [10, None], "max_cutoff": None},
@@ -133,11 +135,13 @@ def planner(
     checked: bool = False,
     fuse: bool = True,
     baseline: str = "score",
+    timestamp: str = "TIMESTAMP",
     dialect: str = NATIVE,
 ) -> Planner:
     """Make a planner for tables with all columns that there are, or with as few as possible.
 
-    `baseline`: the column that orders the baseline lists, or "row".
+    `baseline`: the column that orders the baseline lists, or "row". `timestamp`: the type of the
+    columns of that name.
     """
     models = ("als", "popular") if several_models else (None,)
     order: dict[str, str] = {} if baseline == "row" else {baseline: "BIGINT"}
@@ -146,6 +150,7 @@ def planner(
         of_users = name != "items" and not (poor and name == "aspects")
         keys = KEYS if of_users else {"item_id": "BIGINT"}
         parts = models if name == "recommendations" else (None,)
+        columns = {key: timestamp if key == "timestamp" else columns[key] for key in columns}
         tables[name] = table(name, {**keys, **columns}, parts)
     return Planner(
         CATALOG,
@@ -183,9 +188,10 @@ def renderings(
         choices["order"] = values_of(params["order"])
     facts = {
         "checked": [False, True] if "checked" in used else [False],
-        "poor": [False, True] if used & {"has", "has_user", "need", "rank_is_whole"} else [False],
+        "poor": [False, True] if used & READS_COLUMNS else [False],
         "several_models": [False, True] if used & model_names else [False],
         "baseline": ["rank", "score", "row"] if "order_of" in used else ["score"],
+        "timestamp": ["TIMESTAMP", "BIGINT"] if "need_time" in used else ["TIMESTAMP"],
     }
     cutoffs = CUTOFFS if used & {"cutoffs", "max_cutoff"} else CUTOFFS[:1]
     defaults = {name: param.default for name, param in params.items()}
@@ -201,7 +207,7 @@ def renderings(
                 values = {**defaults, **choice, **cutoff, "chosen_settings": tuple(choice)}
                 label = f"{template.name} {fact} {cutoff} {choice}"
                 asked = {**choice, **cutoff, "dialect": dialect}
-                if (expected := refusal(template, fact["poor"], asked)) is None:
+                if (expected := refusal(template, fact, asked)) is None:
                     yield label, text_of(template, plans, values)
                 else:
                     error, message = expected
@@ -219,11 +225,15 @@ REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+, \[(?P<values>[^]
 
 
 def refusal(
-    template: Template, poor: bool, choice: Mapping[str, Any]
+    template: Template, fact: Mapping[str, Any], choice: Mapping[str, Any]
 ) -> tuple[type[Exception], str] | None:
     """Say how a template refuses tables or settings, None if it takes them."""
-    if poor and "need" in names_in(template.body) and choice.get("gain") != "binary":
+    poor = fact["poor"]
+    needs = {"need", "need_time"} & names_in(template.body)
+    if poor and needs and choice.get("gain") != "binary":
         return MissingTableError, "needs the column"
+    if template.name == "month" and MONTH_READS[choice["unit"]] != fact["timestamp"]:
+        return DataError, f"interactions, column timestamp: .* holds {fact['timestamp']}, not"
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
     for found in REFUSED.finditer(template.body):
@@ -628,6 +638,10 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
+        "user_count": [
+            {"relation": "some_table", "columns": columns}
+            for columns in (["user_id"], ["user_id", "the day", "model"])
+        ],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
         "other_spellings": [

@@ -40,11 +40,11 @@ def template_context(
             inputs.require(table, column, metric, setting)
         return ""
 
-    def need_time(table: str, column: str) -> str:
-        """Let a template name a column that it reads as a time."""
+    def need_time(table: str, column: str, unit: str = "timestamp") -> str:
+        """Let a template name a column that it reads as a time, in a unit."""
         need(table, column)
         if table in tables:
-            tables[table].require_time(column)
+            tables[table].require_time(column, unit)
         return ""
 
     def assume(table: str, column: str, value: str) -> str:

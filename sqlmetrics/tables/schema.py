@@ -178,22 +178,31 @@ class Table:
                 )  # fmt: skip
         return True
 
-    def require_time(self, column: str) -> None:
-        """Check that a column holds points in time.
+    def require_time(self, column: str, unit: str) -> None:
+        """Check that a column holds timestamps, or numbers if `unit` is seconds or milliseconds.
 
         Raises:
-            DataError: it holds something else.
+            DataError: the column has another type.
         """
         held = self.columns[column]
-        if not held.startswith(("TIMESTAMP", "DATE")):
-            raise DataError(
-                f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
-                f"holds {held}, not times",
-                table=self.name,
-                column=column,
-                remedy="write month(unit=seconds) or month(unit=milliseconds) for numbers since "
-                "1970, or export the column as a timestamp",
-            )
+        is_time = held.startswith(("TIMESTAMP", "DATE"))
+        fits = is_time if unit == "timestamp" else is_number(held)
+        if fits or all(source.only_named for source in self.sources):
+            return
+        if is_time:
+            remedy = "leave out unit: month"
+        elif is_number(held):
+            remedy = "write month(unit=seconds) or month(unit=milliseconds) for numbers since 1970"
+        else:
+            remedy = "export it as timestamps, and write month without unit"
+        wanted = "timestamps" if unit == "timestamp" else f"numbers of {unit}"
+        raise DataError(
+            f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
+            f"holds {held}, not {wanted}",
+            table=self.name,
+            column=column,
+            remedy=remedy,
+        )
 
     def describe_column(self, name: str) -> str:
         """Name a column in a message: its own name, and the one in the file where that differs."""
