@@ -271,7 +271,7 @@ def _baseline() -> list[Rule]:
     rules = [
         Rule("item twice", "unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10),
              "item_id", "1 items are repeated", {"user_id": 1, "item_id": 10, "n_copies": 2},
-             "duplicate_recommendations=keep | count_once | join"),
+             "choose their meaning (keep, count_once, join"),
         Rule("rank twice", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 1), "rank",
              "1 ranks are given to more than one item", {"user_id": 1, "rank": 1, "n_items": 2},
              "give each its own rank"),

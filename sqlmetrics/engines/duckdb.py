@@ -27,6 +27,7 @@ from sqlmetrics.engines.duckdb_errors import (
     may_be_damage,
     not_written,
     reason,
+    reason_alone,
     shortage,
 )
 from sqlmetrics.errors import (
@@ -251,7 +252,7 @@ class DuckDBEngine:
             cause = error.__cause__
             if not isinstance(cause, duckdb.CatalogException | duckdb.BinderException):
                 raise
-            why = reason(cause).partition(" Did you mean")[0].rstrip("!.")
+            why = reason_alone(cause)
             raise DataError(
                 f"{table}: {label} was there when the Evaluator was made, and cannot be "
                 f"read now: {why}",
@@ -685,7 +686,7 @@ class DuckDBEngine:
         `what`: was being done.
         """
         limit = "memory limit" + (f" of {self._limit}" if self._limit else "")
-        why = reason(error).partition(". This limit")[0]
+        why = reason_alone(error)
         kind = shortage(error)
         found = {
             Shortage.TEMPORARY_FILES: f"its temporary files reached their limit ({why})",

@@ -78,3 +78,8 @@ def reason(error: Exception) -> str:
             break
         kept.append(line)
     return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", " ".join(kept))[:_MOST]
+
+
+def reason_alone(error: Exception) -> str:
+    """Return the engine's message without a hint that follows it in the same line."""
+    return re.split(r" Did you mean|\. This limit", reason(error))[0].rstrip("!.")
