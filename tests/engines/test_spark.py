@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
-from engines.runners import Engine
-from engines.spark_process import SparkProcess
-from engines.worlds import TABLES, World, awkward, plain
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines import spark as spark_engine
+from tests.engines.runners import Engine
+from tests.engines.spark_process import SparkProcess
+from tests.engines.worlds import TABLES, World, awkward, plain
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
 DEMO: dict[str, Any] = {
     "recommendations": {

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from robustness import fuzz_commands
-from robustness.fuzz_commands import (
+
+from sqlmetrics.metrics.catalog import Catalog
+from tests.robustness import fuzz_commands
+from tests.robustness.fuzz_commands import (
     Answer,
     Figures,
     Problem,
@@ -19,8 +21,6 @@ from robustness.fuzz_commands import (
     run_world,
     world_of,
 )
-
-from sqlmetrics.metrics.catalog import Catalog
 
 EVALUATE = Question("evaluate", ["ndcg"])
 FOUND = Answer(0, ["metric", "k", "value"], [["ndcg", "5", "0.25"], ["map", "", ""]])
