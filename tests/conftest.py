@@ -5,10 +5,14 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
+from tests.support.worlds import FEW, VARIANTS, values, world
 
 pytest_plugins = (
     "tests.support.suites",
@@ -101,3 +105,41 @@ def given_metric(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("templates")
     (folder / "given.sql.j2").write_text(_GIVEN.lstrip(), encoding="utf-8")
     return folder
+
+
+@pytest.fixture(scope="module")
+def everything() -> Iterator[sm.Evaluator]:
+    """All tables, with all their columns."""
+    with Evaluator(**EVERYTHING) as evaluator:
+        yield evaluator
+
+
+@pytest.fixture(scope="module")
+def smallest() -> Iterator[sm.Evaluator]:
+    """Ranks and a truth without relevance, nothing else."""
+    with Evaluator(RANKED, TRUTH) as evaluator:
+        yield evaluator
+
+
+@pytest.fixture(scope="module")
+def world_tables() -> dict[str, pd.DataFrame]:
+    return world(1)
+
+
+@pytest.fixture(scope="module")
+def world_files(world_tables: dict[str, pd.DataFrame], tmp_path_factory: Any) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("tables")
+    for name, frame in world_tables.items():
+        frame.to_parquet(folder / f"{name}.parquet", row_group_size=97)
+    return {name: str(folder / f"{name}.parquet") for name in world_tables}
+
+
+@pytest.fixture(params=[FEW, pytest.param(VARIANTS, marks=pytest.mark.thorough)], ids=len)
+def world_specs(request: pytest.FixtureRequest) -> list[str]:
+    found: list[str] = request.param
+    return found
+
+
+@pytest.fixture
+def world_values(world_specs: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return values(*world_specs)

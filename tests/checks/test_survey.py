@@ -1,43 +1,24 @@
 """`check`: every finding on tables that have it, none on good tables, and all of them at once."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
 from sqlmetrics.checks.survey import COLUMNS
-from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.metrics.catalog import Catalog
+from tests.support.survey import BROKEN, EVERYBODY, GOOD, HISTORY, LISTS, TRUTH, found, lists, pairs
 
 CATALOG = Catalog.load()
 SURVEYED = [check for check in CATALOG.checks.values() if check.needs]
-
-
-def lists(*rows: tuple[int, int, float], **columns: Any) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["user_id", "item_id", "score"]).assign(**columns)
-
-
-def pairs(*rows: tuple[int, int], **columns: Any) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["user_id", "item_id"]).assign(**columns)
 
 
 def days(*numbers: int) -> list[pd.Timestamp]:
     return [pd.Timestamp(2026, 1, number) for number in numbers]
 
 
-# Two users, two places each, nothing wrong but what a case changes. User 1 has items 11 and 12 on
-# the list and 11 in the truth, user 2 has 12 and 13, and 14 in the truth.
-LISTS = lists((1, 11, 0.9), (1, 12, 0.8), (2, 12, 0.7), (2, 13, 0.6))
-TRUTH = pairs((1, 11), (2, 14))
-HISTORY = pairs((1, 13), (1, 14), (2, 11), (3, 12))
-GOOD = {"recommendations": LISTS, "interactions": TRUTH, "history": HISTORY}
-EVERYBODY = pd.DataFrame({"user_id": [1, 2], "country": ["A", "B"]})
 TWENTY = range(1, 21)
-
 # what a case changes -> how many are found, what the text says, and the first of the examples
 CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
     "recommendations_seen": [
@@ -342,14 +323,6 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
 SAID = [(check, case) for check, cases in CASES.items() for case in cases]
 
 
-def found(tables: dict[str, Any]) -> dict[str, Any]:
-    """Find what there is in the good tables with some of them changed: check -> finding."""
-    given = {"users": EVERYBODY, **GOOD, **tables}
-    k, settings = given.pop("k", 2), given.pop("settings", None)
-    with sm.Evaluator(**given, settings=settings) as evaluator:
-        return {finding.check: finding for finding in evaluator.findings("mrr", k)}
-
-
 @pytest.mark.parametrize(("check", "case"), SAID, ids=[check for check, _ in SAID])
 def test_what_is_found(check: str, case: tuple[dict[str, Any], int, str, dict[str, Any]]) -> None:
     tables, n, text, example = case
@@ -410,11 +383,6 @@ def test_a_setting_of_data_ends_its_finding() -> None:
 
 
 # ---------------------------------------------------------------- errors
-
-BROKEN = {
-    "recommendations": lists((1, 11, 0.9), (1, 11, 0.8), (2, 12, float("nan"))),
-    "interactions": pairs((1, 11), (1, 11), (2, 12)),
-}
 
 
 def test_all_errors_are_found_at_once_and_evaluate_raises_one_of_them() -> None:
@@ -509,137 +477,6 @@ def test_what_cannot_be_checked() -> None:
         evaluator.check()
 
 
-# ---------------------------------------------------------------- checks of one's own
-
-OWN = """{#---
-title = "items from the old shop"
-level = "error"
-table = "recommendations"
-needs = ["recommendations"]
-found = "{n} rows recommend items of the old shop"
-remedy = "export again"
----#}
--- one row per recommended item of the old shop
-SELECT
-    {{ user_keys }},
-    item_id,
-    count(*) OVER () AS n_found
-FROM recommendations
-WHERE item_id > 12
-"""
-
-
-def own_folder(path: Path, text: str) -> Path:
-    (path / "checks").mkdir()
-    (path / "checks" / "old_shop.sql.j2").write_text(text)
-    return path
-
-
-def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
-    with sm.Evaluator(**GOOD, templates=own_folder(tmp_path, OWN)) as evaluator:
-        (finding,) = evaluator.findings(k=2)
-    assert (finding.level, finding.check, finding.n) == ("error", "old_shop", 1)
-    assert finding.text.startswith("recommendations: 1 rows recommend items of the old shop")
-    assert list(finding.examples) == [{"user_id": 2, "item_id": 13}]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('level = "error"', 'level = "bad"', "level is 'error', 'warning', 'note', not 'bad'"),
-        ("{n} rows", "{many} rows", "in braces, and nothing else: 'many'"),
-        ("AS n_found", "AS n", "a check has a column n_found"),
-        ('level = "error"', 'level = "note"\non = "ranked"', "before numbers are computed is an"),
-        ("item_id > 12", "item > 12", "the query for old_shop is wrong"),
-    ],
-)
-def test_a_check_of_ones_own_that_is_wrong(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
-    folder = own_folder(tmp_path, OWN.replace(old, new))
-    with (
-        pytest.raises(sm.TemplateError, match=message),
-        sm.Evaluator(**GOOD, templates=folder) as evaluator,
-    ):
-        evaluator.findings(k=2)
-
-
-# ---------------------------------------------------------------- the command line
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tables")
-    LISTS.to_parquet(folder / "lists.parquet")
-    TRUTH.to_parquet(folder / "truth.parquet")
-    HISTORY.to_parquet(folder / "history.parquet")
-    pairs((1, 12), (2, 14), (3, 11), (3, 13)).to_parquet(folder / "overlapping.parquet")
-    BROKEN["recommendations"].to_parquet(folder / "broken.parquet")
-    LISTS.astype({"user_id": str}).to_parquet(folder / "texts.parquet")
-    return folder
-
-
-def run(files: Path, command: str, lists: str = "lists", *options: str) -> Result:
-    tables = ["-r", str(files / f"{lists}.parquet"), "-i", str(files / "truth.parquet")]
-    return CliRunner().invoke(cli, [command, *tables, *options])
-
-
-def test_nothing_found(files: Path) -> None:
-    result = run(files, "check", "lists", "-k", "2", "--format", "table", "--strict")
-    assert (result.exit_code, result.stdout) == (0, "nothing found\n")
-    assert run(files, "check", "lists", "-k", "2", "--format", "json").stdout == "[]\n"
-    assert run(files, "check", "lists", "-k", "2").stdout == ",".join(COLUMNS) + "\n"
-
-
-def test_exit_codes(files: Path) -> None:
-    seen = ["--history", str(files / "overlapping.parquet"), "-k", "2"]
-    assert run(files, "check", "lists", *seen).exit_code == 0
-    assert run(files, "check", "lists", *seen, "--strict").exit_code == 1
-    assert run(files, "check", "lists", "-k", "3", "--strict").exit_code == 0  # a note
-    assert run(files, "check", "broken").exit_code == 1
-    assert run(files, "check", "lists", "--set", "tis=item_asc").exit_code == 2
-    assert run(files, "check", "lists", "-o", "found.parquet").exit_code == 2
-
-
-def test_a_table_for_people(files: Path) -> None:
-    result = run(files, "check", "broken", "--format", "table")
-    assert result.stdout.startswith(
-        "error: recommendations_duplicates\n"
-        "  recommendations: 1 of 3 rows repeat an item of the same user and model\n"
-        "    user_id  item_id  n_copies\n"
-        "    1        11       2\n"
-        "  -> remove the repeats, or say what they mean"
-    ), result.stdout
-    assert result.stdout.splitlines()[-1] == "2 errors"
-
-
-def test_findings_for_machines(files: Path, tmp_path: Path) -> None:
-    result = run(files, "check", "broken", "--format", "json")
-    records = json.loads(result.stdout)
-    assert [list(record) for record in records] == [list(COLUMNS)] * len(records)
-    assert records[0]["examples"] == [{"user_id": 1, "item_id": 11, "n_copies": 2}]
-    run(files, "check", "broken", "-o", str(tmp_path / "found.csv"))
-    frame = pd.read_csv(tmp_path / "found.csv")
-    assert [json.loads(text) for text in frame["examples"]] == [r["examples"] for r in records]
-    markdown = run(files, "check", "broken", "--format", "markdown").stdout
-    assert "recommendations_duplicates" in markdown
-    assert "examples" not in markdown
-
-
-@pytest.mark.parametrize(
-    ("lists", "found"),
-    [
-        ("nothing", "there is no file"),
-        ("texts", "the ids in column user_id are of different types"),
-    ],
-)
-def test_tables_that_cannot_be_read_are_findings(files: Path, lists: str, found: str) -> None:
-    result = run(files, "check", lists, "--format", "json")
-    (record,) = json.loads(result.stdout)
-    assert (result.exit_code, record["level"], record["check"]) == (1, "error", "tables")
-    assert found in record["found"]
-
-
 # ---------------------------------------------------------------- found by using it
 
 
@@ -688,14 +525,3 @@ def test_copies_of_an_item_are_in_one_list() -> None:
         "settings": {"duplicate_recommendations": "keep"},
     }
     assert "recommendations_dominant_items" not in found(tables)
-
-
-def test_a_table_that_cannot_be_read_is_a_finding_among_others(files: Path) -> None:
-    data = (files / "history.parquet").read_bytes()
-    (files / "damaged.parquet").write_bytes(data[:4] + b"\0" * 60 + data[64:])
-    options = ["--history", str(files / "damaged.parquet"), "-k", "3"]
-    records = json.loads(run(files, "check", "lists", *options, "--format", "json").stdout)
-    assert {"tables", "recommendations_short"} <= {record["check"] for record in records}
-    result = run(files, "evaluate", "lists", "ndcg@2", *options[:2])
-    assert result.exit_code == 0
-    assert result.stdout.startswith("metric,k,value")

@@ -12,13 +12,19 @@ from tests.support.pytest_process import run_pytest
 
 PLUGINS = [
     "__init__.py",
-    "conftest.py",
     "support/__init__.py",
     "support/case_selection.py",
     "support/coverage_watch.py",
     "support/paths.py",
     "support/suites.py",
 ]
+CONFTEST = """\
+pytest_plugins = (
+    "tests.support.suites",
+    "tests.support.coverage_watch",
+    "tests.support.case_selection",
+)
+"""
 A_TEST = """\
 import pytest
 
@@ -47,6 +53,7 @@ def project(tmp_path: Path) -> Path:
         '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n', encoding="utf-8"
     )
     (tmp_path / "docs" / "coverage.md").write_text(DOCUMENT, encoding="utf-8")
+    (tmp_path / "tests" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     (tmp_path / "tests" / "stats").mkdir()
     (tmp_path / "tests" / "stats" / "__init__.py").touch()
     (tmp_path / "tests" / "test_b.py").write_text(ANOTHER, encoding="utf-8")

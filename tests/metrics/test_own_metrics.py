@@ -6,11 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.further_tables import (
+    EVERYTHING,
+    HISTORY,
+    LOGS,
+    VALUES,
+    Evaluator,
+    changed,
+    close,
+    evaluate,
+)
+from tests.support.two_users import SHORT_LISTS, SHORT_TRUTH
 
 RECOMMENDATIONS = {"u1": ["a", "b", "c", "d"], "u2": ["b", "a"], "u3": ["c"]}
 INTERACTIONS = {"u1": ["b", "d"], "u2": ["z"], "u4": ["a"]}
@@ -275,3 +287,145 @@ def test_templates_are_sandboxed(tmp_path: Path) -> None:
     write(tmp_path, {"bad": '{#---\ntitle = "x"\n---#}\nSELECT ' + escape})
     with pytest.raises(sm.TemplateError, match="unsafe"):
         sm.Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=tmp_path).evaluate(["bad@3"])
+
+
+OWN = {
+    # reads the lists alone
+    "list_length": (
+        'title = "items in the top k"\naudience = "recommended"',
+        "SELECT {{ keys }}, k, count(*) AS value FROM listed GROUP BY {{ keys }}, k",
+    ),
+    "n_hits": (
+        'title = "hits"\nwhen_empty = 0',
+        "SELECT {{ keys }}, k, count(*) AS value FROM hits GROUP BY {{ keys }}, k",
+    ),
+    "n_decided": (
+        'title = "recommended items in the logs, and what they gave"\ngrain = "run"',
+        "SELECT {{ keys }}, k, count(reward) + 10 * sum(coalesce(reward, 0)) AS value\n"
+        "FROM decisions\nGROUP BY {{ keys }}, k",
+    ),
+    "n_judged": (
+        'title = "judged items in the top k, and the sum of their relevance"\nwhen_empty = 0',
+        "SELECT {{ keys }}, k, count(*) + 10 * sum(relevance) AS value\n"
+        "FROM matched\nGROUP BY {{ keys }}, k",
+    ),
+    "n_seen": (
+        'title = "recommended items that the user knows"\naudience = "recommended"\nwhen_empty = 0',
+        "SELECT {{ keys_of('listed') }}, listed.k, count(*) AS value\n"
+        "FROM listed\nINNER JOIN seen\n"
+        "    ON {{ same_user('seen', 'listed') }} AND seen.item_id = listed.item_id\n"
+        "GROUP BY {{ keys_of('listed') }}, listed.k",
+    ),
+    "best_known": (
+        'title = "users of the best known item"\naudience = "recommended"',
+        "SELECT {{ keys_of('listed') }}, listed.k, max(popular.n_users) AS value\n"
+        "FROM listed\nINNER JOIN item_popularity AS popular\n"
+        "    ON popular.item_id = listed.item_id\n"
+        "GROUP BY {{ keys_of('listed') }}, listed.k",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    for name, (front, body) in OWN.items():
+        (folder / f"{name}.sql.j2").write_text(f"{{#---\n{front}\n---#}}\n{body}\n")
+    return folder
+
+
+def test_a_metric_without_interactions_beside_one_with(own: Path) -> None:
+    lists, truth = {1: [10, 11], 2: [12]}, {1: [11], 9: [10]}
+    specs = ["list_length@1", "n_hits", "list_length"]
+    with Evaluator(lists, truth, templates=own) as evaluator:
+        result = evaluator.evaluate(specs)
+        users = evaluator.per_user(["list_length", "n_hits"])
+    # over users 1 and 2, who have lists, and over 1 and 9, who want something
+    assert result["value"].tolist() == [(1 + 1) / 2, (1 + 0) / 2, (2 + 1) / 2]
+    assert result["n_users"].tolist() == [2, 2, 2]
+    assert users["user_id"].tolist() == [1, 2, 9]
+    assert users["list_length"].fillna(-1).tolist() == [2, 1, -1]
+    assert users["n_hits"].fillna(-1).tolist() == [1, -1, 0]
+    with Evaluator(lists, templates=own) as evaluator:
+        assert evaluator.evaluate("list_length")["value"].item() == (2 + 1) / 2
+        with pytest.raises(
+            sm.MissingTableError, match=r"the metric n_hits .*interactions.*-i FILE"
+        ):
+            evaluator.evaluate(specs)
+        with pytest.warns(sm.SqlmetricsWarning, match="left out, .*: n_hits$") as warned:
+            result = evaluator.evaluate(specs, skip_missing=True)
+    assert len(warned) == 1
+    assert result["metric"].tolist() == ["list_length", "list_length"]
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_metrics_of_ones_own_read_the_new_stages(own: Path, fuse: bool) -> None:
+    expected = {  # over whole lists, and at 1
+        # decided: 10 and 11 for user 1, 12 for user 2; 10 and 12 gave 1
+        "n_decided": (3 + 10 * 2, 1 + 10 * 1),
+        # judged: 10 (2) and 11 (0) for user 1, 10 (0) and 12 (1) for user 2
+        "n_judged": (((2 + 10 * 2) + (2 + 10 * 1)) / 2, ((1 + 10 * 2) + (1 + 10 * 0)) / 2),
+        # user 1 knows 10 and 11, user 2 knows 10
+        "n_seen": ((2 + 1) / 2, (1 + 1) / 2),
+        # 10 is known to two users, the others to one
+        "best_known": ((2 + 2) / 2, (2 + 2) / 2),
+        "mrr": (VALUES["mrr"], 1 / 2),
+        "ctr": (VALUES["ctr"], 1),
+    }
+    with Evaluator(**EVERYTHING, templates=own) as evaluator:
+        evaluator._checking_planner.fuse = fuse
+        whole = evaluator.evaluate(list(expected))["value"].tolist()
+        at_one = evaluator.evaluate(list(expected), k=1)["value"].tolist()
+    assert whole == close([first for first, _ in expected.values()])
+    assert at_one == close([second for _, second in expected.values()])
+
+
+@pytest.mark.parametrize(
+    ("metric", "table", "bad"),
+    [
+        ("n_decided", "logs", changed(LOGS, "item_id", 1, 10)),
+        ("n_seen", "history", changed(HISTORY, "user_id", 1, None)),
+        ("best_known", "history", changed(HISTORY, "item_id", 1, None)),
+    ],
+)
+def test_the_rules_hold_for_metrics_of_ones_own(
+    own: Path, metric: str, table: str, bad: pa.Table
+) -> None:
+    with pytest.raises(sm.DataError, match=f"{table}: .*\n"):
+        evaluate(metric, templates=own, **{table: bad})
+    with pytest.raises(sm.MissingTableError, match=f"the metric {metric} needs the table {table}"):
+        evaluate(metric, templates=own)
+
+
+def own_folder(folder: Path, name: str, query: str) -> Path:
+    text = f'{{#---\ntitle = "x"\nwhen_empty = 0\n---#}}\n{query}'
+    (folder / f"{name}.sql.j2").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_several_rows_for_one_user_and_k_are_refused(tmp_path: Path) -> None:
+    truth = pd.concat([SHORT_TRUTH, pd.DataFrame({"user_id": [1], "item_id": [12]})])
+    folder = own_folder(tmp_path, "rows", "SELECT {{ keys }}, k, rank AS value FROM hits")
+    with (
+        pytest.raises(sm.SqlmetricsError, match="rows: several rows for one user and k"),
+        sm.Evaluator(SHORT_LISTS, truth, templates=folder) as evaluator,
+    ):
+        evaluator.evaluate("rows@2")
+
+
+def test_a_metric_may_be_called_like_a_word_of_sql(tmp_path: Path) -> None:
+    query = "SELECT {{ keys }}, k, product(rank) AS value FROM hits GROUP BY {{ keys }}, k"
+    folder = own_folder(tmp_path, "union", query)
+    with sm.Evaluator(SHORT_LISTS, SHORT_TRUTH, templates=folder) as evaluator:
+        assert evaluator.evaluate("union@2")["value"][0] == 1
+
+
+@pytest.mark.parametrize("value", ["coalesce(k)", "coalesce(NULL, k)", "least(k, NULL)"])
+def test_expressions_of_k_that_are_null_for_whole_lists(tmp_path: Path, value: str) -> None:
+    query = f"SELECT {{{{ keys }}}}, k, {value} AS value FROM hits GROUP BY {{{{ keys }}}}, k"
+    with sm.Evaluator(
+        SHORT_LISTS, SHORT_TRUTH, templates=own_folder(tmp_path, "mine", query)
+    ) as evaluator:
+        (row,) = evaluator.evaluate("mine").to_dict("records")
+    assert row["n_users"] == 0  # NULL in a row: undefined, which is not the value of an empty list
+    assert pd.isna(row["value"])

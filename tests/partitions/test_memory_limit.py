@@ -1,7 +1,4 @@
-"""Runs that do not fit into memory: in partitions of the users, with the same result.
-
-And what stays behind of a run that is stopped: nothing.
-"""
+"""Runs in partitions under a memory limit: same results, limits, temporary files."""
 
 from __future__ import annotations
 
@@ -24,8 +21,6 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.partitions import sizing
-from sqlmetrics.partitions.sizing import RowGroup, ranges
-from sqlmetrics.partitions.split import Bounds
 from tests.support.paths import DATA
 from tests.support.processes import ENDLESS, PATIENCE, wait_for, without_check
 
@@ -71,45 +66,7 @@ def opened(tables: dict[str, Any], partitions: Any = None, **options: Any) -> sm
     return sm.Evaluator(lists, tables["interactions"], partitions=partitions, **given)
 
 
-# --- which partitions
-
-
-def groups(*ends: tuple[object, object], rows: int = 10) -> list[RowGroup]:
-    return [RowGroup(rows, low, high) for low, high in ends]
-
-
-def test_lists_in_order_are_split_into_equal_ranges() -> None:
-    in_order = groups((1, 5), (5, 9), (9, 14), (15, 20))
-    assert ranges(in_order, 2) == [Bounds(None, 9), Bounds(9, None)]
-    assert ranges(in_order[::-1], 4) == [
-        Bounds(None, 5), Bounds(5, 9), Bounds(9, 15), Bounds(15, None)
-    ]  # fmt: skip
-
-
-def test_ranges_are_cut_where_row_groups_start() -> None:
-    assert ranges(groups(("a", "c"), ("d", "f")), 9) == [Bounds(None, "d"), Bounds("d", None)]
-
-
-def test_ranges_hold_about_equal_numbers_of_rows() -> None:
-    uneven = [*groups((1, 2), rows=70), *groups((3, 4), (5, 6), (7, 8), rows=10)]
-    assert ranges(uneven, 2) == [Bounds(None, 3), Bounds(3, None)]
-
-
-@pytest.mark.parametrize(
-    "lists",
-    [
-        groups((1, 20), (1, 19), (2, 20), (1, 20)),  # in no order
-        groups((1, 9), (None, None)),  # a file that does not say
-        groups((1, 9)),
-        groups((1, 1), (1, 1)),  # one user
-        [],
-    ],
-)
-def test_lists_in_no_order_have_no_ranges(lists: list[RowGroup]) -> None:
-    assert ranges(lists, 4) == []
-
-
-# --- the same results
+# ---------------------------------------------------------------- the same results
 
 
 ASKED = [
@@ -192,7 +149,7 @@ def test_warnings_name_the_line_of_the_caller(by_user: dict[str, str]) -> None:
     assert [warning.filename for warning in caught] == [__file__]
 
 
-# --- when
+# ---------------------------------------------------------------- when
 
 
 @pytest.mark.usefixtures("little_memory")
@@ -332,7 +289,7 @@ def test_a_limit_that_is_too_small(by_user: dict[str, str]) -> None:
         evaluator.evaluate("ndcg@10")
 
 
-# --- nothing stays behind
+# ---------------------------------------------------------------- nothing stays behind
 
 
 def test_the_temporary_folder_is_removed(by_user: dict[str, str], tmp_path: Path) -> None:

@@ -5,16 +5,14 @@ group and resample from integers modulo 2^31 - 1, the weight from scipy's Poisso
 follows (means of weighted users, percentiles) is numpy, from the values that `per_user` returns.
 Whether these numbers are as good as random ones is looked at apart, against the distributions that
 independent draws have. All seeds are fixed; the bounds are such that good random numbers pass a
-test with a probability of 0.999 or more.
-"""
+test with a probability of 0.999 or more."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +28,11 @@ import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.templates import environment, key_context, macro
 from tests.support.calls import at_k
+from tests.support.resampling import INTEGERS, MODELS, ONE_MODEL, Array, lists_of, skewed, world
 
 GROUPS = 16**4
 PRIME = 2**31 - 1
 SEEDS = [1, 2, 42, 2**31 - 3]
-Array = np.ndarray[Any, Any]
-
-# ---------------------------------------------------------------- the oracle
 
 
 def group_of(seed: int, user: str) -> int:
@@ -75,9 +71,6 @@ def resampled_means(users: Iterable[str], values: Array, resamples: int, seed: i
 def ends(means: Array, confidence: float) -> list[float]:
     shares = [(1 - confidence) / 2, (1 + confidence) / 2]
     return list(np.quantile(means[~np.isnan(means)], shares))
-
-
-# ---------------------------------------------------------------- numbers from the engine
 
 
 def drawn(groups: Iterable[int], resamples: int, seed: int, what: str) -> Array:
@@ -263,58 +256,9 @@ def test_users_that_share_a_group_do_not_bias_the_standard_error() -> None:
 # ---------------------------------------------------------------- whole intervals
 
 
-def lists_of(values: Array) -> pd.DataFrame:
-    return pd.DataFrame({"user_id": range(len(values)), "item_id": 1, "score": values})
-
-
-def skewed(n: int, seed: int) -> Array:
-    """Draw values like those of a metric: 60 % are 0, most others small."""
-    draw = np.random.default_rng(seed)
-    return np.where(draw.random(n) < 0.6, 0, draw.beta(1, 3, n))
-
-
 METRICS = ["ndcg@4", "mrr(no_hits=drop)@2", "precision(audience=recommended)@4", "popularity@4"]
-MODELS = ["als", "item_knn", "popular"]
-
-
-def world(users: Sequence[Any], key: Sequence[str] = ("user_id",)) -> dict[str, Any]:
-    """Draw tables: users without a list, without a hit, and countries of one and of two users."""
-    draw = np.random.default_rng(7)
-    items = [f"i{number}" for number in range(20)]
-
-    def rows(lists: Iterable[tuple[Any, Sequence[str]]], *more: str) -> pd.DataFrame:
-        found = []
-        for user, chosen in lists:
-            keys = user if isinstance(user, tuple) else (user,)
-            found += [(*keys, item, rank) for rank, item in enumerate(chosen, start=1)]
-        frame = pd.DataFrame(found, columns=[*key, "item_id", "rank"])
-        return frame.drop(columns="rank") if "rank" not in more else frame
-
-    def some(largest: int) -> list[str]:
-        return [str(item) for item in draw.permutation(items)[: draw.integers(1, largest)]]
-
-    models = {
-        model: rows([(user, some(7)) for user in users if draw.random() < 0.9], "rank")
-        for model in MODELS
-    }
-    keys = [user if isinstance(user, tuple) else (user,) for user in users]
-    of_users = pd.DataFrame(keys, columns=list(key))
-    others = draw.choice(["DE", "FR"], len(users) - 3).tolist()
-    of_users["country"] = ["AT", "BE", "BE", *others]
-    return {
-        "recommendations": models,
-        "interactions": rows([(user, some(6)) for user in users]),
-        "history": rows([(user, some(4)) for user in users]),
-        "users": of_users,
-        "items": pd.DataFrame({"item_id": items, "shelf": ["x", "y", "y", "z"] * 5}),
-        "key": key,
-    }
-
-
-INTEGERS = world([7 * number for number in range(70)])
 TEXTS = world([f"user {number}" for number in range(70)])
 SESSIONS = world([(f"u{n // 3}", n % 3) for n in range(70)], key=("user_id", "session"))
-ONE_MODEL = {**INTEGERS, "recommendations": INTEGERS["recommendations"]["als"]}
 
 
 @pytest.fixture(scope="module")
@@ -588,6 +532,7 @@ def test_metrics_of_the_whole_run_are_only_resampled_with_bootstrap(
 
 # ---------------------------------------------------------------- values of a whole run
 
+
 Lists = dict[str, list[tuple[str, float]]]  # of a user, by text: items and scores, best first
 
 
@@ -725,6 +670,7 @@ def test_estimates_from_logs_keep_their_own_intervals() -> None:
 
 # ---------------------------------------------------------------- as RePlay reports
 
+
 # precision at 3 of four users: 0, 1/3, 2/3 and 1
 STEPS = {user: {"a": 3.0, "b": 2.0, "c": 1.0} for user in ("u1", "u2", "u3", "u4")}
 STEPS_TRUTH = {"u1": ["z"], "u2": ["a"], "u3": ["a", "b"], "u4": ["a", "b", "c"]}
@@ -777,53 +723,3 @@ def test_replay_median_of_all_metrics(aggregate: str, expected: float) -> None:
         found = evaluator.evaluate("precision", k=3)
     assert found["convention"].tolist() == REPLAY
     assert found["value"].tolist() == pytest.approx([expected] * 3, rel=1e-12)
-
-
-# ---------------------------------------------------------------- other aggregates
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 19, 100])
-def test_quantiles_are_those_of_numpy(n: int, given_metric: Path) -> None:
-    values = skewed(n, n)
-    shares = [0.0, 0.05, 0.1, 0.25, 0.7, 0.9, 0.95, 1.0]
-    kinds = {"quantile": "linear", "quantile_low": "inverted_cdf"}
-    calls = {
-        f"given(aggregate={kind}, quantile={share})": np.quantile(values, share, method=method)
-        for kind, method in kinds.items()
-        for share in shares
-    }
-    calls |= {
-        "given(aggregate=quantile)": np.median(values),
-        "given(aggregate=quantile_low)": np.quantile(values, 0.5, method="inverted_cdf"),
-        "given(aggregate=median_low)": np.quantile(values, 0.5, method="inverted_cdf"),
-        "given(aggregate=min)": values.min(),
-        "given(aggregate=max)": values.max(),
-    }
-    with sm.Evaluator(lists_of(values), templates=given_metric) as evaluator:
-        found = evaluator.evaluate(list(calls))
-    assert found["value"].tolist() == pytest.approx(list(calls.values()), rel=1e-12, abs=1e-15)
-    assert found[["ci_low", "ci_high"]].isna().all(axis=None)
-
-
-def test_the_lower_quantile_is_exact_where_a_share_is_a_whole_number_of_users(
-    given_metric: Path,
-) -> None:
-    """0.29 of 100 users are 29, though 0.29 · 100 is 28.999999999999996 in floating point."""
-    for n, share in ((100, "0.29"), (100, "0.57"), (20, "0.55"), (30, "0.1"), (10, "0.3")):
-        values = np.arange(1.0, n + 1)
-        place = math.ceil(Fraction(share) * n)
-        with sm.Evaluator(lists_of(values), templates=given_metric) as evaluator:
-            call = f"given(aggregate=quantile_low, quantile={share})"
-            assert evaluator.evaluate(call)["value"].tolist() == [place]
-
-
-def test_aggregates_leave_out_undefined_values() -> None:
-    with sm.Evaluator(**ONE_MODEL) as evaluator:
-        values = evaluator.per_user("mrr(no_hits=drop)@2").dropna().iloc[:, -1].to_numpy()
-        found = evaluator.evaluate(
-            [f"mrr(no_hits=drop, aggregate={name})@2" for name in ("min", "median", "max")]
-        )
-    assert 1 < len(values) < 70
-    assert (found["n_users"] == len(values)).all()
-    expected = [values.min(), np.median(values), values.max()]
-    assert found["value"].tolist() == pytest.approx(expected, rel=1e-12)

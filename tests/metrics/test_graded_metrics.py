@@ -1,12 +1,7 @@
-"""Ratings are never ignored without a word: what is refused, warned of or found without relevance.
-
-The truth of user 1 is item 11 with one star and item 12 with five. The list is 11, 12: by the
-order alone it is the best list, by the stars it is not.
-"""
+"""Metrics that need grades, with and without a relevance column."""
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,13 +9,10 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
-from sqlmetrics.tables.schema import Source, Table
+from tests.support.stars import LISTS, MAPPED, STARS
+from tests.support.two_users import SHORT_LISTS, SHORT_TRUTH
 
-LISTS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rank": [1, 2]})
-STARS = pd.DataFrame({"user_id": [1, 1], "item_id": [11, 12], "rating": [1, 5]})
 PLAIN = STARS.drop(columns="rating")
-MAPPED = {"interactions.relevance": "rating"}
-
 # a call that is about grades -> what its message names, its number with the stars
 GRADED = {
     "ndcg(gain=linear)@2": (
@@ -139,88 +131,18 @@ def test_macros_of_graded_metrics_need_a_relevance(tmp_path: Path) -> None:
                 connection.execute(query.format("truth")).fetchall()
 
 
-# ---------------------------------------------------------------- columns that are not read
+@pytest.mark.parametrize("gain", ["linear", "exponential"])
+def test_negative_grades_are_worth_nothing(gain: str) -> None:
+    truth = SHORT_TRUTH.assign(relevance=[-2, -1, -1, 3])
+    with sm.Evaluator(SHORT_LISTS, truth, settings={"relevant_from": -2}) as evaluator:
+        users = evaluator.per_user([f"ndcg(gain={gain})", "recall"])
+    # every hit has a grade below 0; the best list is worth more than nothing for user 2 only
+    assert users[f"ndcg(gain={gain})"].tolist() == [0, 0]
+    assert users["recall"].tolist() == [0.5, 0.5]
 
 
-def unread(types: dict[str, str], read: str = "") -> list[str]:
-    columns = {"user_id": "BIGINT", "item_id": "BIGINT", **({read: "BIGINT"} if read else {})}
-    source = Source("t", "t", (), "t", types=types)
-    return Table("interactions", (source,), columns).unread_relevance
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["rating", "Rating", "RATINGS", "user_rating", "rating_x", "userRating", "rating2", "stars",
-     "review_score", "Relevance_1", "grade", "label", "item-weight", "rate",
-     "value", "Value"],
-)  # fmt: skip
-def test_names_that_look_like_a_relevance(name: str) -> None:
-    for type_name in ("BIGINT", "DOUBLE", "DECIMAL(3,1)", "TINYINT"):
-        assert unread({name: type_name}) == [name]
-    assert unread({name: "VARCHAR"}) == []
-    assert unread({name: "BIGINT"}, read="relevance") == []
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["price", "order_value", "rating_id", "rating_time", "ratingTimestamp", "rating_count",
-     "n_ratings", "generated", "operating", "underscore", "timestamp", "quantity", ""],
-)  # fmt: skip
-def test_names_that_do_not(name: str) -> None:
-    assert unread({name: "DOUBLE"}) == []
-
-
-def test_the_likeliest_comes_first() -> None:
-    names = ["value", "weight", "stars", "rating", "item_relevance", "label"]
-    found = unread(dict.fromkeys(names, "DOUBLE"))
-    assert found == ["item_relevance", "rating", "stars", "label", "weight", "value"]
-
-
-def findings(truth: Any, **options: Any) -> dict[str, Any]:
-    with sm.Evaluator(LISTS, truth, **options) as evaluator:
-        return {one.check: one for one in evaluator.findings("ndcg@2")}
-
-
-def test_what_the_finding_proposes_ends_it() -> None:
-    (found,) = findings(STARS).values()
-    assert (found.check, found.level) == ("interactions_unread_relevance", "warning")
-    assert "--column interactions.relevance=rating" in found.remedy
-    assert "--set relevant_from=NUMBER" in found.remedy
-    (found,) = findings(STARS, columns=MAPPED).values()
-    assert (found.check, found.level) == ("interactions_all_relevant", "warning")
-    assert "--set relevant_from=NUMBER" in found.remedy
-    assert findings(STARS, columns=MAPPED, settings={"relevant_from": 4}) == {}
-    assert findings(STARS, columns=MAPPED, settings={"relevant_from": "-inf"}) == {}
-
-
-def test_only_rows_that_are_kept_are_looked_at(tmp_path: Path) -> None:
-    path = tmp_path / "stars.parquet"
-    STARS.to_parquet(path)
-    assert findings(path, where={"interactions": "item_id > 11"}) == {}  # of one rating
-    assert list(findings(path, where={"interactions": "item_id > 0"})) == [
-        "interactions_unread_relevance"
-    ]
-
-
-def test_a_condition_reads_the_ratings(tmp_path: Path) -> None:
-    path = tmp_path / "stars.parquet"
-    STARS.to_parquet(path)
-    for condition in ("rating >= 1", "Rating between 1 and 5", "coalesce(rating, 0) > 0"):
-        assert findings(path, where={"interactions": condition}) == {}
-
-
-def test_values_that_are_no_numbers_are_not_looked_at() -> None:
-    truth = pd.concat([STARS, STARS.assign(item_id=[13, 14])]).assign(
-        rating=[float("nan"), 2, 4, float("inf")]
-    )
-    (found,) = findings(truth).values()
-    assert "the column rating (2.0 to 4.0)" in found.found
-
-
-def test_evaluate_says_that_ratings_are_not_read(tmp_path: Path) -> None:
-    LISTS.to_parquet(tmp_path / "lists.parquet")
-    STARS.to_parquet(tmp_path / "stars.parquet")
-    inputs = ["-r", str(tmp_path / "lists.parquet"), "-i", str(tmp_path / "stars.parquet")]
-    result = CliRunner().invoke(main, ["evaluate", "ndcg@2", *inputs])
-    assert result.exit_code == 0
-    assert "the column rating (1 to 5) looks like a relevance and is not read" in result.stderr
+def test_unsigned_grades() -> None:
+    truth = SHORT_TRUTH.assign(relevance=pd.array([1, 3, 2, 3], dtype="uint8"))
+    with sm.Evaluator(SHORT_LISTS, truth) as evaluator:
+        users = evaluator.per_user(["dcg(gain=exponential)@1"])
+    assert users["dcg(gain=exponential)"].tolist() == pytest.approx([1, 3])
