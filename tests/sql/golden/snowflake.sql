@@ -97,7 +97,7 @@ WITH recommendations AS (
     user_id,
     item_id,
     score,
-    ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
+    ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC NULLS LAST, item_id) AS rank
   FROM recommendations
 ), hit_ranks AS (
   /* one row per hit: a recommended item that is relevant to its user */
@@ -133,7 +133,7 @@ WITH recommendations AS (
     SELECT
       relevant.user_id,
       POWER(2, relevant.relevance - relevant_users.best_relevance) - POWER(2, -relevant_users.best_relevance) AS gain,
-      ROW_NUMBER() OVER (PARTITION BY relevant.user_id ORDER BY relevant.relevance DESC) AS rank
+      ROW_NUMBER() OVER (PARTITION BY relevant.user_id ORDER BY relevant.relevance DESC NULLS LAST) AS rank
     FROM relevant
     INNER JOIN relevant_users
       ON relevant_users.user_id = relevant.user_id
@@ -178,7 +178,7 @@ WITH recommendations AS (
     END AS ndcg_gain_exponential_at_10
   FROM hits
   LEFT JOIN ideal_lists AS best_at_10
-    ON best_at_10.rank = LEAST(10, COALESCE(hits.n_relevant, 10))
+    ON best_at_10.rank = LEAST_IGNORE_NULLS(10, hits.n_relevant)
     AND best_at_10.user_id = hits.user_id
   GROUP BY
     hits.model,
@@ -199,13 +199,9 @@ WITH recommendations AS (
     ON hits_values.model = everybody.model AND hits_values.user_id = everybody.user_id
 ), sliced_users AS (
   /* one row per user */
-  SELECT
+  SELECT DISTINCT
     user_id
   FROM per_user AS members_1
-  UNION
-  SELECT
-    user_id
-  FROM lists AS members_2
 ), country_of_users AS (
   /* one row per row of the table users: a column to slice by */
   SELECT
@@ -218,7 +214,7 @@ WITH recommendations AS (
     user_id,
     CASE
       WHEN CAST(MIN(value) AS VARCHAR) IN ('(none)', '(all)')
-      THEN CONCAT(CAST('"' AS VARCHAR), CAST(MIN(value) AS VARCHAR), CAST('"' AS VARCHAR))
+      THEN '"' || CAST(MIN(value) AS VARCHAR) || '"'
       ELSE CAST(MIN(value) AS VARCHAR)
     END AS label,
     MIN(value) AS position
@@ -282,109 +278,15 @@ WITH recommendations AS (
   GROUP BY
     row_groups.model,
     row_groups.slice
-), populations_by_user AS (
-  /* one row per population of lists that gets a value of its own */
-  SELECT
-    ROW_NUMBER() OVER (ORDER BY slice_names.slice, models.model) AS population,
-    slice_names.slice,
-    models.model
-  FROM models
-  CROSS JOIN slice_names
-), populated_by_user AS (
-  /* one row per population, under the name that metrics of a run group by */
-  SELECT
-    populations.population AS model
-  FROM populations_by_user AS populations
-), ranked_by_user AS (
-  /* one row per row of ranked and population of its user, which stands in place of the model */
-  SELECT
-    ranked.user_id,
-    ranked.item_id,
-    ranked.score,
-    ranked.rank,
-    populations.population AS model
-  FROM ranked
-  INNER JOIN slices
-    ON slices.user_id = ranked.user_id
-  INNER JOIN populations_by_user AS populations
-    ON ranked.model = populations.model AND slices.slice = populations.slice
-), exposure AS (
-  /* one row per item that a model recommends to anybody */
-  SELECT
-    ranked.model AS model,
-    ranked.item_id,
-    MIN(ranked.rank) AS best_rank
-  FROM ranked_by_user AS ranked
-  GROUP BY
-    ranked.model,
-    ranked.item_id
-), history AS (
-  /* one row per row of the table history, under the names that the queries use */
-  SELECT
-    user_id AS user_id,
-    item_id AS item_id
-  FROM shop.history
-), catalogue AS (
-  /* one row per item that could have been recommended */
-  SELECT DISTINCT
-    item_id
-  FROM history
-), exposure_values AS (
-  /* one row per run with a row in exposure */
-  SELECT
-    exposure.model,
-    CASE
-      WHEN MIN(exposure.best_rank) <= 10
-      THEN CAST(COUNT(CASE WHEN exposure.best_rank <= 10 THEN 1 END) AS DOUBLE) / NULLIF((
-        SELECT
-          COUNT(*)
-        FROM catalogue
-      ), 0)
-      ELSE 0
-    END AS coverage_at_10
-  FROM exposure
-  INNER JOIN catalogue AS known
-    ON exposure.item_id = known.item_id
-  GROUP BY
-    exposure.model
-), per_model AS (
-  /* one row per model, a column per metric and cutoff; */
-  /* without a row: the value of an empty list */
-  SELECT
-    everybody.model,
-    CAST(CASE
-      WHEN exposure_values.model IS NULL
-      THEN 0
-      ELSE exposure_values.coverage_at_10
-    END AS DOUBLE) AS coverage_at_10
-  FROM populated_by_user AS everybody
-  LEFT JOIN exposure_values
-    ON exposure_values.model = everybody.model
-), totals_of_runs AS (
-  /* one row per model and slice: the values of its lists */
-  SELECT
-    populations.model,
-    populations.slice,
-    per_model.coverage_at_10
-  FROM per_model
-  INNER JOIN populations_by_user AS populations
-    ON per_model.model = populations.population
 ), summary_rows AS (
   /* one row per metric and cutoff */
   WITH labels_1 AS (
     SELECT
       labels.position,
       labels.metric,
-      CAST(labels.k AS INTEGER) AS k
+      CAST(labels.k AS INT) AS k
     FROM (VALUES
       (1, 'ndcg(gain=exponential)', 10)) AS labels(position, metric, k)
-  ), labels_2 /* one row per metric and cutoff */ AS (
-    SELECT
-      labels.position,
-      labels.metric,
-      CAST(labels.k AS INTEGER) AS k
-    FROM (VALUES
-      (2, 'coverage', 10)) AS labels(position, metric, k)
   )
   /* one row per metric and cutoff of each model and slice */
   SELECT
@@ -406,20 +308,6 @@ WITH recommendations AS (
     END AS ci_high
   FROM totals
   CROSS JOIN labels_1
-  UNION ALL
-  SELECT
-    totals_of_runs.model,
-    totals_of_runs.slice,
-    labels_2.position,
-    labels_2.metric,
-    labels_2.k,
-    CASE labels_2.position WHEN 2 THEN totals_of_runs.coverage_at_10 END AS value,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS BIGINT) END AS n_users,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS DOUBLE) END AS std,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS DOUBLE) END AS ci_low,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS DOUBLE) END AS ci_high
-  FROM totals_of_runs
-  CROSS JOIN labels_2
 )
 /* the interval is value ± 1.9599639845400536 standard errors */
 SELECT

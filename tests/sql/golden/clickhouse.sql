@@ -205,13 +205,9 @@ WITH recommendations AS (
     ON hits_values.model = everybody.model AND hits_values.user_id = everybody.user_id
 ), sliced_users AS (
   /* one row per user */
-  SELECT
+  SELECT DISTINCT
     user_id
   FROM per_user AS members_1
-  UNION DISTINCT
-  SELECT
-    user_id
-  FROM lists AS members_2
 ), country_of_users AS (
   /* one row per row of the table users: a column to slice by */
   SELECT
@@ -291,93 +287,6 @@ WITH recommendations AS (
   GROUP BY
     row_groups.model,
     row_groups.slice
-), populations_by_user AS (
-  /* one row per population of lists that gets a value of its own */
-  SELECT
-    CAST(ROW_NUMBER() OVER (ORDER BY slice_names.slice, models.model) AS Nullable(Int64)) AS population,
-    slice_names.slice AS slice,
-    models.model AS model
-  FROM models
-  CROSS JOIN slice_names
-), populated_by_user AS (
-  /* one row per population, under the name that metrics of a run group by */
-  SELECT
-    populations.population AS model
-  FROM populations_by_user AS populations
-), ranked_by_user AS (
-  /* one row per row of ranked and population of its user, which stands in place of the model */
-  SELECT
-    ranked.user_id AS user_id,
-    ranked.item_id AS item_id,
-    ranked.score AS score,
-    ranked.rank AS rank,
-    populations.population AS model
-  FROM ranked
-  INNER JOIN slices
-    ON slices.user_id = ranked.user_id
-  INNER JOIN populations_by_user AS populations
-    ON ranked.model = populations.model AND slices.slice = populations.slice
-), exposure AS (
-  /* one row per item that a model recommends to anybody */
-  SELECT
-    ranked.model AS model,
-    ranked.item_id AS item_id,
-    MIN(ranked.rank) AS best_rank
-  FROM ranked_by_user AS ranked
-  GROUP BY
-    ranked.model,
-    ranked.item_id
-), history AS (
-  /* one row per row of the table history, under the names that the queries use */
-  SELECT
-    user_id AS user_id,
-    item_id AS item_id
-  FROM shop.history
-), catalogue AS (
-  /* one row per item that could have been recommended */
-  SELECT DISTINCT
-    item_id
-  FROM history
-), exposure_values AS (
-  /* one row per run with a row in exposure */
-  SELECT
-    exposure.model AS model,
-    CASE
-      WHEN MIN(exposure.best_rank) <= 10
-      THEN CAST(CAST(COUNT(CASE WHEN exposure.best_rank <= 10 THEN 1 END) AS Nullable(Int64)) AS Nullable(Float64)) / nullIf((
-        SELECT
-          CAST(COUNT(*) AS Nullable(Int64))
-        FROM catalogue
-      ), 0)
-      ELSE 0
-    END AS coverage_at_10
-  FROM exposure
-  INNER JOIN catalogue AS known
-    ON exposure.item_id = known.item_id
-  GROUP BY
-    exposure.model
-), per_model AS (
-  /* one row per model, a column per metric and cutoff; */
-  /* without a row: the value of an empty list */
-  SELECT
-    everybody.model AS model,
-    CAST(CASE
-      WHEN exposure_values.model IS NULL
-      THEN 0
-      ELSE exposure_values.coverage_at_10
-    END AS Nullable(Float64)) AS coverage_at_10
-  FROM populated_by_user AS everybody
-  LEFT JOIN exposure_values
-    ON exposure_values.model = everybody.model
-), totals_of_runs AS (
-  /* one row per model and slice: the values of its lists */
-  SELECT
-    populations.model AS model,
-    populations.slice AS slice,
-    per_model.coverage_at_10 AS coverage_at_10
-  FROM per_model
-  INNER JOIN populations_by_user AS populations
-    ON per_model.model = populations.population
 ), summary_rows AS (
   /* one row per metric and cutoff */
   WITH labels_1 AS (
@@ -389,17 +298,6 @@ WITH recommendations AS (
       SELECT
         1 AS position,
         'ndcg(gain=exponential)' AS metric,
-        10 AS k
-    ) AS labels
-  ), labels_2 /* one row per metric and cutoff */ AS (
-    SELECT
-      labels.position AS position,
-      labels.metric AS metric,
-      CAST(labels.k AS Nullable(Int32)) AS k
-    FROM (
-      SELECT
-        2 AS position,
-        'coverage' AS metric,
         10 AS k
     ) AS labels
   )
@@ -423,20 +321,6 @@ WITH recommendations AS (
     END AS ci_high
   FROM totals
   CROSS JOIN labels_1
-  UNION ALL
-  SELECT
-    totals_of_runs.model AS model,
-    totals_of_runs.slice AS slice,
-    labels_2.position AS position,
-    labels_2.metric AS metric,
-    labels_2.k AS k,
-    CASE labels_2.position WHEN 2 THEN totals_of_runs.coverage_at_10 END AS value,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS Nullable(Int64)) END AS n_users,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS Nullable(Float64)) END AS std,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS Nullable(Float64)) END AS ci_low,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS Nullable(Float64)) END AS ci_high
-  FROM totals_of_runs
-  CROSS JOIN labels_2
 )
 /* the interval is value ± 1.9599639845400536 standard errors */
 SELECT

@@ -1,4 +1,4 @@
-WITH recommendations AS NOT MATERIALIZED (
+WITH recommendations AS (
   /* one row per row of the table recommendations, under the names that the queries use */
   SELECT
     'als' AS model,
@@ -23,7 +23,7 @@ WITH recommendations AS NOT MATERIALIZED (
   GROUP BY
     model,
     user_id
-), lists AS MATERIALIZED (
+), lists AS (
   /* one row per recommendation list */
   SELECT
     model,
@@ -42,9 +42,9 @@ WITH recommendations AS NOT MATERIALIZED (
   SELECT
     user_id,
     item_id,
-    CAST(relevance AS DOUBLE PRECISION) AS relevance
+    CAST(relevance AS DOUBLE) AS relevance
   FROM interactions
-), relevant AS MATERIALIZED (
+), relevant AS (
   /* one row per relevant (user, item) */
   SELECT
     user_id,
@@ -53,7 +53,7 @@ WITH recommendations AS NOT MATERIALIZED (
   FROM judged
   WHERE
     relevance > 0
-), relevant_users AS MATERIALIZED (
+), relevant_users AS (
   /* one row per user with a relevant item */
   SELECT
     user_id,
@@ -62,7 +62,7 @@ WITH recommendations AS NOT MATERIALIZED (
   FROM relevant
   GROUP BY
     user_id
-), models AS MATERIALIZED (
+), models AS (
   /* one row per model */
   SELECT
     lists.model AS model,
@@ -90,14 +90,14 @@ WITH recommendations AS NOT MATERIALIZED (
     ON lists.model = expected.model AND lists.user_id = expected.user_id
   LEFT JOIN relevant_users
     ON relevant_users.user_id = expected.user_id
-), ranked AS MATERIALIZED (
+), ranked AS (
   /* one row per recommended item, ranked inside its list */
   SELECT
     model,
     user_id,
     item_id,
     score,
-    ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC NULLS LAST, item_id) AS rank
+    ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id NULLS LAST) AS rank
   FROM recommendations
 ), hit_ranks AS (
   /* one row per hit: a recommended item that is relevant to its user */
@@ -118,7 +118,10 @@ WITH recommendations AS NOT MATERIALIZED (
     hit_ranks.item_id,
     hit_ranks.rank,
     hit_ranks.relevance,
-    ROW_NUMBER() OVER (PARTITION BY hit_ranks.model, hit_ranks.user_id ORDER BY hit_ranks.rank) AS hit_number,
+    ROW_NUMBER() OVER (
+      PARTITION BY hit_ranks.model, hit_ranks.user_id
+      ORDER BY hit_ranks.rank NULLS LAST
+    ) AS hit_number,
     relevant_users.n_relevant,
     relevant_users.best_relevance,
     lists.n_recommended
@@ -132,8 +135,8 @@ WITH recommendations AS NOT MATERIALIZED (
   WITH best_first AS (
     SELECT
       relevant.user_id,
-      POWER(2, GREATEST(relevant.relevance - relevant_users.best_relevance, -1000)) - POWER(2, GREATEST(-relevant_users.best_relevance, -1000)) AS gain,
-      ROW_NUMBER() OVER (PARTITION BY relevant.user_id ORDER BY relevant.relevance DESC NULLS LAST) AS rank
+      POWER(2, relevant.relevance - relevant_users.best_relevance) - POWER(2, -relevant_users.best_relevance) AS gain,
+      ROW_NUMBER() OVER (PARTITION BY relevant.user_id ORDER BY relevant.relevance DESC) AS rank
     FROM relevant
     INNER JOIN relevant_users
       ON relevant_users.user_id = relevant.user_id
@@ -144,19 +147,14 @@ WITH recommendations AS NOT MATERIALIZED (
     CAST(SUM(
       CAST(ROUND(
         gain * (
-          CAST(1 AS DOUBLE PRECISION) / NULLIF(
-            (
-              LN(NULLIF(CAST(rank + 1 AS DOUBLE PRECISION), 0)) / LN(CAST(2 AS DOUBLE PRECISION))
-            ),
-            0
-          )
-        ) * CAST(1e15 AS DOUBLE PRECISION)
-      ) AS DECIMAL)
+          CAST(1 AS DOUBLE) / NULLIF(LOG(2, rank + 1), 0)
+        ) * CAST(1e15 AS DOUBLE)
+      ) AS DECIMAL(38, 0))
     ) OVER (
       PARTITION BY user_id
-      ORDER BY rank
+      ORDER BY rank NULLS LAST
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS DOUBLE PRECISION) / CAST(1e15 AS DOUBLE PRECISION) AS ideal_gain
+    ) AS DOUBLE) / CAST(1e15 AS DOUBLE) AS ideal_gain
   FROM best_first
 ), hits_values AS (
   /* one row per user with a row in hits */
@@ -171,19 +169,14 @@ WITH recommendations AS NOT MATERIALIZED (
           THEN CAST(ROUND(
             (
               (
-                POWER(2, GREATEST(hits.relevance - hits.best_relevance, -1000)) - POWER(2, GREATEST(-hits.best_relevance, -1000))
+                POWER(2, hits.relevance - hits.best_relevance) - POWER(2, -hits.best_relevance)
               ) * (
-                CAST(1 AS DOUBLE PRECISION) / NULLIF(
-                  (
-                    LN(NULLIF(CAST(hits.rank + 1 AS DOUBLE PRECISION), 0)) / LN(CAST(2 AS DOUBLE PRECISION))
-                  ),
-                  0
-                )
+                CAST(1 AS DOUBLE) / NULLIF(LOG(2, hits.rank + 1), 0)
               )
-            ) * CAST(1e15 AS DOUBLE PRECISION)
-          ) AS DECIMAL)
+            ) * CAST(1e15 AS DOUBLE)
+          ) AS DECIMAL(38, 0))
         END
-      ) AS DOUBLE PRECISION) / CAST(1e15 AS DOUBLE PRECISION) / NULLIF(MAX(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
+      ) AS DOUBLE) / CAST(1e15 AS DOUBLE) / NULLIF(MAX(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
       ELSE 0
     END AS ndcg_gain_exponential_at_10
   FROM hits
@@ -193,7 +186,7 @@ WITH recommendations AS NOT MATERIALIZED (
   GROUP BY
     hits.model,
     hits.user_id
-), per_user AS MATERIALIZED (
+), per_user AS (
   /* one row per user, a column per metric and cutoff; */
   /* without a row: the value of an empty list */
   SELECT
@@ -203,19 +196,15 @@ WITH recommendations AS NOT MATERIALIZED (
       WHEN hits_values.user_id IS NULL
       THEN 0
       ELSE hits_values.ndcg_gain_exponential_at_10
-    END AS DOUBLE PRECISION) AS ndcg_gain_exponential_at_10
+    END AS DOUBLE) AS ndcg_gain_exponential_at_10
   FROM audience AS everybody
   LEFT JOIN hits_values
     ON hits_values.model = everybody.model AND hits_values.user_id = everybody.user_id
 ), sliced_users AS (
   /* one row per user */
-  SELECT
+  SELECT DISTINCT
     user_id
   FROM per_user AS members_1
-  UNION
-  SELECT
-    user_id
-  FROM lists AS members_2
 ), country_of_users AS (
   /* one row per row of the table users: a column to slice by */
   SELECT
@@ -227,15 +216,15 @@ WITH recommendations AS NOT MATERIALIZED (
   SELECT
     user_id,
     CASE
-      WHEN CAST(MIN(value) AS TEXT) IN ('(none)', '(all)')
-      THEN '"' || CAST(MIN(value) AS TEXT) || '"'
-      ELSE CAST(MIN(value) AS TEXT)
+      WHEN CAST(MIN(value) AS STRING) IN ('(none)', '(all)')
+      THEN '"' || CAST(MIN(value) AS STRING) || '"'
+      ELSE CAST(MIN(value) AS STRING)
     END AS label,
     MIN(value) AS position
   FROM country_of_users AS attribute
   GROUP BY
     user_id
-), slice_values AS MATERIALIZED (
+), slice_values AS (
   /* one row per user */
   SELECT
     members.user_id,
@@ -244,15 +233,15 @@ WITH recommendations AS NOT MATERIALIZED (
   FROM sliced_users AS members
   LEFT JOIN values_of_country AS attribute_1
     ON attribute_1.user_id = members.user_id
-), slice_names AS MATERIALIZED (
+), slice_names AS (
   /* one row per slice, numbered in the order of its values */
   SELECT
     label_1,
-    ROW_NUMBER() OVER (ORDER BY MIN(position_1), label_1) AS slice
+    ROW_NUMBER() OVER (ORDER BY MIN(position_1) NULLS LAST, label_1 NULLS LAST) AS slice
   FROM slice_values
   GROUP BY
     label_1
-), slices AS MATERIALIZED (
+), slices AS (
   /* one row per user and slice that it is in */
   SELECT
     slice_values.user_id,
@@ -292,93 +281,6 @@ WITH recommendations AS NOT MATERIALIZED (
   GROUP BY
     row_groups.model,
     row_groups.slice
-), populations_by_user AS MATERIALIZED (
-  /* one row per population of lists that gets a value of its own */
-  SELECT
-    ROW_NUMBER() OVER (ORDER BY slice_names.slice, models.model) AS population,
-    slice_names.slice,
-    models.model
-  FROM models
-  CROSS JOIN slice_names
-), populated_by_user AS (
-  /* one row per population, under the name that metrics of a run group by */
-  SELECT
-    populations.population AS model
-  FROM populations_by_user AS populations
-), ranked_by_user AS (
-  /* one row per row of ranked and population of its user, which stands in place of the model */
-  SELECT
-    ranked.user_id,
-    ranked.item_id,
-    ranked.score,
-    ranked.rank,
-    populations.population AS model
-  FROM ranked
-  INNER JOIN slices
-    ON slices.user_id = ranked.user_id
-  INNER JOIN populations_by_user AS populations
-    ON ranked.model = populations.model AND slices.slice = populations.slice
-), exposure AS (
-  /* one row per item that a model recommends to anybody */
-  SELECT
-    ranked.model AS model,
-    ranked.item_id,
-    MIN(ranked.rank) AS best_rank
-  FROM ranked_by_user AS ranked
-  GROUP BY
-    ranked.model,
-    ranked.item_id
-), history AS (
-  /* one row per row of the table history, under the names that the queries use */
-  SELECT
-    user_id AS user_id,
-    item_id AS item_id
-  FROM shop.history
-), catalogue AS MATERIALIZED (
-  /* one row per item that could have been recommended */
-  SELECT DISTINCT
-    item_id
-  FROM history
-), exposure_values AS (
-  /* one row per run with a row in exposure */
-  SELECT
-    exposure.model,
-    CASE
-      WHEN MIN(exposure.best_rank) <= 10
-      THEN CAST(COUNT(CASE WHEN exposure.best_rank <= 10 THEN 1 END) AS DOUBLE PRECISION) / NULLIF((
-        SELECT
-          COUNT(*)
-        FROM catalogue
-      ), 0)
-      ELSE 0
-    END AS coverage_at_10
-  FROM exposure
-  INNER JOIN catalogue AS known
-    ON exposure.item_id = known.item_id
-  GROUP BY
-    exposure.model
-), per_model AS (
-  /* one row per model, a column per metric and cutoff; */
-  /* without a row: the value of an empty list */
-  SELECT
-    everybody.model,
-    CAST(CASE
-      WHEN exposure_values.model IS NULL
-      THEN 0
-      ELSE exposure_values.coverage_at_10
-    END AS DOUBLE PRECISION) AS coverage_at_10
-  FROM populated_by_user AS everybody
-  LEFT JOIN exposure_values
-    ON exposure_values.model = everybody.model
-), totals_of_runs AS (
-  /* one row per model and slice: the values of its lists */
-  SELECT
-    populations.model,
-    populations.slice,
-    per_model.coverage_at_10
-  FROM per_model
-  INNER JOIN populations_by_user AS populations
-    ON per_model.model = populations.population
 ), summary_rows AS (
   /* one row per metric and cutoff */
   WITH labels_1 AS (
@@ -386,15 +288,8 @@ WITH recommendations AS NOT MATERIALIZED (
       labels.position,
       labels.metric,
       CAST(labels.k AS INT) AS k
-    FROM (VALUES
-      (1, 'ndcg(gain=exponential)', 10)) AS labels(position, metric, k)
-  ), labels_2 /* one row per metric and cutoff */ AS (
-    SELECT
-      labels.position,
-      labels.metric,
-      CAST(labels.k AS INT) AS k
-    FROM (VALUES
-      (2, 'coverage', 10)) AS labels(position, metric, k)
+    FROM VALUES
+      (1, 'ndcg(gain=exponential)', 10) AS labels(position, metric, k)
   )
   /* one row per metric and cutoff of each model and slice */
   SELECT
@@ -408,28 +303,14 @@ WITH recommendations AS NOT MATERIALIZED (
     CASE labels_1.position WHEN 1 THEN totals.ndcg_gain_exponential_at_10_std END AS std,
     CASE labels_1.position
       WHEN 1
-      THEN totals.ndcg_gain_exponential_at_10_value - CAST(CAST(1.9599639845400536 AS DOUBLE PRECISION) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE PRECISION) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
+      THEN totals.ndcg_gain_exponential_at_10_value - CAST(CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
     END AS ci_low,
     CASE labels_1.position
       WHEN 1
-      THEN totals.ndcg_gain_exponential_at_10_value + CAST(CAST(1.9599639845400536 AS DOUBLE PRECISION) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE PRECISION) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
+      THEN totals.ndcg_gain_exponential_at_10_value + CAST(CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
     END AS ci_high
   FROM totals
   CROSS JOIN labels_1
-  UNION ALL
-  SELECT
-    totals_of_runs.model,
-    totals_of_runs.slice,
-    labels_2.position,
-    labels_2.metric,
-    labels_2.k,
-    CASE labels_2.position WHEN 2 THEN totals_of_runs.coverage_at_10 END AS value,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS BIGINT) END AS n_users,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS DOUBLE PRECISION) END AS std,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS DOUBLE PRECISION) END AS ci_low,
-    CASE labels_2.position WHEN 2 THEN CAST(NULL AS DOUBLE PRECISION) END AS ci_high
-  FROM totals_of_runs
-  CROSS JOIN labels_2
 )
 /* the interval is value ± 1.9599639845400536 standard errors */
 SELECT
@@ -446,6 +327,6 @@ FROM summary_rows
 INNER JOIN slice_names
   ON slice_names.slice = summary_rows.slice
 ORDER BY
-  summary_rows.model,
-  summary_rows.slice,
-  summary_rows.position;
+  summary_rows.model NULLS LAST,
+  summary_rows.slice NULLS LAST,
+  summary_rows.position NULLS LAST;
