@@ -1,3 +1,5 @@
+"""Templates: every choice is one query, names are known, lint, and front matter."""
+
 from __future__ import annotations
 
 import configparser
@@ -25,7 +27,6 @@ from tests.support.templates import (
     KEYS,
     METRIC_PARAMS,
     METRICS,
-    PER_USER,
     RICH,
     ROOT,
     RUN_CI,
@@ -57,13 +58,6 @@ NOT_IN_ITS_STAGE = {"missing_attributes", "masked_scores"}
 # settings that no template reads by name: the planner says what they are for each column of totals,
 # and for each table of lists
 OF_COLUMNS = {"aggregate", "quantile", "masked_scores"}
-
-
-# --- every choice that a template can see
-
-
-ALL_AGGREGATES = [f"hit_rate(aggregate={a})" for a in CATALOG.stage_params["aggregate"].choices]
-PER_USER += ["intra_list_diversity(over=category)", *ALL_AGGREGATES]
 
 
 # --- lint

@@ -243,7 +243,11 @@ def slicing(
 
 NORMAL, NONE = Interval(), Interval("none")
 BOOTSTRAP, RUN_CI = Interval("bootstrap"), Interval("bootstrap", of_runs=True)
-PER_USER = ["ndcg", "map@5", "mrr(audience=recommended)", "alpha_ndcg", "money_recall"]
+ALL_AGGREGATES = [f"hit_rate(aggregate={a})" for a in CATALOG.stage_params["aggregate"].choices]
+PER_USER = [
+    *("ndcg", "map@5", "mrr(audience=recommended)", "alpha_ndcg", "money_recall"),
+    *("intra_list_diversity(over=category)", *ALL_AGGREGATES),
+]
 PER_RUN = ["coverage", "ips", "snips"]
 OF_JUDGED = ["ndcg", "recall(audience=judged)"]  # what slices of items are for
 BY_USER: list[dict[str, Any]] = [
