@@ -519,15 +519,6 @@ def test_what_is_refused_once_is_refused_again() -> None:
             evaluator.evaluate(["mrr(duplicate_interactions=set)", "mrr"])
 
 
-@pytest.mark.parametrize("method", ["evaluate", "per_user"])
-def test_every_way_in_is_checked(method: str) -> None:
-    with (
-        sm.Evaluator(R.assign(rank=[0, 1, 0, 1]), I) as evaluator,
-        pytest.raises(sm.DataError, match="rank"),
-    ):
-        getattr(evaluator, method)("mrr")
-
-
 def test_a_refused_parquet_result_leaves_no_file(tmp_path: Path) -> None:
     with (
         sm.Evaluator(R.assign(rank=[0, 1, 0, 1]), I) as evaluator,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +22,7 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.cli.layout import render_frame
 from sqlmetrics.metrics.catalog import Catalog
-from tests.support.processes import PATIENCE, wait_for, without_check
+from tests.support.processes import PATIENCE, without_check
 
 COMMANDS = list(main.commands)
 LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
@@ -710,19 +709,9 @@ def test_a_real_process() -> None:
     assert result.stderr.startswith("sqlmetrics: error: unknown metric")
 
 
-def test_help_answers_at_once() -> None:
-    """None of the heavy packages is imported for it."""
-    code = (
-        "import sys\nfrom sqlmetrics.cli.commands import main\n"
-        "main(['--help'], standalone_mode=False)\n"
-        "heavy = {'pandas', 'pyarrow', 'sqlglot', 'duckdb', 'polars'} & set(sys.modules)\n"
-        "sys.exit(' '.join(sorted(heavy)) or 0)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "shell", ["bash", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("zsh", "fish"))]
+)
 def test_shell_completion(shell: str) -> None:
     environment = {**os.environ, "_SQLMETRICS_COMPLETE": f"{shell}_source"}
     result = python(env=environment)
@@ -738,47 +727,6 @@ def test_completion_of_commands() -> None:
     assert "evaluate" in python(env=environment).stdout
 
 
-SLOW = """{#---
-title = "Never done"
-grain = "run"
-formula = "-"
----#}
-SELECT {{ keys }}, k, count(*) AS value
-FROM hits
-CROSS JOIN range(1000000) AS a
-CROSS JOIN range(1000000) AS b
-GROUP BY {{ keys }}, k
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_interrupt(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    temporary = tmp_path_factory.mktemp("temporary")
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    (folder / "own").mkdir()
-    text = SLOW.replace('"run"', '"user"').replace("title", 'audience = "relevant"\ntitle')
-    (folder / "own" / "slow.sql.j2").write_text(text)
-    before = set(folder.iterdir())
-    arguments = ["evaluate", *INPUT, "slow@3", "--templates", "own", "-o", "out.parquet"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sqlmetrics", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        written = "sqlmetrics-*/*/*.parquet"
-        wait_for(lambda: list(temporary.glob(written)), process)  # the query runs
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-    assert process.returncode == 130, stderr
-    assert stdout == ""
-    assert stderr.strip() == "sqlmetrics: interrupted"
-    assert set(folder.iterdir()) == before
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 def test_a_range_of_cutoffs_that_is_too_long() -> None:
     """A typing error must not eat the memory of the machine."""
@@ -791,36 +739,3 @@ def test_a_range_of_cutoffs_that_is_too_long() -> None:
     assert result.returncode == 2
     assert result.stderr.startswith("sqlmetrics: error: ")
     assert "1:1000000000" in result.stderr
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
-@pytest.mark.thorough
-def test_broken_pipe() -> None:
-    users = list(range(12_000))
-    pd.DataFrame({"user_id": users, "item_id": 1, "rank": 1}).to_parquet("r.parquet")
-    pd.DataFrame({"user_id": users, "item_id": 1}).to_parquet("t.parquet")
-    command = [sys.executable, "-m", "sqlmetrics", "per-user", "-r", "r.parquet", "-i", "t.parquet"]
-    process = subprocess.Popen(
-        [*command, "mrr"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process.stdout, process.stderr:
-        assert process.stdout.readline().startswith("user_id")
-        process.stdout.close()
-        stderr = process.stderr.read()
-    assert process.wait(timeout=PATIENCE) in (0, 141, -signal.SIGPIPE)
-    assert stderr == ""
-
-
-def test_a_full_disk_is_an_error_and_no_traceback() -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    with open("/dev/full", "w") as full:
-        result = subprocess.run(
-            [sys.executable, "-m", "sqlmetrics", "evaluate", *INPUT, "mrr"],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE,
-        )  # fmt: skip
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    assert "stdout" in result.stderr or "space" in result.stderr

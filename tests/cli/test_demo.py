@@ -65,7 +65,7 @@ def contents(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-# --- the same again
+# ---------------------------------------------------------------- the same again
 
 
 @pytest.mark.parametrize(("threads", "memory_limit"), [(None, None), (1, "1GB"), (4, None)])
@@ -95,7 +95,7 @@ def test_tables_do_not_depend_on_the_number_of_models(tmp_path: Path) -> None:
     assert contents(tmp_path) == {path.stem: all_models[path.stem] for path in paths}
 
 
-# --- what is in the tables
+# ---------------------------------------------------------------- what is in the tables
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -293,7 +293,7 @@ def test_neighbours_draw_independently(stream: str) -> None:
             assert chi_square < 170
 
 
-# --- sizes, refusals and failures
+# ---------------------------------------------------------------- sizes, refusals and failures
 
 
 @pytest.mark.parametrize(("users", "per_user", "items"), [(1, 1, 200), (3, 500, 1000)])

@@ -1,6 +1,6 @@
 """Where results and temporary files go: links, devices and inputs; closed and full streams.
 
-What happens to them on full disks and after signals is in test_faults.py and test_interrupts.py.
+tests/robustness has the tests with full disks and signals.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def run(*arguments: str | Path, code: int = 0) -> Result:
     return result
 
 
-# --- temporary directories
+# ---------------------------------------------------------------- temporary directories
 
 
 def test_a_mistake_in_the_command_makes_no_temporary_directory(place: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_temporary_directory_that_cannot_be_made(place: Path, name: str) -> No
     assert os.listdir(place) == ["file"]
 
 
-# --- links, devices, modes
+# ---------------------------------------------------------------- links, devices, modes
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
@@ -188,7 +188,7 @@ def test_links_in_a_package_are_not_replaced(place: Path, name: str) -> None:
     assert Path("kept").read_text() == before
 
 
-# --- inputs
+# ---------------------------------------------------------------- inputs
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ def test_a_file_written_meanwhile_is_left(place: Path) -> None:
     assert Path("out.csv").read_text() == "theirs"
 
 
-# --- standard streams
+# ---------------------------------------------------------------- standard streams
 
 COMMANDS = {
     "help": (["--help"], 0),

@@ -151,7 +151,7 @@ def test_the_statement_of_many_cutoffs_runs_alone(evaluator: sm.Evaluator) -> No
         assert found[value].tolist() == pytest.approx(expected[value].tolist(), rel=1e-12)
 
 
-# --- how a plan grows
+# ---------------------------------------------------------------- how a plan grows
 
 
 def plan_of(evaluator: sm.Evaluator, metrics: list[str], n: int, per_user: bool) -> Plan:

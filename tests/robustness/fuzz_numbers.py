@@ -143,11 +143,6 @@ def values_of(param: Param) -> list[Any]:
     return found
 
 
-def settings_drawn() -> dict[str, list[Any]]:
-    """List the settings that stages and summaries have, and their values."""
-    return {name: values_of(param) for name, param in CATALOG.stage_params.items()}
-
-
 def draw_params(draw: random.Random, params: dict[str, Param], chance: float) -> dict[str, Any]:
     drawn: dict[str, Any] = {}
     for name, param in params.items():

@@ -15,7 +15,7 @@ import pytest
 import sqlmetrics as sm
 
 
-# --- damaged files
+# ---------------------------------------------------------------- damaged files
 def damaged(
     source: Path, target: Path, group: int, column: int, change: Callable[[int], int]
 ) -> Path:
@@ -94,7 +94,7 @@ def test_a_wrong_query_is_no_damaged_file(data: Path, tmp_path: Path) -> None:
     assert "damaged" not in str(caught.value)
 
 
-# --- files that change
+# ---------------------------------------------------------------- files that change
 def copied(data: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(data / "ranks.parquet", tmp_path / "lists.parquet"))
 

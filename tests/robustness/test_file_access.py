@@ -11,7 +11,6 @@ import pytest
 
 import sqlmetrics as sm
 
-# --- what a query can reach
 READS = """\
 {#---
 title = "Reads what is none of the tables"

@@ -59,7 +59,7 @@ def failed(
     return message
 
 
-# --- full disks
+# ---------------------------------------------------------------- full disks
 @pytest.mark.parametrize("name", ["values.csv", "values.parquet"])
 @pytest.mark.thorough
 def test_a_full_disk_keeps_the_old_result(data: Path, place: Path, name: str) -> None:
@@ -184,7 +184,7 @@ def test_a_folder_that_takes_no_files(data: Path) -> None:
     )  # fmt: skip
 
 
-# --- memory
+# ---------------------------------------------------------------- memory
 @pytest.mark.parametrize("limit", ["3MB", pytest.param("12MB", marks=pytest.mark.thorough)])
 @pytest.mark.thorough
 def test_too_little_memory(data: Path, place: Path, limit: str) -> None:

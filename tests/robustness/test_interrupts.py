@@ -114,7 +114,7 @@ def test_an_interrupt_at_random_moments(before: Path, tmp_path: Path, name: str)
     assert problems == {}
 
 
-# --- processes that are killed
+# ---------------------------------------------------------------- processes that are killed
 
 
 @contextlib.contextmanager

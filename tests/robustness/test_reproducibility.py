@@ -31,7 +31,6 @@ MODELS = ("als", "item_knn")
 UNIT = 2.0**-53  # of rounding
 # of standard deviations, of intervals and of what is computed from both, relative to the largest
 LAST_DIGITS = 1e-12
-OF_P_VALUES = 1e-9
 # sums over users that are no sums of integers: estimates from logs, and mean overlap of all lists
 OF_RUNS = ("doubly_robust", "inter_list_diversity", "ips", "ctr")
 

@@ -18,7 +18,7 @@ from tests.support.commands import temporary_files
 from tests.support.processes import PATIENCE
 
 
-# --- a connection of the caller's
+# ---------------------------------------------------------------- a connection of the caller's
 def state(connection: duckdb.DuckDBPyConnection) -> list[Any]:
     """List all that a run could leave in a connection, seen from another one and from itself."""
     queries = [
@@ -136,7 +136,7 @@ def test_rules_that_rows_break_leave_a_transaction_open(
     assert connection.sql("SELECT count(*) FROM of_the_caller").fetchall() == [(2,)]
 
 
-# --- two runs at once
+# ---------------------------------------------------------------- two runs at once
 @pytest.mark.thorough
 def test_two_runs_at_once_in_one_database(
     connection: duckdb.DuckDBPyConnection, data: Path

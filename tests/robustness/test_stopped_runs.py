@@ -14,7 +14,6 @@ from tests.support.commands import command, temporary_files
 from tests.support.processes import ENDLESS, PATIENCE, wait_for
 
 
-# --- interruption
 @pytest.mark.parametrize(
     ("stage", "how"),
     [

@@ -60,7 +60,7 @@ NOT_IN_ITS_STAGE = {"missing_attributes", "masked_scores"}
 OF_COLUMNS = {"aggregate", "quantile", "masked_scores"}
 
 
-# --- lint
+# ---------------------------------------------------------------- lint
 
 
 def lint(paths: Iterable[Path]) -> dict[str, list[str]]:
@@ -128,7 +128,7 @@ def test_rendered_queries_are_lint_clean() -> None:
     assert wrong == {}
 
 
-# --- all choices
+# ---------------------------------------------------------------- all choices
 
 
 MANY_FORMS = {"ranked", "matched"}  # all of them take seconds
@@ -231,7 +231,7 @@ def test_queries_of_results_run() -> None:
                 raise AssertionError(f"{label}: {node.name}: {error}") from error
 
 
-# --- names
+# ---------------------------------------------------------------- names
 
 OF_STAGES = {name for stage in STAGES for name in names_in(stage.body)}
 
@@ -278,7 +278,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     assert stand_ins <= known
 
 
-# --- what templates say
+# ---------------------------------------------------------------- what templates say
 
 
 @pytest.mark.parametrize("path", [*FILES, *MACROS], ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -49,7 +49,7 @@ def said(gate: str, *rows: dict[str, Any]) -> list[str]:
     return [sentence.removesuffix(f'; gate "{gate}"') for sentence in found]
 
 
-# ---- how they are read -------------------------------------------------------------------------
+# ---------------------------------------------------------------- how they are read
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_has_no_meaning_is_refused(text: str, message: str) -> None:
         parse_gate(text)
 
 
-# ---- what fails --------------------------------------------------------------------------------
+# ---------------------------------------------------------------- what fails
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_row_without_the_number_fails() -> None:
     ]
 
 
-# ---- which rows --------------------------------------------------------------------------------
+# ---------------------------------------------------------------- which rows
 
 ROWS = [
     row(model=model, metric=metric, k=k)
@@ -267,7 +267,7 @@ def test_gates_are_looked_at_in_their_order() -> None:
     assert failures(table(*ROWS), []) == []
 
 
-# ---- gates that could never fail ---------------------------------------------------------------
+# ---------------------------------------------------------------- gates that could never fail
 
 COMPARED = [("ndcg", 5), ("ndcg", 10), ("map", None)]
 

@@ -189,7 +189,7 @@ def test_wilcoxon_does_not_depend_on_the_order_of_users() -> None:
     )
 
 
-# ---- resampling --------------------------------------------------------------------------------
+# ---------------------------------------------------------------- resampling
 
 
 @pytest.mark.parametrize("test", ["randomization", "bootstrap"])
@@ -215,7 +215,7 @@ def test_percentiles_are_taken_as_they_are() -> None:
     assert result(*rows)[["ci_low", "ci_high"]].isna().all(axis=None)
 
 
-# ---- corrections -------------------------------------------------------------------------------
+# ---------------------------------------------------------------- corrections
 
 
 def p_adjusted(p_values: list[float], correction: str) -> list[float]:
@@ -258,7 +258,7 @@ def test_missing_p_values_do_not_count(correction: str, expected: float) -> None
     assert p_adjusted([], correction) == []
 
 
-# ---- the table ---------------------------------------------------------------------------------
+# ---------------------------------------------------------------- the table
 
 CONTRACT = [
     *("metric", "k", "model", "baseline", "value", "baseline_value", "difference"),
@@ -308,7 +308,7 @@ def test_relative_is_missing_where_the_baseline_is_0() -> None:
     assert_allclose(found["relative"], [0.5, NAN, -0.5])
 
 
-# ---- what is refused ---------------------------------------------------------------------------
+# ---------------------------------------------------------------- what is refused
 
 
 @pytest.mark.parametrize(

@@ -90,15 +90,6 @@ def test_columns_that_hide_the_number_of_a_row(tmp_path: Path, name: str, kind: 
                 evaluator.per_user("mrr")
 
 
-def test_csv_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
-    """Quoted or not, 007 and 7 are read by the same rule on both sides, and never matched."""
-    lists = tmp_path / "a.csv"
-    lists.write_text("user_id,item_id,rank\nu1,007,1\nu1,x,2\n")
-    truth = tmp_path / "b.csv"
-    truth.write_text("user_id,item_id\nu1,7\nu1,y\n")
-    assert values(lists, truth) == {"u1": 0}
-
-
 def test_several_csv_files(tmp_path: Path) -> None:
     table = lists_table()
     write_csv(tmp_path / "a1.csv", table.slice(0, 4))
