@@ -45,7 +45,7 @@ SEARCH = settings(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=10,
+    max_examples=8,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 LONG_SEARCH = settings(SEARCH, max_examples=15)
@@ -560,7 +560,7 @@ def large_further_world(number: int, n_users: int) -> World:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(number, marks=[] if number < N_LARGE_FURTHER // 4 else pytest.mark.thorough)
+        pytest.param(number, marks=[] if number == 0 else pytest.mark.thorough)
         for number in range(N_LARGE_FURTHER)
     ],
 )

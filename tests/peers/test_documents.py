@@ -49,8 +49,6 @@ import sqlmetrics as sm
 from tests.support.calls import spec
 from tests.support.notation import number
 
-pytestmark = pytest.mark.every_case
-
 D2 = 1 / math.log2(3)  # discount of rank 2; of rank 1 it is 1, of rank 3 it is 1/2
 D4, D5 = 1 / math.log2(5), 1 / math.log2(6)
 SQRT2 = math.sqrt(2)

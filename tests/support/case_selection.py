@@ -1,8 +1,10 @@
 """Plugin: the short run leaves out most cases of parametrised tests, and the marked tests.
 
-Of a test with more than three cases, every fifth case runs without --thorough, about half of them
-with it, all with --exhaustive. Tests of other engines and of the browser, tests with the mark
-`every_case`, and tests and cases that docs/coverage.md names keep all their cases.
+Without --thorough, a test runs with its first case if it has two or three, and with every sixth if
+it has more. With --thorough, it runs with all of two or three cases and with about half of more;
+with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
+`every_case`, and cases that docs/coverage.md names by their id always run. Tests that it names as
+a whole keep up to three cases in the short run, and all cases with --thorough.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import pytest
 
 from tests.support.coverage_watch import COVERAGE, named_tests
 
-MOST_CASES, SHARE = 3, 5
+FEW, SHARE = 3, 6
 WHOLE = ("tests/engines/", "tests/browser/")
 
 
@@ -36,10 +38,12 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
         if not item.get_closest_marker("thorough") and not item.get_closest_marker("every_case"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, of_test in cases.items():
-        if len(of_test) > MOST_CASES and name not in named and not name.startswith(WHOLE):
-            for number, item in enumerate(of_test):
-                if number % SHARE and item.nodeid not in named:
-                    item.add_marker("thorough" if number % 2 else "exhaustive")
+        if name.startswith(WHOLE) or (name in named and len(of_test) <= FEW):
+            continue
+        for number, item in enumerate(of_test):
+            if number % SHARE and item.nodeid not in named:
+                rare = len(of_test) > FEW and name not in named and number % 2 == 0
+                item.add_marker("exhaustive" if rare else "thorough")
 
 
 @pytest.hookimpl(tryfirst=True)
