@@ -1,4 +1,4 @@
-"""Cases."""
+"""The tables of a worked case."""
 
 from typing import Any
 

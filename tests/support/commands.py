@@ -1,4 +1,4 @@
-"""Commands in processes of their own, and the files that they read."""
+"""Command lines for other processes, and their temporary files."""
 
 from __future__ import annotations
 

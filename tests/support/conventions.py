@@ -1,4 +1,4 @@
-"""The table of five users, for one and two models."""
+"""Evaluators of the table of five users under conventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics over pairs, written as self-joins."""
+"""Tables with vectors and categories for metrics over pairs."""
 
 import random
 from dataclasses import dataclass

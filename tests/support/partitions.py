@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 
 import sqlmetrics as sm
-from tests.support.paths import ROOT
+from tests.support.paths import DATA
 
-DATA = ROOT / "examples" / "data"
 MODELS = {name: DATA / f"recommendations_{name}.parquet" for name in ("als", "popular")}
 
 

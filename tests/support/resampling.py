@@ -1,4 +1,4 @@
-"""Values of users, and the resamples of the oracle."""
+"""Tables of users with skewed values, for intervals and aggregates."""
 
 from __future__ import annotations
 

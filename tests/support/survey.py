@@ -1,4 +1,4 @@
-"""Tables without findings."""
+"""Good and broken tables for `check`, and its findings."""
 
 from typing import Any
 
