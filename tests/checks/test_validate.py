@@ -1,4 +1,4 @@
-"""What would make numbers wrong is refused at the door, with one clear error."""
+"""Input validation: tables that would give wrong results raise one clear error."""
 
 from __future__ import annotations
 

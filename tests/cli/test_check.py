@@ -1,4 +1,4 @@
-"""The command check."""
+"""The command `check`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and what it ends with."""
+"""The commands: output, files and exit codes."""
 
 from __future__ import annotations
 

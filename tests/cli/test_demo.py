@@ -1,3 +1,5 @@
+"""The tables of `demo`: contents, sizes, refusals."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

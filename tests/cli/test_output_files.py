@@ -1,4 +1,4 @@
-"""Where results and temporary files go: links, devices and inputs; closed and full streams.
+"""Output and temporary files and streams: links, devices, inputs, closed and full streams.
 
 tests/robustness has the tests with full disks and signals.
 """

@@ -1,4 +1,4 @@
-"""What a short command loads: each in a process of its own, which says what it has imported."""
+"""Packages that short commands import, each in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documentation shows is true: its code runs, its generated parts are current."""
+"""The code in the documentation runs, and its generated parts are current."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The pages of docs, one for each way of use: what they show is so, and no link leads nowhere.
+"""The pages of docs: commands print what the page shows, and links lead somewhere.
 
-What `python docs/generate.py` writes into them (outputs of commands and of Python) is compared in
-test_docs.py. Here run the blocks for a shell: with what they print, where the page shows it. The
-block for Postgres runs in tests/engines/test_pages.py.
+test_generated_parts.py compares the parts that `python docs/generate.py` writes (outputs of
+commands and of Python). These tests run the blocks for a shell, and compare their output where the
+page shows it. The block for Postgres runs in tests/engines/test_pages.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bad input of every kind, as it is typed; docs/refusals.md shows what each is answered.
+"""Bad input of every kind, as typed, and the messages that docs/refusals.md shows for it.
 
 These tests write the page: `pytest tests/docs/test_refusals.py --renew`. A message is right if it
 names what is wrong; the words that it must have stand beside each case.

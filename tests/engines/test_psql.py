@@ -1,6 +1,6 @@
 """As an analyst would: the five users of examples/, their statements for Postgres, and psql.
 
-The numbers are those published in test_published.py, which the systems themselves gave.
+The systems themselves gave these numbers; peers/test_published_conventions.py has all of them.
 """
 
 from __future__ import annotations

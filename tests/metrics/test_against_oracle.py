@@ -79,7 +79,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     "r_precision": {},
 }
 
-# None: left out of the call. A sample of users is another matter, see test_statistics.py.
+# None: left out of the call. A sample of users is another matter, see test_sampled_users.py.
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "roc_auc": {},

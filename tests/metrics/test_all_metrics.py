@@ -1,4 +1,4 @@
-"""Every metric in one call over the example tables: one table, nothing missing in it."""
+"""All metrics in one call: one table without missing values."""
 
 import pandas as pd
 import pytest

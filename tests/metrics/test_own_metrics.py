@@ -1,4 +1,4 @@
-"""A metric of one's own, one file in a folder, is a metric like any other."""
+"""Metrics of the user, one file each, behave like the built-in metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the comparison with other systems does with its measurements; the runs are in .ci/run."""
+"""Medians, ratios and stored results of benchmarks/peers; .ci/run makes the runs."""
 
 import csv
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Published numbers under the conventions: what each system gives on one table of five users.
+"""Published numbers of each system on one table of five users, under its convention.
 
 The tables and the closed forms are those of test_published_settings.py, where every choice is a
 setting; here the name of the convention is all that is said. The numbers were obtained by running

@@ -1,4 +1,4 @@
-"""Published numbers: what thirteen systems compute on one table, each by a setting of a metric.
+"""Published numbers of thirteen systems on one table, each by settings of a metric.
 
 The expected numbers were obtained by running those systems (or from their formula, where noted),
 never from this package. A number that a table of results gave in 12 digits is checked to 1e-9

@@ -1,4 +1,4 @@
-"""Hits are found by the sorted scores of lists with a hit, or in whole ranked lists: the same."""
+"""Sorted scores of lists with a hit, and whole ranked lists, give the same hits."""
 
 from __future__ import annotations
 

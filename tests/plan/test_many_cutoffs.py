@@ -1,4 +1,4 @@
-"""Many cutoffs: shared out among tables of values, and the same numbers as of each alone."""
+"""Many cutoffs in one call give the numbers of separate calls."""
 
 from __future__ import annotations
 

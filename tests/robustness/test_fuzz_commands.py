@@ -1,4 +1,4 @@
-"""A slice of the fuzz of command lines (fuzz_commands.py), and that it notices what is wrong."""
+"""Some command lines of fuzz_commands.py, and wrong results that it must notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slice of the fuzz (fuzz_numbers.py), and what it has found, shrunk."""
+"""A slice of the cases of fuzz_numbers.py, and its findings in their smallest form."""
 
 from __future__ import annotations
 

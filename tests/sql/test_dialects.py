@@ -81,7 +81,9 @@ GOLDEN_FILES = {
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize(("dialect", "name"), GOLDEN_FILES, ids="-".join)
+@pytest.mark.parametrize(
+    ("dialect", "name"), GOLDEN_FILES, ids=["-".join(filter(None, key)) for key in GOLDEN_FILES]
+)
 @pytest.mark.filterwarnings("ignore:postgres. items with equal scores")
 def test_golden(dialect: str, name: str, pytestconfig: pytest.Config) -> None:
     statement = named().sql(dialect=dialect, **STATEMENTS.get(name, FOR_OTHERS))

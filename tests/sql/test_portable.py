@@ -1,4 +1,4 @@
-"""What other engines are asked for: templates keep to the portable part of SQL, and lose nothing.
+"""The portable forms of templates, which other engines run: portable SQL, and the same numbers.
 
 Where a template has two forms, DuckDB runs the fast one, and every other engine the portable one.
 DuckDB can run both: here it does, and finds the same numbers.

@@ -1,4 +1,4 @@
-"""Rows that are shown come in an order that the query states, whatever order an engine has.
+"""Queries that show rows order them explicitly, so that the engine does not choose.
 
 A LIMIT keeps the first rows, so an ORDER BY decides which: rows that it takes for equal are equal
 in every column that is shown. Windows that number rows do the same, or the numbers would be the

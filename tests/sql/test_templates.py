@@ -213,7 +213,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     others = {"summaries", "inputs", "demo", "partition", *INSTEAD}
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
     assert rendered.keys() == files
-    of_macros = [path for path in FILES if path.parent.name == "shell"]  # see test_macros.py
+    of_macros = [path for path in FILES if path.parent.name == "shell"]
     included = [name for stage in STAGES for name in re.findall(r'include "(.*?)"', stage.body)]
     shared = {f"shared/{path.name}" for path in FILES if path.parent.name == "shared"}
     assert {name for name in included if included.count(name) > 1} == shared

@@ -1,4 +1,4 @@
-"""The passes that print queries for other systems: each mends what would fail, or differ."""
+"""The passes that rewrite queries for other systems, each with queries before and after it."""
 
 from __future__ import annotations
 

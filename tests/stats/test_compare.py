@@ -25,7 +25,7 @@ from sqlmetrics.errors import UsageError
 from tests.support.calls import at_k
 
 NAN = math.nan
-OLD_SCIPY = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15)  # see test_significance.py
+OLD_SCIPY = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15)  # see test_paired_tests.py
 Array = np.ndarray[Any, Any]
 COLUMNS = [
     *("metric", "k", "model", "baseline", "value", "baseline_value", "difference"),

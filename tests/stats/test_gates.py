@@ -1,4 +1,4 @@
-"""Gates: how they are read, and which rows of a comparison fail them."""
+"""Gates: parsing, and the rows of a comparison that fail them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leaderboard: who is best, who is as good, in which order, and how it is laid out."""
+"""The leaderboard: the best model, models that are not worse, order and layout."""
 
 from __future__ import annotations
 

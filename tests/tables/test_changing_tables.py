@@ -1,4 +1,4 @@
-"""What becomes of an evaluator when its tables change: it holds them, refuses, or reads again."""
+"""Tables that change under an evaluator are held, read again, or refused."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files of Delta, Iceberg and Hudi tables are refused: their logs tell which rows count."""
+"""Files of Delta, Iceberg and Hudi tables are refused: their logs define the current rows."""
 
 from __future__ import annotations
 
