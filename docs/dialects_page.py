@@ -11,7 +11,7 @@ from sqlmetrics.sql.dialects import DIALECTS, NATIVE
 from sqlmetrics.sql.transpile import PASSES
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
-RECORDS = (TESTS / "engines" / "executed.json", TESTS / "parsed.json")
+RECORDS = (TESTS / "engines" / "executed.json", TESTS / "sql" / "parsed.json")
 
 INTRODUCTION = """# Dialects
 
