@@ -446,6 +446,7 @@ def test_bad_data(tmp_path: Path, call: Callable[[Path], Any], fragments: list[s
     check_message(message_of(call, tmp_path, sm.DataError), fragments)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("call", "fragments"),
     [pytest.param(call, fragments, id=name) for name, call, fragments in USAGE_ERRORS],

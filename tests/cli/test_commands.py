@@ -486,6 +486,7 @@ def test_the_output_is_refused_before_the_work_begins(folder: Path) -> None:
 # ---------------------------------------------------------------- sql
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("per_user", [False, True])
 @pytest.mark.parametrize("models", [False, True])
 def test_sql_runs_alone(per_user: bool, models: bool) -> None:

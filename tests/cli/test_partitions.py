@@ -58,6 +58,7 @@ def io(text: str) -> Any:
     return StringIO(text)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [

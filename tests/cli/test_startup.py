@@ -57,6 +57,7 @@ def test_completion_needs_only_click() -> None:
     assert loaded(_RUN, _SQLMETRICS_COMPLETE="bash_complete", **typed) == {"click"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("command", [["list"], ["list", "--slices"]])
 def test_lists_need_only_click(command: list[str]) -> None:
     assert loaded(_RUN, *command) == {"click"}

@@ -62,6 +62,7 @@ def test_no_setting_of_a_convention_is_idle(name: str) -> None:
             assert param.parse(value, name) != param.parse(otherwise, name), (metric_name, setting)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -119,6 +120,7 @@ def test_a_file_with_the_name_of_one_that_there_is(tmp_path: Path) -> None:
         evaluator(convention=path)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("options", "message"),
     [

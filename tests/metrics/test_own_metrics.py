@@ -233,6 +233,7 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
         assert fragment in result.output
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "text", "fragments"),
     [

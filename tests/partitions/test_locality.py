@@ -145,6 +145,7 @@ NOT_LOCAL = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("sql", LOCAL)
 def test_queries_that_are_local(sql: str, aggregates: frozenset[str]) -> None:
     finding = found_out(sql, aggregates)
@@ -154,11 +155,13 @@ def test_queries_that_are_local(sql: str, aggregates: frozenset[str]) -> None:
     assert finding.rows.keys == wanted
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("sql", NOT_LOCAL)
 def test_queries_that_are_not_local(sql: str, aggregates: frozenset[str]) -> None:
     assert found_out(sql, aggregates) == Finding()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("sql", "merge"),
     [

@@ -275,6 +275,7 @@ def test_a_run_that_writes_too_many_temporary_files_says_which_limit_it_reached(
         evaluator.evaluate("sorts@5")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("partitions", [0, -1, 10_000, 1.5, "3", True])
 def test_wrong_numbers_of_partitions(by_user: dict[str, str], partitions: object) -> None:
     with pytest.raises(sm.UsageError, match="partitions: a whole number from 1 to 9999"):

@@ -433,6 +433,7 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
     assert_same(found[~nobody].reset_index(drop=True), stacked(of_grades, "grade"))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -498,6 +499,7 @@ def evaluator_with_odd_columns() -> Iterable[sm.Evaluator]:
         yield evaluator
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("options", "kind", "message"), ERRORS, ids=[str(e[0]) for e in ERRORS])
 def test_what_cannot_be_sliced_by(
     odd: sm.Evaluator, options: dict[str, Any], kind: type[SqlmetricsError], message: str

@@ -253,6 +253,7 @@ def test_damaged_records_are_refused(folder: Path) -> None:
     assert longest < 600
 
 
+@pytest.mark.every_case
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", ["evaluate", "leaderboard"])
 def test_damaged_arguments_are_refused(command: str, folder: Path) -> None:

@@ -351,6 +351,7 @@ def few(**more: Any) -> sm.Evaluator:
     return sm.Evaluator(TWO, TRUTH, **more)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -101,6 +101,7 @@ def test_empty_parts_leave_no_headings(html: str) -> None:
     assert len(bare.scripts) == 1  # no charts, no Vega
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("cell", "text"),
     [

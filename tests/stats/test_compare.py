@@ -517,6 +517,7 @@ def test_the_interval_can_be_left_out(evaluator: sm.Evaluator) -> None:
 # ---------------------------------------------------------------- what is refused
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("metrics", "options", "message"),
     [

@@ -12,6 +12,8 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.spec import MetricCall
 from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
 
+pytestmark = pytest.mark.every_case  # no evaluation: all of them take a moment
+
 
 def row(**changed: Any) -> dict[str, Any]:
     """Return one row of a comparison, where als lacks 0.0124 of popular's 0.4: 3.1 %."""

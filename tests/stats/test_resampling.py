@@ -491,6 +491,7 @@ def test_only_means_are_resampled() -> None:
     assert found["ci_high"].notna().tolist() == [True, False, False]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -229,6 +229,7 @@ GONE = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("change", GONE)
 def test_a_table_that_cannot_be_read_as_before_is_named(change: str) -> None:
     statement, message = GONE[change]

@@ -247,6 +247,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("condition", "words"), REFUSED, ids=range(len(REFUSED)))
 def test_what_is_no_condition_is_refused(condition: str, words: str) -> None:
     with pytest.raises(sm.UsageError) as caught:

@@ -151,6 +151,7 @@ def test_aspects_with_the_column_of_another_key() -> None:
         assert mapped == close(VALUES["alpha_ndcg"])
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("columns", ["f1,f2", " f1 , F2 ", ["f1", "f2"]], ids=str)
 def test_features_from_several_columns(columns: Any) -> None:
     found = value(DIVERSITY, items=PLANE, columns={"items.features": columns})
@@ -181,6 +182,7 @@ FEATURES_THAT_ARE_NONE: list[tuple[str, pa.Table, str, list[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("items", "columns", "words"),
     [pytest.param(*case[1:], id=case[0]) for case in FEATURES_THAT_ARE_NONE],
@@ -248,6 +250,7 @@ def test_a_list_of_texts_is_a_list_of_files() -> None:
         assert words in str(caught.value)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("items", "words"),
     [
@@ -297,6 +300,7 @@ def test_aspects_as_a_dict_are_those_of_the_user() -> None:
     assert found == pytest.approx((1 + (1 / 2 + 1) * second) / (2 + 1 / 2 * second), abs=1e-12)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("aspects", "words"),
     [
