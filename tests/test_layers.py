@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
 
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, TESTS
 
 PACKAGE = ROOT / "sqlmetrics"
 
@@ -38,3 +39,10 @@ def test_layers_name_every_module() -> None:
     assert layers["exhaustive"] is True
     assert "exhaustive_ignores" not in layers
     assert "ignore_imports" not in layers
+
+
+def test_no_test_module_imports_another() -> None:
+    """Helpers of several test modules are in tests/support."""
+    imported = re.compile(r"^\s*(from tests\.\S*\btest_|from tests\.\w+ import .*\btest_)", re.M)
+    for path in TESTS.rglob("*.py"):
+        assert not imported.search(path.read_text(encoding="utf-8")), path

@@ -212,6 +212,7 @@ def test_an_input_is_not_overwritten(inputs: bytes, source: str, target: str, op
     assert sorted(os.listdir()) == ["hard.parquet", "in", "soft.parquet"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "command",
     [["per-user"], ["compare", "--baseline", "b"], ["leaderboard"], ["explain"], ["check"]],
