@@ -44,7 +44,7 @@ READERS = ["popularity", "money_precision", BY_CATEGORY, "alpha_ndcg", "unexpect
 READ = pytest.approx([VALUES[metric] for metric in READERS], abs=1e-12)
 
 
-# ---------------------------------------------------------------- the rules at the door
+# ---------------------------------------------------------------- rules on rows
 
 
 class Rule(NamedTuple):

@@ -11,8 +11,6 @@ from sqlmetrics.checks.survey import COLUMNS
 from sqlmetrics.cli.commands import main as cli
 from tests.support.survey import BROKEN, HISTORY, LISTS, TRUTH, pairs
 
-# ---------------------------------------------------------------- the command line
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -85,9 +83,6 @@ def test_tables_that_cannot_be_read_are_findings(files: Path, lists: str, found:
     (record,) = json.loads(result.stdout)
     assert (result.exit_code, record["level"], record["check"]) == (1, "error", "tables")
     assert found in record["found"]
-
-
-# ---------------------------------------------------------------- found by using it
 
 
 def test_a_table_that_cannot_be_read_is_a_finding_among_others(files: Path) -> None:

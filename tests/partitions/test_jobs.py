@@ -22,7 +22,7 @@ from sqlmetrics.partitions.split import Partition
 from sqlmetrics.sql.query_graph import Plan
 from tests.support.partitions import DATA, assert_same, frame, in_parts, world, written
 
-# ---------------------------------------------------------------- the folder
+# ---------------------------------------------------------------- folders of partitions
 
 
 def test_the_statement_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +312,7 @@ def test_partitions_that_are_none(text: Any) -> None:
     assert str(Partition.parse(" 3 / 8 ")) == "3/8"
 
 
-# ---------------------------------------------------------------- checks at the door
+# ---------------------------------------------------------------- checks of the rows of a partition
 
 
 def test_rows_of_a_partition_are_checked(tmp_path: Path) -> None:
@@ -382,9 +382,6 @@ def test_nothing_is_kept_of_a_partition(tmp_path: Path) -> None:
         before = dict(evaluator.engine.kept())
         evaluator.write_partition(tmp_path / "parts", "1/2", ["recall", "coverage"], 3)
         assert evaluator.engine.kept() == before
-
-
-# ---------------------------------------------------------------- the command line and the page
 
 
 def test_nobody_has_a_value_of_a_column(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_warnings_name_the_line_of_the_caller(by_user: dict[str, str]) -> None:
     assert [warning.filename for warning in caught] == [__file__]
 
 
-# ---------------------------------------------------------------- when
+# ---------------------------------------------------------------- memory limits
 
 
 @pytest.mark.usefixtures("little_memory")
@@ -290,7 +290,7 @@ def test_a_limit_that_is_too_small(by_user: dict[str, str]) -> None:
         evaluator.evaluate("ndcg@10")
 
 
-# ---------------------------------------------------------------- nothing stays behind
+# ---------------------------------------------------------------- temporary files
 
 
 def test_the_temporary_folder_is_removed(by_user: dict[str, str], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def demo(**options: Any) -> sm.Evaluator:
     return sm.Evaluator(MODELS, DATA / "interactions.parquet", **given)
 
 
-# ---------------------------------------------------------------- the same numbers
+# ---------------------------------------------------------------- results
 
 
 @pytest.mark.parametrize(

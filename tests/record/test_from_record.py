@@ -30,7 +30,7 @@ from tests.support.recorded import (
     run,
 )
 
-# ---------------------------------------------------------------- the command line
+# ---------------------------------------------------------------- running again
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -44,9 +44,6 @@ def test_a_record_has_contents(expected: list[fingerprints.Content]) -> None:
             ]
 
 
-# ---------------------------------------------------------------- what else a record says
-
-
 def test_settings_of_every_metric() -> None:
     with sm.Evaluator(
         LISTS,

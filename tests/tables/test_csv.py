@@ -24,8 +24,6 @@ from tests.support.source_rows import (
     write_parquet,
 )
 
-# ---------------------------------------------------------------- files
-
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "A.CSV"])
 def test_csv(tmp_path: Path, name: str, order: str) -> None:
@@ -224,9 +222,6 @@ def test_quotes_that_belong_to_ids_are_read(tmp_path: Path) -> None:
     path.write_text(HEADER + 'u1,"""i1""",1\nu1,"i,2",2\nu1,i"3,3\n')
     with sm.Evaluator(path, {"u1": ['"i1"', "i,2"]}) as evaluator:
         assert evaluator.per_user("recall@2")["recall"].tolist() == [1.0]
-
-
-# ---------------------------------------------------------------- ways to change files
 
 
 @pytest.mark.parametrize(

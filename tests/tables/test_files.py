@@ -29,8 +29,6 @@ from tests.support.source_rows import (
     write_parquet,
 )
 
-# ---------------------------------------------------------------- files
-
 
 @pytest.mark.parametrize("kind", ["text", "path", "list", "paths", "glob", "folder", "nested"])
 def test_parquet(tmp_path: Path, kind: str) -> None:
@@ -308,9 +306,6 @@ def test_a_name_that_is_too_long_is_told(tmp_path: Path, source: str) -> None:
     assert result.stderr.startswith("sqlmetrics: error: recommendations")
     assert "File name too long" in result.stderr
     assert len(result.stderr) < 200
-
-
-# ---------------------------------------------------------------- ways to change files
 
 
 def test_a_file_can_be_written_again_after_close(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.support.source_rows import (
     write_parquet,
 )
 
-# ---------------------------------------------------------------- frames
+# ---------------------------------------------------------------- pandas and Polars
 
 
 def test_pandas(order: str) -> None:

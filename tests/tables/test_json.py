@@ -15,8 +15,6 @@ import pytest
 import sqlmetrics as sm
 from tests.support.source_rows import check, lists_table, truth_table, values, write_jsonl
 
-# ---------------------------------------------------------------- files
-
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json"])
 def test_json_lines(tmp_path: Path, name: str) -> None:
@@ -66,9 +64,6 @@ def test_gzipped_json_lines(tmp_path: Path) -> None:
     packed = tmp_path / "a.jsonl.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     check(values(packed))
-
-
-# ---------------------------------------------------------------- ways to change files
 
 
 def test_uuids_of_json_are_texts(tmp_path: Path) -> None:
