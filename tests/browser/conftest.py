@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser.made_up import content
 from sqlmetrics.report.page import page as html_of
+from tests.browser.made_up import content
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser.made_up import CLOSING, HOSTILE, IMAGE, METRICS, RTL, SCRIPT, TEMPLATE, content
 from sqlmetrics.report.page import page as html_of
+from tests.browser.made_up import CLOSING, HOSTILE, IMAGE, METRICS, RTL, SCRIPT, TEMPLATE, content
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from browser.made_up import HOSTILE
 from sqlmetrics import Evaluator
+from tests.browser.made_up import HOSTILE
+from tests.support.paths import DATA
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Open = Callable[..., "Page"]
-DATA = Path(__file__).parents[2] / "examples/data"
 MODELS = ("als", "item_knn", "popular")
 
 

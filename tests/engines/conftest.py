@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import pytest
 
-from engines.runners import ENGINES, Engine, EngineMissing, said_if_missing, start
-from engines.spark_process import SparkProcess
+from tests.engines.runners import ENGINES, Engine, EngineMissing, said_if_missing, start
+from tests.engines.spark_process import SparkProcess
 
 T = TypeVar("T")
 

@@ -175,7 +175,7 @@ class Postgres(Engine):
     def __init__(self) -> None:
         import psycopg
 
-        from engines.postgres_server import PostgresMissing, PostgresServer
+        from tests.engines.postgres_server import PostgresMissing, PostgresServer
 
         super().__init__()
         try:
@@ -314,7 +314,7 @@ class Spark(Engine):
     schema_word = "DATABASE"
 
     def __init__(self, session: Any = None) -> None:
-        from engines import spark_sessions
+        from tests.engines import spark_sessions
 
         super().__init__()
         self.session = session or spark_sessions.classic()

@@ -29,8 +29,8 @@ from urllib.parse import urlparse
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engines import spark_sessions
-from engines.runners import Row, Spark
+from tests.engines import spark_sessions
+from tests.engines.runners import Row, Spark
 
 T = TypeVar("T")
 FILES = 4  # of each table of the cluster

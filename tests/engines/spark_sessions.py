@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from engines import jvm
+from tests.engines import jvm
 
 SETTINGS = {
     "spark.app.name": "sqlmetrics tests",

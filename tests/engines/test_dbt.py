@@ -12,13 +12,13 @@ import duckdb
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from dbt_packages import build, in_order, models_of, queries_of_tests, tables_of
 from pandas.testing import assert_frame_equal
 
 import sqlmetrics as sm
-from engines.runners import Engine
+from tests.engines.runners import Engine
+from tests.support.dbt_packages import build, in_order, models_of, queries_of_tests, tables_of
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "examples" / "data"
 MODELS = ("als", "popular")
 FURTHER = ("interactions", "history", "items", "users", "aspects", "logs")

@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 
-from engines.runners import ENGINES, Engine
-from engines.worlds import MODELS, WORLDS, World
 from sqlmetrics import Evaluator, TableName, UsageError
 from sqlmetrics.metrics.catalog import Catalog
+from tests.engines.comparing import check, in_order, rows_of
+from tests.engines.runners import ENGINES, Engine
+from tests.engines.worlds import MODELS, WORLDS, World
 
 RECORD = Path(__file__).with_name("executed.json")
 METRICS = list(Catalog.load(()).metrics)
@@ -104,35 +104,6 @@ def filled(engine: Engine, world: World) -> Engine:
     """Return an engine with the tables of a world."""
     engine.load(world.stored())
     return engine
-
-
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {name: None if pd.isna(value) else value for name, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def same(found: object, expected: object) -> bool:
-    if found is None or expected is None:
-        return found is expected
-    if is_number(found) and is_number(expected):
-        return math.isclose(float(found), float(expected), rel_tol=1e-9, abs_tol=1e-12)  # type: ignore[arg-type]
-    return found == expected
-
-
-def check(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
-    """Compare rows: those of a summary in their order, with all their columns."""
-    assert expected
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
-        assert list(one) == list(other)
-        wrong = [name for name in other if not same(one[name], other[name])]
-        assert not wrong, f"{wrong}: {one}, expected {other}"
 
 
 def recorded() -> dict[str, dict[str, str]]:
@@ -306,12 +277,6 @@ def compare(
     if engine.name == "datafusion":  # version 55 drops keys of an ORDER BY behind row_number()
         found, expected = in_order(found), in_order(expected)
     check(found, expected)
-
-
-def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort rows by what they are about."""
-    numbers = ("value", "n_users", "std", "ci_low", "ci_high")
-    return sorted(rows, key=lambda row: [str(row[name]) for name in row if name not in numbers])
 
 
 def test_gaps_are_few() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pages import shell_blocks, shell_output
 
 import sqlmetrics as sm
-from engines.runners import Engine, Postgres
+from tests.engines.runners import Engine, Postgres
+from tests.support.pages import shell_blocks, shell_output
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 FIVE = ROOT / "examples" / "five_users"
 
 

@@ -1,6 +1,6 @@
 """As an analyst would: the five users of examples/, their statements for Postgres, and psql.
 
-The numbers are those published in test_published.py, which the systems themselves gave.
+The systems themselves gave these numbers; peers/test_published_conventions.py has all of them.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ import csv
 import io
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helpers import PATIENCE, number
-from test_published import FIVE_USERS
 
-from engines.runners import Engine, Postgres
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.metrics.conventions import conventions
+from tests.engines.runners import Engine, Postgres
+from tests.support.notation import number
+from tests.support.paths import EXAMPLES
+from tests.support.processes import PATIENCE
+from tests.support.published_numbers import FIVE_USERS
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "five_users"
+EXAMPLE = EXAMPLES / "five_users"
 # the page docs/warehouse.md shows these; by hand: u1 hits a and c, u2 hits c, u6 hits d and e
 STANDARD = {
     "hit_rate": "3/5",

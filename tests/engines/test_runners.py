@@ -22,9 +22,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from engines import jvm, postgres_server
-from engines.runners import ENGINES, Engine, EngineMissing, Postgres, rows_of, start
-from engines.spark_process import SparkError, SparkProcess
+from tests.engines import jvm, postgres_server
+from tests.engines.runners import ENGINES, Engine, EngineMissing, Postgres, rows_of, start
+from tests.engines.spark_process import SparkError, SparkProcess
+from tests.support.paths import ROOT
 
 AWKWARD = 'My "recs" `of` o\'clock \\ 2'
 COLUMNS = ["User Id", "order", 'the "price"', "`text` \\", "WHEN"]
@@ -235,11 +236,11 @@ def test_the_server_of_the_package(
 
 def test_the_server_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     script = (
-        "import time; from engines.postgres_server import PostgresServer;"
+        "import time; from tests.engines.postgres_server import PostgresServer;"
         " server = PostgresServer(); print(server.connection());"
         " print(server.folder, flush=True); time.sleep(600)"
     )
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, "-c", script],
         cwd=tmp_path,

@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
-from engines.runners import Engine
-from engines.spark_process import SparkProcess
-from engines.worlds import TABLES, World, awkward, plain
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines import spark as spark_engine
+from tests.engines.runners import Engine
+from tests.engines.spark_process import SparkProcess
+from tests.engines.worlds import TABLES, World, awkward, plain
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
 DEMO: dict[str, Any] = {
     "recommendations": {
@@ -92,7 +92,7 @@ def assert_same(got: pd.DataFrame, expected: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(got, expected, check_exact=False, rtol=1e-9, atol=1e-12)
 
 
-# ---- the same numbers ----------------------------------------------------------------------------
+# ---------------------------------------------------------------- the same numbers
 
 
 def test_every_metric_over_the_demo_tables(spark: Any) -> None:
@@ -168,7 +168,7 @@ def test_several_users_keys_and_lists_as_columns(spark: Any) -> None:
     assert found["n_users"].tolist() == [2]
 
 
-# ---- where rows come from ------------------------------------------------------------------------
+# ---------------------------------------------------------------- where rows come from
 
 
 def _rows(lists: dict[str, list[str]]) -> pa.Table:
@@ -316,7 +316,7 @@ def test_a_statement_for_others_needs_their_names(spark: Any) -> None:
         evaluator.sql("mrr", dialect="snowflake")
 
 
-# ---- results that Spark writes -------------------------------------------------------------------
+# ---------------------------------------------------------------- results that Spark writes
 
 
 def test_values_per_user_are_written_by_spark(spark: Any, tmp_path: Path) -> None:
@@ -458,7 +458,7 @@ def test_steps_and_stages_can_be_looked_at(spark: Any) -> None:
         assert len(evaluator.stage("ranked")) == 1000
 
 
-# ---- what is refused -----------------------------------------------------------------------------
+# ---------------------------------------------------------------- what is refused
 
 ROWS = _rows(LISTS)
 WRONG: list[tuple[Any, Any, str]] = [
@@ -582,7 +582,7 @@ def test_options_of_duckdb_are_refused(spark: Any) -> None:
         evaluator.evaluate("mrr")
 
 
-# ---- the command line ----------------------------------------------------------------------------
+# ---------------------------------------------------------------- the command line
 
 ASKED = ["-r", f"als={DATA / 'recommendations_als.parquet'}",
          "-r", f"popular={DATA / 'recommendations_popular.parquet'}",
@@ -713,7 +713,7 @@ def test_spark_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert "Traceback" not in run.stderr
 
 
-# ---- other kinds of sessions ---------------------------------------------------------------------
+# ---------------------------------------------------------------- other kinds of sessions
 
 
 def _views(session: Any) -> set[str]:
@@ -782,7 +782,7 @@ def test_a_cluster_shares_the_work(spark_cluster: SparkProcess, tmp_path: Path) 
     assert work.remote_bytes > 0
 
 
-# ---- the page ------------------------------------------------------------------------------------
+# ---------------------------------------------------------------- the page
 
 PAGE = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
 

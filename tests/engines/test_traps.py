@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engines.runners import Engine
-from engines.test_metrics import check, in_order, rows_of
 from sqlmetrics import Evaluator, TableName, UsageError
+from tests.engines.comparing import check, in_order, rows_of
+from tests.engines.runners import Engine
 
 USERS = [1, 1, 1, 2, 2, 2, 3]
 NUMBERS = [Decimal(number) for number in (3, 2, 1, 3, 2, 1, 1)]

@@ -26,7 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet as pq
-from fuzz_numbers import Case, tables_of
+
+from tests.robustness.fuzz_numbers import Case, tables_of
 
 Tables: TypeAlias = dict[str, dict[str, pa.Table]]
 """Name of a table -> its parts: one per model of the recommendations, else one named ""."""

@@ -1,6 +1,6 @@
 """Drawn command lines and tables: a second run in another form must say the same.
 
-    python tests/robustness/fuzz_commands.py --cases 20000 --workers 2
+    python -m tests.robustness.fuzz_commands --cases 20000 --workers 2
 
 A draw is one command line. Its tables are those of a world (up to 16 users and 12 items, several
 models, tables of every kind, awkward ids), which several command lines share. The first run is the
@@ -13,7 +13,7 @@ nothing written.
 
 A disagreement is shrunk, and printed with what shows it again:
 
-    python tests/robustness/fuzz_commands.py --seed 1 --world 17 --keep FOLDER
+    python -m tests.robustness.fuzz_commands --seed 1 --world 17 --keep FOLDER
 """
 
 from __future__ import annotations
@@ -43,15 +43,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import duckdb
-import fuzz_numbers
 import pandas as pd
 import pyarrow.parquet as pq
 from click.testing import CliRunner, Result
-from fuzz_numbers import CATALOG, Case, make_case, reasons, spec_of
-from robustness.drawn_tables import (
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main as command_line
+from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning
+from sqlmetrics.metrics.conventions import Convention, conventions
+from sqlmetrics.metrics.spec import parse_cutoffs, value_text
+from sqlmetrics.tables.schema import ATTRIBUTES
+from tests.robustness import fuzz_numbers
+from tests.robustness.drawn_tables import (
     Condition,
     Dress,
     Form,
@@ -64,13 +68,7 @@ from robustness.drawn_tables import (
     dressed,
     given,
 )
-
-import sqlmetrics as sm
-from sqlmetrics.cli.commands import main as command_line
-from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning
-from sqlmetrics.metrics.conventions import Convention, conventions
-from sqlmetrics.metrics.spec import parse_cutoffs, value_text
-from sqlmetrics.tables.schema import ATTRIBUTES
+from tests.robustness.fuzz_numbers import CATALOG, Case, make_case, reasons, spec_of
 
 TOLERANCE = 1e-9
 PER_WORLD = 5  # command lines

@@ -1,6 +1,6 @@
 """Interrupt every command at random moments, and look at what is left.
 
-    python tests/robustness/interrupts.py --moments 20 --load 2
+    python -m tests.robustness.interrupts --moments 20 --load 2
 
 Every run begins with the same files in a folder of its own: an old result, which is to be replaced.
 A signal is sent at a random moment between the first line of ours (the interpreter handles signals
@@ -27,7 +27,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DATA = Path(__file__).parents[2] / "examples" / "data"
+from tests.support.paths import DATA
+
 TIMEOUT = 120  # seconds until a run counts as one that hangs
 OLD = "what was there before"
 

@@ -1,0 +1,1 @@
+"""Tests of input validation and data checks."""

@@ -1,0 +1,329 @@
+"""Results come with a warning for every finding of `check`: once, from every method and command."""
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+import sqlmetrics as sm
+from sqlmetrics.checks import data_warnings as module
+from sqlmetrics.cli.commands import main as cli
+from tests.support.calls import findings_of
+
+LISTS = pd.DataFrame(
+    {"user_id": [1, 1, 2, 2], "item_id": [11, 12, 12, 13], "score": [0.9, 0.8, 0.7, 0.6]}
+)
+MODELS = {"a": LISTS, "b": LISTS.assign(score=1 / LISTS["item_id"])}
+TRUTH = pd.DataFrame({"user_id": [1, 2], "item_id": [11, 14]})
+HISTORY = pd.DataFrame({"user_id": [1, 2, 3, 3], "item_id": [12, 14, 11, 13]})
+TABLES: dict[str, Any] = {"recommendations": MODELS, "interactions": TRUTH, "history": HISTORY}
+
+SEEN = (
+    "recommendations: 2 of 8 rows recommend an item that the user has in the history. If the truth "
+    "cannot hold such items, they take the places of others: drop them before the lists are cut "
+    "({}), or when the lists are made."
+)
+TRUTH_SEEN = (
+    "interactions: 1 of 2 rows are in the history of the same user too. If a model has learned "
+    "from the history, it knows these answers: take them out of one of the two tables, unless "
+    "users really come back to items."
+)
+IN_PYTHON = SEEN.format("settings={'drop_seen': 'true'}")
+FOUND = [IN_PYTHON, TRUTH_SEEN]
+
+METHODS: dict[str, Callable[[sm.Evaluator, Path], Any]] = {
+    "evaluate": lambda ev, _: ev.evaluate("ndcg@2"),
+    "rows": lambda ev, _: ev.rows("ndcg@2"),
+    "per_user": lambda ev, _: ev.per_user("ndcg@2"),
+    "compare": lambda ev, _: ev.compare("ndcg@2", baseline="a"),
+    "leaderboard": lambda ev, _: ev.leaderboard("ndcg@2"),
+    "report": lambda ev, _: ev.report("ndcg@2", examples=False),
+    "plot": lambda ev, _: ev.plot("scores", "ndcg@2"),
+    "write_parquet": lambda ev, folder: ev.write_parquet(folder / "out.parquet", "ndcg@2"),
+    "explain": lambda ev, _: ev.explain("ndcg@2", end="jurity"),
+}
+
+
+def warned(work: Callable[[], Any]) -> list[str]:
+    """Return the data warnings of some work, in their order."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work()
+    assert all(issubclass(one.category, sm.SqlmetricsWarning) for one in caught)
+    return [str(one.message) for one in caught if issubclass(one.category, sm.DataWarning)]
+
+
+@pytest.fixture
+def evaluator() -> Iterator[sm.Evaluator]:
+    with sm.Evaluator(**TABLES, check=None) as made:
+        yield made
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_warns_of_every_finding_once(
+    method: str, evaluator: sm.Evaluator, tmp_path: Path
+) -> None:
+    assert warned(lambda: METHODS[method](evaluator, tmp_path)) == FOUND
+    assert warned(lambda: METHODS["compare"](evaluator, tmp_path)) == []
+
+
+def test_evaluators_check_by_default() -> None:
+    defaults = sm.Evaluator.__init__.__kwdefaults__
+    assert defaults["check"] is False  # only in the tests: see conftest.py
+    assert warned(lambda: sm.Evaluator(**TABLES, check=None).evaluate("ndcg@2")) == FOUND
+
+
+def test_what_finds_nothing_warns_of_nothing() -> None:
+    with sm.Evaluator(LISTS, TRUTH, check=None) as evaluator:
+        assert warned(lambda: evaluator.evaluate("ndcg@2")) == []
+
+
+def test_methods_that_compute_no_result_do_not_warn(evaluator: sm.Evaluator) -> None:
+    calls = [
+        lambda: evaluator.sql("ndcg@2"),
+        lambda: evaluator.stage("hits"),
+        lambda: evaluator.models,
+        lambda: evaluator.check("ndcg@2"),
+    ]
+    assert [warned(call) for call in calls] == [[]] * len(calls)
+
+
+def test_a_warning_is_at_the_line_that_asks(evaluator: sm.Evaluator) -> None:
+    with pytest.warns(sm.DataWarning) as caught:
+        evaluator.leaderboard("ndcg@2")
+    assert {one.filename for one in caught} == {__file__}
+
+
+def test_a_finding_under_several_conventions_is_one_warning() -> None:
+    conventions = ["standard", "jurity", "elliot"]
+    with sm.Evaluator(**TABLES, check=None, convention=conventions) as evaluator:
+        assert warned(lambda: evaluator.evaluate("ndcg", 2)) == FOUND
+
+
+def test_few_users_with_a_list() -> None:
+    truth = {user: [11] for user in range(1, 21)}
+    for method in ("evaluate", "compare", "leaderboard"):
+        with sm.Evaluator(MODELS, truth, check=None) as evaluator:
+            (text,) = warned(lambda call=METHODS[method]: call(evaluator, Path()))
+        assert text.startswith(
+            "recommendations: 18 of 20 users of the interactions have no recommendations. They "
+            "count as users without a hit"
+        )
+
+
+@pytest.mark.thorough
+def test_checks_that_ran_do_not_run_again(
+    evaluator: sm.Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {check.name for check in evaluator.catalog.checks.values() if check.level == "warning"}
+    ran: list[str] = []
+    records = evaluator.engine.records
+    monkeypatch.setattr(
+        evaluator.engine, "records", lambda plan: (ran.append(plan.root.name), records(plan))[1]
+    )
+
+    def ran_in(method: str) -> list[str]:
+        ran.clear()
+        warned(lambda: METHODS[method](evaluator, Path()))
+        return [name for name in ran if name in names]
+
+    first = ran_in("evaluate")
+    assert {"recommendations_seen", "interactions_seen"} <= set(first)
+    assert len(first) == len(set(first))
+    assert ran_in("leaderboard") == ran_in("report") == []
+    assert [one.check for one in findings_of(evaluator, "ndcg@2", levels=["warning"])] == [
+        "recommendations_seen",
+        "interactions_seen",
+    ]
+    ran.clear()
+    warned(lambda: evaluator.evaluate("ndcg@1"))
+    assert [name for name in ran if name in names] == ["recommendations_ties_decide"]  # reads k
+
+
+# ---------------------------------------------------------------- when data is checked
+
+
+def test_long_lists_are_checked_only_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_MOST_CHECKED", len(LISTS))
+    for check, found in ((None, []), (True, FOUND), (False, [])):
+        with sm.Evaluator(**TABLES, check=check) as evaluator:
+            assert warned(lambda: evaluator.evaluate("ndcg@2")) == found
+
+
+@pytest.mark.thorough
+def test_a_report_can_say_otherwise_than_its_evaluator() -> None:
+    for check, of_report, found in ((False, True, FOUND), (None, False, [])):
+        with sm.Evaluator(**TABLES, check=check) as evaluator:
+            pages: list[str] = []
+            made = warned(
+                lambda: pages.append(evaluator.report("ndcg@2", check=of_report).html)  # noqa: B023
+            )
+        assert made == found
+        assert ("recommend an item that the user has in the history" in pages[0]) == bool(found)
+        assert ("Data checks were skipped" in pages[0]) != bool(found)
+
+
+def test_tables_that_are_trusted_are_not_checked() -> None:
+    with sm.Evaluator(**TABLES, check=None, trust_input=True) as evaluator:
+        assert warned(lambda: evaluator.evaluate("ndcg@2")) == []
+    with pytest.raises(sm.UsageError, match="check cannot be combined with trust_input"):
+        sm.Evaluator(**TABLES, check=True, trust_input=True)
+
+
+def test_a_part_of_the_users_is_not_checked(tmp_path: Path) -> None:
+    with sm.Evaluator(**TABLES, check=None) as evaluator:
+        assert warned(lambda: evaluator.write_partition(tmp_path, "1/2", "ndcg@2")) == []
+        assert warned(lambda: evaluator.per_user("ndcg@2", partition="1/2")) == []
+        assert warned(lambda: evaluator.per_user("ndcg@2")) == FOUND
+
+
+@pytest.mark.thorough
+def test_runs_in_partitions_are_checked_only_where_that_is_asked_for() -> None:
+    for check, found in ((None, []), (True, FOUND)):
+        with sm.Evaluator(**TABLES, check=check, partitions=2) as evaluator:
+            assert warned(lambda: evaluator.evaluate("ndcg@2")) == found
+
+
+def test_tables_of_a_connection_are_looked_at_again_and_a_finding_is_said_once() -> None:
+    connection = duckdb.connect()
+    connection.register("lists", LISTS)
+    connection.register("history", HISTORY[2:])
+    with sm.Evaluator(
+        "lists", TRUTH, history="history", connection=connection, check=None
+    ) as evaluator:
+        assert not any("in the history" in text for text in warned(lambda: evaluator.evaluate()))
+        connection.register("history", HISTORY)
+        found = warned(lambda: evaluator.evaluate())
+        assert [text for text in found if "in the history" in text] == [
+            IN_PYTHON.replace("2 of 8", "1 of 4"),
+            TRUTH_SEEN,
+        ]
+        assert warned(lambda: evaluator.evaluate()) == []
+
+
+# ---------------------------------------------------------------- no check costs a result
+
+
+BROKEN = """{#---
+title = "items from the old shop"
+level = "warning"
+table = "recommendations"
+needs = ["recommendations"]
+found = "{n} rows recommend items of the old shop"
+remedy = "export again"
+---#}
+SELECT item_id, count(*) OVER () AS n_found FROM recommendations WHERE item > 12
+"""
+
+
+@pytest.mark.thorough
+def test_a_check_that_fails_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "old_shop.sql.j2").write_text(BROKEN)
+    with sm.Evaluator(**TABLES, check=None, templates=tmp_path) as evaluator:
+        results: list[Any] = []
+        found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
+        assert len(results[0]) == 2
+        assert found[-1].startswith("data checks stopped before their end: the query for old_shop")
+        assert warned(lambda: results.append(evaluator.report("ndcg@2", examples=False))) == []
+        assert "data checks stopped before their end: the query for old_shop" in results[1].html
+
+
+def test_a_table_that_only_checks_cannot_read_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "history.parquet"
+    HISTORY.to_parquet(path)
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\0" * 60 + data[64:])
+    with sm.Evaluator(**{**TABLES, "history": path}, check=None) as evaluator:
+        results: list[Any] = []
+        found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
+        assert len(results[0]) == 2
+        assert any(
+            text.startswith("data checks cannot read a table: history: ") and str(path) in text
+            for text in found
+        )
+
+
+def test_findings_can_be_silenced_or_made_errors_alone(evaluator: sm.Evaluator) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", sm.DataWarning)
+        assert len(evaluator.evaluate("ndcg@2")) == 2
+    with sm.Evaluator(**TABLES, check=None) as other, warnings.catch_warnings():
+        warnings.simplefilter("error", sm.DataWarning)
+        for _ in range(2):
+            with pytest.raises(sm.DataWarning, match="recommend an item"):
+                other.evaluate("ndcg@2")
+
+
+# ---------------------------------------------------------------- commands
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, table in {**MODELS, "truth": TRUTH, "history": HISTORY}.items():
+        table.to_parquet(f"{name}.parquet")
+    return tmp_path
+
+
+def run(command: str, *options: str) -> Result:
+    arguments = [
+        *(command, "ndcg@2", "-r", "a=a.parquet", "-r", "b=b.parquet", "-i", "truth.parquet"),
+        *("--history", "history.parquet", *options),
+    ]
+    result = CliRunner().invoke(cli, arguments)
+    assert not isinstance(result.exception, Exception), result.exception
+    return result
+
+
+COMMANDS = {
+    "evaluate": [],
+    "per-user": [],
+    "compare": ["--baseline", "a"],
+    "leaderboard": [],
+    "report": ["--no-examples", "-o", "-"],
+    "explain": ["--from", "jurity"],
+}
+SHOWN = [SEEN.format("--set drop_seen=true"), TRUTH_SEEN]
+LINES = "".join(f"sqlmetrics: {text}\n" for text in SHOWN)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_warns(command: str) -> None:
+    options = COMMANDS[command]
+    result = run(command, *options)
+    assert (result.exit_code, result.stderr) == (0, LINES)
+    silent = run(command, *options, "--no-check")
+    assert (silent.exit_code, silent.stderr) == (0, "")
+    if command != "report":  # which says whether it has looked
+        assert silent.stdout == result.stdout
+    assert run(command, *options, "--check", "--trust-input").exit_code == 2
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.thorough
+def test_results_that_go_to_a_file_are_warned_of_too() -> None:
+    for target in ("out.csv", "out.parquet"):
+        for command in ("evaluate", "per-user", "compare"):
+            result = run(command, *COMMANDS[command], "-o", target, "--force")
+            assert (result.exit_code, result.stderr, Path(target).exists()) == (0, LINES, True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_record_does_not_depend_on_checks() -> None:
+    records = []
+    for option in ("--check", "--no-check"):
+        assert run("evaluate", option, "--record", "record.json", "--force").exit_code == 0
+        records.append(json.loads(Path("record.json").read_text()))
+    assert all("check" not in {**record["given"], **record["asked"]} for record in records)
+    assert run("evaluate", "--from-record", "record.json", "--check").exit_code == 0

@@ -1,0 +1,528 @@
+"""`check`: every finding on tables that have it, none on good tables, and all of them at once."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.checks.survey import COLUMNS
+from sqlmetrics.metrics.catalog import Catalog
+from tests.support.calls import findings_of
+from tests.support.survey import BROKEN, EVERYBODY, GOOD, HISTORY, LISTS, TRUTH, found, lists, pairs
+
+CATALOG = Catalog.load()
+SURVEYED = [check for check in CATALOG.checks.values() if check.needs]
+
+
+def days(*numbers: int) -> list[pd.Timestamp]:
+    return [pd.Timestamp(2026, 1, number) for number in numbers]
+
+
+TWENTY = range(1, 21)
+# what a case changes -> how many are found, what the text says, and the first of the examples
+CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
+    "recommendations_seen": [
+        (
+            {"history": pairs((1, 12), (1, 12), (2, 13), (3, 11), (1, 14))},
+            2,
+            "2 of 4 rows recommend an item that the user has in the history",
+            {"user_id": 1, "item_id": 12},
+        ),
+    ],
+    "interactions_seen": [
+        (
+            {"history": pairs((1, 14), (2, 14), (2, 11), (3, 12), (3, 13))},
+            1,
+            "1 of 2 rows are in the history of the same user too",
+            {"user_id": 2, "item_id": 14},
+        ),
+    ],
+    "history_newer": [
+        (
+            {
+                "interactions": TRUTH.assign(timestamp=days(5, 5)),
+                "history": HISTORY.assign(timestamp=days(1, 6, 5, 9)),
+            },
+            1,
+            "1 of 2 users have history from after their first row",
+            {"user_id": 1, "first_of_truth": days(5)[0], "last_of_history": days(6)[0]},
+        ),
+        (
+            {  # numbers of seconds can be compared too
+                "interactions": TRUTH.assign(timestamp=[50, 50]),
+                "history": HISTORY.assign(timestamp=[1, 1, 51, 99]),
+            },
+            1,
+            "1 of 2 users",
+            {"user_id": 2, "first_of_truth": 50, "last_of_history": 51},
+        ),
+    ],
+    "recommendations_newer": [
+        (
+            {
+                "recommendations": LISTS.assign(timestamp=days(4, 4, 4, 5)),
+                "interactions": TRUTH.assign(timestamp=days(4, 4)),
+            },
+            1,
+            "1 of 2 lists were made after the first row that their user has",
+            {"user_id": 2, "last_made": days(5)[0], "first_of_truth": days(4)[0]},
+        ),
+    ],
+    "recommendations_older": [
+        (
+            {
+                "recommendations": LISTS.assign(timestamp=days(4, 4, 2, 4)),
+                "history": HISTORY.assign(timestamp=days(1, 4, 3, 9)),
+            },
+            1,
+            "1 of 2 lists were made before the last row",
+            {"user_id": 2, "first_made": days(2)[0], "last_of_history": days(3)[0]},
+        ),
+    ],
+    "recommendations_unknown_items": [
+        (
+            {"history": pairs((1, 13), (2, 11), (2, 14))},
+            1,
+            "1 of 3 recommended items are not in the catalogue (history)",
+            {"item_id": 12, "n_recommended": 2},
+        ),
+        (
+            {
+                "items": pd.DataFrame({"item_id": [12, 14]}),
+                "settings": {"catalogue": "items"},
+            },
+            2,
+            "2 of 3 recommended items are not in the catalogue (items)",
+            {"item_id": 11, "n_recommended": 1},
+        ),
+    ],
+    "interactions_unknown_items": [
+        (
+            {"history": pairs((1, 13), (2, 11), (3, 12))},
+            1,
+            "1 of 2 held-out items are not in the catalogue (history)",
+            {"item_id": 14, "n_held_out": 1},
+        ),
+    ],
+    "models_without_common_items": [
+        (
+            {
+                "recommendations": {
+                    "als": LISTS,
+                    "renamed": LISTS.assign(item_id=LISTS["item_id"] + 1000),
+                }
+            },
+            1,
+            "1 of 2 models recommend only items that are not in the interactions",
+            {"model": "renamed", "first_item": '"1011"', "last_item": '"1013"'},
+        ),
+    ],
+    "few_common_users": [
+        (
+            {"interactions": pairs((1, 11), (7, 14), (8, 14))},
+            2,
+            "2 of 3 users of the interactions have no recommendations",
+            {},
+        ),
+        (  # half of them is not most of them
+            {
+                "recommendations": {"als": LISTS, "popular": LISTS[:2]},
+                "interactions": pairs((1, 11), (2, 14), (7, 14), (8, 14)),
+            },
+            3,
+            "3 of 4 users",
+            {"model": "popular"},
+        ),
+    ],
+    "users_without_lists": [
+        (
+            {"interactions": pairs((1, 11), (2, 14), (7, 14))},
+            1,
+            "1 of 3 users have no recommendations",
+            {"user_id": 7},
+        ),
+    ],
+    "users_without_truth": [
+        (
+            {"interactions": pairs((2, 13))},
+            1,
+            "1 of 2 lists are of users who are not in the interactions",
+            {"user_id": 1},
+        ),
+    ],
+    "recommendations_short": [
+        ({"k": 3}, 2, "2 of 2 lists have fewer than 3 items", {"user_id": 1, "n_recommended": 2}),
+        (
+            {"k": [1, 2], "recommendations": LISTS[:3]},
+            1,
+            "1 of 2 lists have fewer than 2 items",
+            {"user_id": 2, "n_recommended": 1},
+        ),
+    ],
+    "recommendations_copies": [
+        (
+            {
+                "recommendations": lists((1, 11, 0.9), (1, 11, 0.8), (2, 12, 0.7), (2, 13, 0.1)),
+                "settings": {"duplicate_recommendations": "keep"},
+            },
+            1,
+            "taken as duplicate_recommendations=keep says",
+            {"user_id": 1, "item_id": 11, "n_copies": 2},
+        ),
+    ],
+    "interactions_copies": [
+        (
+            {
+                "interactions": pairs((1, 11), (2, 14), (2, 14)),
+                "settings": {"duplicate_interactions": "set"},
+            },
+            1,
+            "taken as duplicate_interactions=set says",
+            {"user_id": 2, "item_id": 14, "n_copies": 2},
+        ),
+    ],
+    "recommendations_constant_scores": [
+        (
+            {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])},
+            1,
+            "1 of 2 lists of several items give all of them the same score",
+            {"user_id": 1, "n_items": 2, "score": 0.5},
+        ),
+    ],
+    "recommendations_tied_scores": [
+        (
+            {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])},
+            1,
+            "1 of 2 lists have items with equal scores",
+            {"user_id": 1, "n_items": 2, "n_scores": 1},
+        ),
+        (  # different as doubles, equal as floats
+            {
+                "recommendations": LISTS.assign(score=[0.5, 0.5 + 1e-12, 0.7, 0.6]),
+                "settings": {"score_type": "float"},
+            },
+            1,
+            "1 of 2 lists",
+            {"user_id": 1, "n_items": 2, "n_scores": 1},
+        ),
+    ],
+    # user 1: 11 (relevant) and 12 share places 1 and 2; user 2: no relevant item among the tied
+    "recommendations_ties_decide": [
+        (
+            {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.7]), "k": [1, 2]},
+            1,
+            "the rule ties=item_asc decides",
+            {"k": 1, "n_lists_cut": 1, "n_lists_ordered": 1, "n_lists": 2},
+        ),
+        (  # places 2 and 3 are shared: nothing at 1, which of them at 2, the order at 3
+            {
+                "recommendations": lists(
+                    (1, 12, 0.9), (1, 11, 0.5), (1, 13, 0.5), (2, 12, 0.3), (2, 13, 0.2)
+                ),
+                "k": [1, 2, 3],
+            },
+            1,
+            "decides",
+            {"k": 2, "n_lists_cut": 1, "n_lists_ordered": 1, "n_lists": 2},
+        ),
+        (
+            {
+                "recommendations": lists((1, 12, 0.9), (1, 11, 0.5), (1, 13, 0.5), (2, 12, 0.3)),
+                "k": 3,
+            },
+            1,
+            "decides",
+            {"k": 3, "n_lists_cut": 0, "n_lists_ordered": 1, "n_lists": 2},
+        ),
+    ],
+    "recommendations_sampled": [
+        (
+            {
+                "recommendations": lists(
+                    *((user, user + place, -place) for user in TWENTY for place in range(3))
+                ),
+                "interactions": pairs(*((user, user + 1) for user in TWENTY)),
+                "history": pairs((1, 1), (1, 30)),
+            },
+            20,
+            "every held-out item of all 20 users with a list is in the list, of 22 items",
+            {"shortest": 3, "longest": 3},
+        ),
+    ],
+    "interactions_none_relevant": [
+        (
+            {
+                "interactions": TRUTH.assign(relevance=[1, 2]),
+                "settings": {"relevant_from": 3},
+            },
+            2,
+            "no row is relevant under relevant_from=3; the relevance goes from 1 to 2",
+            {},
+        ),
+    ],
+    "interactions_unread_relevance": [
+        (
+            {"interactions": TRUTH.assign(rating=[1, 5])},
+            1,
+            "the column rating (1 to 5) looks like a relevance and is not read",
+            {},
+        ),
+        (  # of several, the likeliest is named
+            {"interactions": TRUTH.assign(weight=[0.5, 0.7], user_Stars=[2, 3])},
+            2,
+            "the column user_Stars (2.0 to 3.0)",
+            {},
+        ),
+    ],
+    "interactions_all_relevant": [
+        (
+            {"interactions": TRUTH.assign(relevance=[1, 3])},
+            2,
+            "all 2 rows count as relevant: the relevance goes from 1 to 3",
+            {},
+        ),
+    ],
+    "interactions_negative": [
+        (
+            {"interactions": TRUTH.assign(relevance=[2.0, -1.0])},
+            1,
+            "1 of 2 rows have a relevance below 0",
+            {"user_id": 2, "item_id": 14, "relevance": -1.0},
+        ),
+    ],
+    "interactions_heavy_users": [
+        (
+            {
+                "interactions": pairs(
+                    *((user, 11) for user in range(1, 30)), *((30, item) for item in range(30))
+                )
+            },
+            1,
+            "1 users have more than a hundredth of all 59 rows each",
+            {"user_id": 30, "n_own_rows": 30},
+        ),
+    ],
+    "recommendations_dominant_items": [
+        (
+            {
+                "recommendations": lists(
+                    *((user, 11, 0.5) for user in TWENTY),
+                    *((user, 100 + user, 0.1) for user in TWENTY),
+                ),
+                "interactions": pairs((1, 101)),
+            },
+            1,
+            "1 items are in more than nine of ten lists",
+            {"item_id": 11, "n_recommended": 20, "n_lists": 20},
+        ),
+    ],
+    "users_unknown": [
+        ({"users": EVERYBODY[:1]}, 1, "1 of 2 lists are of users who are", {"user_id": 2}),
+    ],
+}  # fmt: skip
+SAID = [(check, case) for check, cases in CASES.items() for case in cases]
+
+
+@pytest.mark.parametrize(("check", "case"), SAID, ids=[check for check, _ in SAID])
+def test_what_is_found(check: str, case: tuple[dict[str, Any], int, str, dict[str, Any]]) -> None:
+    tables, n, text, example = case
+    finding = found(tables)[check]
+    assert finding.level == CATALOG.checks[check].level
+    assert finding.n == n
+    assert text in str(finding.found)
+    assert finding.remedy
+    assert (dict(finding.examples[0]) if finding.examples else {}) == example
+
+
+def test_good_tables_have_nothing_that_is_found() -> None:
+    assert found({}) == {}
+    with sm.Evaluator(**GOOD, users=EVERYBODY) as evaluator:
+        assert findings_of(evaluator, k=2) == []  # for no metric that they suffice for
+
+
+def test_every_check_has_a_case() -> None:
+    assert {check.name for check in SURVEYED} == set(CASES)
+    assert all(check.level != "error" for check in SURVEYED)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        # with ranks, scores order nothing
+        {"recommendations": LISTS.assign(score=0.5, rank=[1, 2, 1, 2])},
+        # all of the truth in the lists, which have half of all items: a good model may do that
+        {
+            "recommendations": lists(
+                *((user, 1 + (user + place) % 6, -place) for user in TWENTY for place in range(3))
+            ),
+            "interactions": pairs(*((user, 1 + (user + 1) % 6) for user in TWENTY)),
+            "history": pairs(*((99, item) for item in range(1, 7))),
+            "users": pd.DataFrame({"user_id": TWENTY}),
+        },
+        # a relevance of 1 for all says nothing; neither does one with a threshold
+        {"interactions": TRUTH.assign(relevance=1)},
+        {"interactions": TRUTH.assign(rating=1.0)},
+        {"interactions": TRUTH.assign(relevance=[1, 5]), "settings": {"relevant_from": 4}},
+        {"interactions": TRUTH.assign(relevance=[1, 5]), "settings": {"relevant_from": "-inf"}},
+        {"interactions": TRUTH.assign(relevance=[0, 5])},
+        # a relevance that is read is chosen, whatever else there is
+        {"interactions": TRUTH.assign(relevance=[0, 1], rating=[1, 5])},
+        # nothing is compared with tables that are not there
+        {"history": None},
+        {"users": None},
+    ],
+)
+def test_what_is_no_finding(tables: dict[str, Any]) -> None:
+    assert found(tables) == {}
+
+
+def test_a_setting_of_data_ends_its_finding() -> None:
+    seen = {"history": pairs((1, 12), (2, 13), (3, 11), (1, 14))}
+    assert "recommendations_seen" in found(seen)
+    assert "recommendations_seen" not in found({**seen, "settings": {"drop_seen": "true"}})
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_all_errors_are_found_at_once_and_evaluate_raises_one_of_them() -> None:
+    with sm.Evaluator(**BROKEN) as evaluator:
+        findings = findings_of(evaluator)
+        errors = [finding for finding in findings if finding.level == "error"]
+        assert [finding.check for finding in errors] == [
+            "recommendations_duplicates",
+            "recommendations_bad_scores",
+            "interactions_duplicates",
+        ]
+        with pytest.raises(sm.DataError) as raised:
+            evaluator.evaluate("ndcg@5")
+    assert str(raised.value) in [finding.text for finding in errors]
+
+
+def test_what_was_checked_is_still_refused() -> None:
+    with sm.Evaluator(**BROKEN) as evaluator:
+        for _ in range(2):
+            assert findings_of(evaluator)[0].level == "error"
+            with pytest.raises(sm.DataError, match="repeat an item"):
+                evaluator.evaluate("ndcg@5")
+
+
+def test_a_model_whose_items_are_all_unknown_is_named() -> None:
+    """The other model has held-out items, so the run is not refused."""
+    lists = {"als": LISTS, "renamed": LISTS.assign(item_id=LISTS["item_id"] + 1000)}
+    with sm.Evaluator(lists, TRUTH, check=True) as evaluator:
+        with pytest.warns(sm.DataWarning, match="1 of 2 models recommend only items"):
+            evaluator.evaluate("recall@5")
+        (finding,) = [
+            one for one in findings_of(evaluator) if one.check == "models_without_common_items"
+        ]
+    (row,) = finding.examples
+    assert (row["model"], row["first_item"]) == ("renamed", f'"{LISTS["item_id"].min() + 1000}"')
+
+
+def test_nothing_in_common_and_an_empty_table_are_findings() -> None:
+    apart = found({"interactions": pairs((7, 11))})
+    assert apart["common_users"].level == "error"
+    unlike = found({"interactions": pairs((1, 77), (2, 78))})
+    assert unlike["common_items"].level == "error"
+    assert unlike["common_items"].n == len(LISTS)
+    nothing = found({"interactions": TRUTH[:0]})
+    assert "common_items" not in nothing  # an empty table says enough
+    empty = found({"history": HISTORY[:0]})
+    assert str(empty["empty_table"].found) == "the table is empty (history=…)"
+    assert "recommendations_unknown_items" not in empty
+
+
+def test_tables_are_checked_for_the_metrics_that_are_named() -> None:
+    items = pd.DataFrame({"item_id": [11, 12], "price": [1.0, 2.0]})
+    with sm.Evaluator(**GOOD, items=items) as evaluator:
+        missing = ["missing_prices", "missing_relevant_prices"]  # of 13, and of 14
+        assert [finding.check for finding in findings_of(evaluator, k=2)] == missing
+        assert findings_of(evaluator, "ndcg@2") == []
+        with pytest.raises(sm.UsageError, match="unknown metric 'ndgc'"):
+            findings_of(evaluator, "ndgc@2")
+        with pytest.raises(sm.UsageError, match="needs"):
+            findings_of(evaluator, "ctr@2")
+
+
+def test_times_of_two_kinds_are_not_compared() -> None:
+    findings = found(
+        {
+            "interactions": TRUTH.assign(timestamp=days(5, 5)),
+            "history": HISTORY.assign(timestamp=[1, 2, 3, 4]),
+        }
+    )
+    assert list(findings) == ["history_newer"]
+    assert findings["history_newer"].level == "note"
+    assert "history.timestamp holds BIGINT" in str(findings["history_newer"].found)
+
+
+def test_the_frame() -> None:
+    with sm.Evaluator(**GOOD) as evaluator:
+        frame = evaluator.check(k=5)
+        nothing = evaluator.check(k=2)
+    assert list(frame.columns) == list(nothing.columns) == list(COLUMNS)
+    assert frame["n"].to_list() == [2]
+    assert frame["examples"][0][0] == {"user_id": 1, "n_recommended": 2}
+    assert len(nothing) == 0
+
+
+def test_what_cannot_be_checked() -> None:
+    with sm.Evaluator() as evaluator, pytest.raises(sm.UsageError, match="no table to check"):
+        evaluator.check()
+    with (
+        sm.Evaluator(**GOOD, trust_input=True) as evaluator,
+        pytest.raises(sm.UsageError, match="cannot be combined with trust_input=True"),
+    ):
+        evaluator.check()
+
+
+# ---------------------------------------------------------------- found by using it
+
+
+def test_every_convention_counts() -> None:
+    scores = LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])
+    for conventions in (["elliot", "standard"], ["standard", "elliot"]):
+        with sm.Evaluator(scores, TRUTH, convention=conventions) as evaluator:
+            found = [finding.check for finding in findings_of(evaluator, "ndcg", 2, ["warning"])]
+        assert sorted(found) == ["recommendations_constant_scores", "recommendations_ties_decide"]
+
+
+def test_times_with_and_without_a_zone_and_texts_are_not_compared() -> None:
+    for times in (pd.to_datetime(["2026-01-05T01:00Z"] * 4), ["9/1/2026"] * 4):
+        truth = ["10/1/2026"] * 2 if isinstance(times, list) else days(5, 5)
+        findings = found(
+            {
+                "interactions": TRUTH.assign(timestamp=truth),
+                "history": HISTORY.assign(timestamp=times),
+            }
+        )
+        assert findings["history_newer"].level == "note"
+        assert "cannot be compared" in str(findings["history_newer"].found)
+
+
+def test_a_sampled_model_beside_another() -> None:
+    sampled = lists(*((user, user + place, -place) for user in TWENTY for place in range(3)))
+    other = lists(*((user, 2 + user, 1) for user in TWENTY))
+    truth = pairs(*((user, user + 1) for user in TWENTY))
+    with sm.Evaluator({"a": sampled, "b": other}, truth) as evaluator:
+        found = {finding.check: finding for finding in findings_of(evaluator, "ndcg", 1)}
+    finding = found["recommendations_sampled"]
+    assert finding.n == 20
+    assert [row["model"] for row in finding.examples] == ["a"]
+
+
+@pytest.mark.parametrize("settings", [{"no_recommendations": "drop"}, {"audience": "both"}])
+def test_users_who_are_left_out_are_no_finding(settings: dict[str, str]) -> None:
+    tables = {"interactions": pairs((1, 11), (7, 14), (8, 14)), "settings": settings}
+    assert not {"few_common_users", "users_without_lists"} & set(found(tables))
+
+
+def test_copies_of_an_item_are_in_one_list() -> None:
+    rows = [(user, 11 if user <= 10 else user, 0.5) for user in TWENTY for _ in range(2)]
+    tables = {
+        "recommendations": lists(*rows),
+        "settings": {"duplicate_recommendations": "keep"},
+    }
+    assert "recommendations_dominant_items" not in found(tables)

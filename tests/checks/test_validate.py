@@ -1,0 +1,674 @@
+"""Input validation: tables that would give wrong results raise one clear error."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sqlmetrics as sm
+
+R = pd.DataFrame({"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
+S = R.drop(columns="rank").assign(score=[4.0, 3.0, 2.0, 1.0])
+I = pd.DataFrame({"user_id": [1, 2], "item_id": [10, 12]})  # noqa: E741
+RUN = "1 Q0 10 1 0.9 tag\n1 Q0 11 2 0.8 tag\n"
+QRELS = "1 0 10 1\n"
+
+
+def evaluate(
+    recommendations: Any = R, interactions: Any = I, metric: Any = "mrr", k: Any = None, **kw: Any
+) -> pd.DataFrame:
+    with sm.Evaluator(recommendations, interactions, **kw) as evaluator:
+        return evaluator.evaluate(metric, k)
+
+
+def file(folder: Path, name: str, content: str | bytes | pd.DataFrame) -> str:
+    path = folder / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    else:
+        pq.write_table(pa.Table.from_pandas(content, preserve_index=False), path)
+    return str(path)
+
+
+def parquet(folder: Path, name: str = "good.parquet") -> str:
+    return file(folder, name, R)
+
+
+def parquet_bytes(folder: Path) -> bytes:
+    return Path(parquet(folder)).read_bytes()
+
+
+def csv(folder: Path, text: str, name: str = "a.csv") -> str:
+    return file(folder, name, text)
+
+
+Case = tuple[str, Callable[[Path], Any], list[str]]
+
+# (what is wrong, the call, what the message says). Every message names the table first.
+DATA_ERRORS: list[Case] = [
+    # ---- files
+    (
+        "no such file",
+        lambda d: (parquet(d), evaluate(str(d / "goood.parquet"))),
+        ["recommendations", "no file", "goood.parquet", "did you mean", "good.parquet'"],
+    ),
+    ("no such path", lambda d: evaluate(d / "x.parquet"), ["recommendations", "no file", "x.parq"]),
+    ("no such folder", lambda d: evaluate(str(d / "no" / "x.csv")), ["recommendations", "no file"]),
+    (
+        "one of the files does not exist",
+        lambda d: evaluate([parquet(d), str(d / "x.parquet")]),
+        ["recommendations", "no file", "x.parquet"],
+    ),
+    ("the file of a model", lambda d: evaluate({"als": parquet(d), "knn": "x.parquet"}),
+     ["recommendations", "knn", "x.parquet"]),
+    ("the file of the truth", lambda d: evaluate(R, str(d / "x.parquet")),
+     ["interactions", "x.parquet"]),
+    ("a glob without files", lambda d: evaluate(str(d / "*.parquet")), ["no file", "*.parquet"]),
+    ("an empty folder", lambda d: evaluate(d), ["recommendations", "folder", "no files"]),
+    ("an empty name", lambda _: evaluate(""), ["recommendations", "empty"]),
+    ("a name with a NUL", lambda _: evaluate("a\0b"), ["recommendations", "control characters"]),
+    ("a name that is too long", lambda _: evaluate("a" * 5000), ["recommendations", "long"]),
+    ("an empty Parquet file", lambda d: evaluate(file(d, "a.parquet", b"")),
+     ["a.parquet is empty"]),
+    ("an empty CSV file", lambda d: evaluate(csv(d, "")), ["recommendations", "a.csv is empty"]),
+    ("CSV called Parquet",
+     lambda d: evaluate(csv(d, "user_id,item_id,rank\n1,10,1\n", "a.parquet")),
+     ["recommendations", "a.parquet", "Parquet file"]),
+    ("Parquet called CSV", lambda d: evaluate(file(d, "a.csv", parquet_bytes(d))),
+     ["recommendations", "a.csv", "Parquet file"]),
+    ("half of a Parquet file", lambda d: evaluate(file(d, "a.parquet", parquet_bytes(d)[:200])),
+     ["recommendations", "a.parquet", "cannot be read"]),
+    ("a damaged Parquet file",
+     lambda d: evaluate(
+         file(d, "a.parquet", parquet_bytes(d)[:-90] + b"\0" * 82 + b"\x50\0\0\0PAR1")),
+     ["recommendations", "a.parquet", "cannot be read"]),
+    ("no gzip inside", lambda d: evaluate(csv(d, "user_id\n1\n", "a.csv.gz")),
+     ["recommendations", "a.csv.gz", "cannot be read"]),
+    ("half of a gzip file",
+     lambda d: evaluate(file(d, "a.csv.gz", gzip.compress(b"user_id,item_id,rank\n" * 9)[:-20])),
+     ["recommendations", "a.csv.gz"]),
+    ("a spreadsheet", lambda d: evaluate(file(d, "a.xlsx", b"PK\x03\x04...")),
+     ["recommendations", "a.xlsx", "format", ".parquet", ".csv"]),
+    ("files of two formats", lambda d: evaluate([parquet(d), csv(d, "user_id\n1\n")]),
+     ["recommendations", "different formats"]),
+    ("files with other columns", lambda d: evaluate([parquet(d), file(d, "b.parquet", S)]),
+     ["recommendations", "rank", "b.parquet"]),
+    ("files with ids of other types",
+     lambda d: evaluate([parquet(d), file(d, "b.parquet", S.assign(rank=1).astype(str))]),
+     ["recommendations", "user_id", "b.parquet", "BIGINT", "VARCHAR"]),
+    ("bytes that are no UTF-8",
+     lambda d: evaluate(file(d, "a.csv", "user_id,item_id,rank\n\xe9,x,1\n".encode("latin-1"))),
+     ["recommendations", "a.csv", "utf-8"]),
+    ("lines of different lengths",
+     lambda d: evaluate(csv(d, "user_id,item_id,rank\n" + "1,10,1\n" * 9 + "1,11,2,7,7\n")),
+     ["recommendations", "a.csv", "11"]),
+    ("CSV without names", lambda d: evaluate(csv(d, "1,10,1\n1,11,2\n")),
+     ["recommendations", "a.csv", "'user_id'", "first line"]),
+    ("broken JSON", lambda d: evaluate(csv(d, '{"user_id": 1}\n{"user_id":\n', "a.jsonl")),
+     ["recommendations", "a.jsonl", "line"]),
+    ("JSON that breaks late",
+     lambda d: evaluate(
+         csv(d, '{"user_id": 1, "item_id": 10, "rank": 1}\n' * 30000 + "{x}\n", "a.jsonl")),
+     ["recommendations", "a.jsonl", "line 3000"]),
+    ("JSON lines without names", lambda d: evaluate(csv(d, "[1, 2]\n[1, 3]\n", "a.jsonl")),
+     ["recommendations", "a.jsonl", "user_id"]),
+    # ---- TREC
+    ("a TREC run whose score is no number",
+     lambda d: evaluate(csv(d, RUN + "1 Q0 12 3 abc tag\n", "run"), csv(d, QRELS, "qrels")),
+     ["recommendations", "run", "abc"]),
+    ("a TREC run with a short line",
+     lambda d: evaluate(csv(d, RUN + "1 Q0 12\n", "run"), csv(d, QRELS, "qrels")),
+     ["recommendations", "run", "6 columns"]),
+    ("qrels as the run", lambda d: evaluate(csv(d, QRELS, "a"), csv(d, QRELS, "b")),
+     ["recommendations", "qrels"]),
+    ("a run as the qrels", lambda d: evaluate(csv(d, RUN, "a"), csv(d, RUN, "b")),
+     ["interactions", "run"]),
+    # ---- columns
+    ("no item", lambda _: evaluate(R.rename(columns={"item_id": "itemid"})),
+     ["recommendations", "'item_id'", "did you mean 'itemid'", "user_id, itemid, rank",
+      "columns={'recommendations.item_id': …}"]),
+    ("no user", lambda _: evaluate(R, I.rename(columns={"user_id": "uid"})),
+     ["interactions", "'user_id'", "'uid'", "columns={'interactions.user_id': …}"]),
+    ("no column at all", lambda _: evaluate(pd.DataFrame()), ["recommendations", "no columns"]),
+    ("a mapped column that is not there", lambda _: evaluate(columns={"user_id": "usr"}),
+     ["recommendations", "'usr'", "user_id, item_id, rank"]),
+    ("a mapped relevance that is not there",
+     lambda _: evaluate(columns={"interactions.relevance": "rating"}),
+     ["interactions", "'rating'"]),
+    ("neither rank nor score", lambda _: evaluate(R.drop(columns="rank")),
+     ["recommendations", "rank", "score", "columns="]),
+    ("neither rank nor score, by a metric that counts hits only",
+     lambda _: evaluate(R.drop(columns="rank"), metric="hit_rate"), ["recommendations", "score"]),
+    ("order by a score that is not there", lambda _: evaluate(R, settings={"order": "score"}),
+     ["recommendations", "score", "order"]),
+    ("order by a rank that is not there", lambda _: evaluate(S, settings={"order": "rank"}),
+     ["recommendations", "rank", "order"]),
+    ("a key that is not there", lambda _: evaluate(key=["user_id", "session"]),
+     ["recommendations", "'session'"]),
+    ("two columns of one name", lambda _: evaluate(pd.concat([R, R[["user_id"]]], axis=1)),
+     ["recommendations", "same name", "user_id"]),
+    ("names that differ in case only", lambda _: evaluate(R.assign(User_ID=1)),
+     ["recommendations", "user_id", "User_ID"]),
+    ("history without items", lambda _: evaluate(history=pd.DataFrame({"user_id": [1]})),
+     ["history", "'item_id'"]),
+    ("a catalogue without items", lambda _: evaluate(items=pd.DataFrame({"sku": [1]})),
+     ["items", "'item_id'", "sku"]),
+    # ---- ids
+    ("NULL users",
+     lambda _: evaluate(R.assign(user_id=pd.array([1, None, 2, 2], dtype="Int64"))),
+     ["recommendations", "user_id", "1 of 4 rows", "NULL", "11", "What to do"]),
+    ("NULL items",
+     lambda _: evaluate(R.assign(item_id=pd.array([10, 11, None, 12], dtype="Int64"))),
+     ["recommendations", "item", "1 of 4 rows", "NULL", "What to do"]),
+    ("NULL items in the truth",
+     lambda _: evaluate(R, I.assign(item_id=pd.array([10, None], dtype="Int64"))),
+     ["interactions", "item", "1 of 2 rows", "NULL", "What to do"]),
+    ("only NULL users", lambda _: evaluate(R.assign(user_id=None)),
+     ["recommendations", "user_id", "NULL"]),
+    ("a model that is NULL", lambda _: evaluate(R.assign(model=["a", None, "a", "a"])),
+     ["recommendations", "model", "NULL", "What to do"]),
+    ("integers and text", lambda _: evaluate(R, I.astype(str)),
+     ["recommendations and interactions", "user_id", "BIGINT", "VARCHAR", "CAST(user_id"]),
+    ("items of different types", lambda _: evaluate(R.astype({"item_id": str})),
+     ["recommendations and interactions", "item_id", "BIGINT", "VARCHAR"]),
+    ("integers that a NULL made floats", lambda _: evaluate(R.assign(user_id=[1, None, 2, 2])),
+     ["recommendations", "user_id", "DOUBLE", "BIGINT"]),
+    ("history of another type", lambda _: evaluate(history=I.astype(str)),
+     ["recommendations and history", "user_id"]),
+    ("models of different types",
+     lambda _: evaluate({"als": R, "knn": R.astype({"item_id": str})}),
+     ["recommendations", "item_id", "als", "knn", "BIGINT", "VARCHAR"]),
+    ("models with different columns", lambda _: evaluate({"als": R, "knn": S}),
+     ["recommendations", "als", "knn", "rank", "score"]),
+    ("a dict with two types of items", lambda _: evaluate({1: [10], 2: ["a"]}),
+     ["recommendations", "item", "different types", "'a'"]),
+    ("a dict with two types of users", lambda _: evaluate({1: [10], "b": [10]}),
+     ["recommendations", "user", "different types", "'b'"]),
+    ("ids beyond 64 bits in a dict", lambda _: evaluate({1: [10**30]}),
+     ["recommendations", "item_id", "64 bits", "texts"]),
+    ("ids beyond 64 bits in a frame", lambda _: evaluate(R.assign(item_id=[10**30] * 4)),
+     ["recommendations", "item_id", "cannot hold", "too large"]),
+    ("structs as ids",
+     lambda _: evaluate(pa.table({"user_id": [{"a": 1}], "item_id": [1], "rank": [1]})),
+     ["recommendations", "user_id", "STRUCT"]),
+    ("lists of lists", lambda _: evaluate(pa.table({"user_id": [1], "item_id": [[[1]]]})),
+     ["recommendations", "item_id", "cannot be an id"]),
+    ("no user in common", lambda _: evaluate(R, I.assign(user_id=[7, 8])),
+     ["recommendations and interactions", "no user in common", "1", "7"]),
+    ("ids that differ in a blank",
+     lambda _: evaluate(R.astype(str).astype({"rank": int}), I.astype(str).map(lambda x: x + " ")),
+     ["no user in common", "'1'", "'1 '"]),
+    ("no item in common", lambda _: evaluate(R, I.assign(item_id=[77, 78])),
+     ["recommendations", "item_id", "none of the recommended items (4 rows) is in the interactions",
+      '"77"', '"78"', "trust_input=True"]),
+    ("items that differ in a blank",
+     lambda _: evaluate({"u": ["a"], "v": ["b"]}, {"u": [" a"], "v": [" b"]}),
+     ['"a"', '" a"', "blanks"]),
+    # ---- scores and relevance
+    ("a score that is NULL", lambda _: evaluate(S.assign(score=[1, None, 2, 3])),
+     ["recommendations", "score", "1 of 4", "NULL", "11", "What to do"]),
+    ("a score that is NaN",
+     lambda _: evaluate(pa.table({**I.to_dict("list"), "score": [1.0, float("nan")]})),
+     ["recommendations", "score", "1 of 2", "nan", "What to do"]),
+    ("a score that is infinite", lambda _: evaluate(S.assign(score=[1, -np.inf, 2, np.inf])),
+     ["recommendations", "score", "2 of 4", "inf", "What to do"]),
+    ("scores in text", lambda _: evaluate(S.assign(score=list("abcd"))),
+     ["recommendations", "score", "VARCHAR", "not numbers"]),
+    ("a mapped score in text", lambda _: evaluate(S.assign(s=list("abcd")), columns={"score": "s"}),
+     ["recommendations", "score (s)", "VARCHAR"]),
+    ("relevance in text", lambda _: evaluate(R, I.assign(relevance=["a", "b"])),
+     ["interactions", "relevance", "VARCHAR", "{'interactions.relevance': …}"]),
+    ("relevance that is NULL", lambda _: evaluate(R, I.assign(relevance=[1, None])),
+     ["interactions", "relevance", "1 of 2", "NULL", "What to do"]),
+    ("relevance that is infinite", lambda _: evaluate(R, I.assign(relevance=[1, np.inf])),
+     ["interactions", "relevance", "1 of 2", "inf"]),
+    ("a threshold without relevance", lambda _: evaluate(settings={"relevant_from": 4}),
+     ["interactions", "relevant_from", "relevance"]),
+    # ---- ranks
+    ("ranks from 0", lambda _: evaluate(R.assign(rank=[0, 1, 0, 1])),
+     ["recommendations", "rank", "2 of 4", "0", "settings={'rank_gaps': 'close'}"]),
+    ("negative ranks", lambda _: evaluate(R.assign(rank=[-1, 1, 1, 2])),
+     ["recommendations", "rank", "1 of 4", "-1", "What to do"]),
+    ("broken ranks", lambda _: evaluate(R.assign(rank=[1, 1.5, 1, 2])),
+     ["recommendations", "rank", "1 of 4", "1.5", "whole numbers"]),
+    ("ranks that are NULL", lambda _: evaluate(R.assign(rank=[1, None, 1, 2])),
+     ["recommendations", "rank", "1 of 4", "NULL"]),
+    ("ranks that are NaN",
+     lambda _: evaluate(pa.table({**I.to_dict("list"), "rank": [1.0, float("nan")]})),
+     ["recommendations", "rank", "1 of 2", "nan"]),
+    ("ranks that are infinite", lambda _: evaluate(R.assign(rank=[1, np.inf, 1, 2])),
+     ["recommendations", "rank", "1 of 4", "inf", "whole numbers"]),
+    ("ranks in text", lambda _: evaluate(R.assign(rank=list("1212"))),
+     ["recommendations", "rank", "VARCHAR", "not numbers"]),
+    ("ranks that repeat", lambda _: evaluate(R.assign(rank=[1, 1, 1, 2])),
+     ["recommendations", "rank", "1 list", "10", "11", "What to do"]),
+    ("ranks that repeat far down",
+     lambda _: evaluate(pd.DataFrame(
+         {"user_id": 1, "item_id": range(200), "rank": [*range(1, 199), 198, 200]})),
+     ["recommendations", "rank", "198", "What to do"]),
+    ("gaps", lambda _: evaluate(R.assign(rank=[1, 3, 1, 2])),
+     ["recommendations", "rank", "1 of 2 lists", "gaps", "3", "settings={'rank_gaps': 'close'}"]),
+    ("ranks from 2", lambda _: evaluate(R.assign(rank=[2, 3, 1, 2])),
+     ["recommendations", "rank", "1 of 2 lists", "settings={'rank_gaps': 'close'}"]),
+    ("a huge rank", lambda _: evaluate(R.assign(rank=[1, 2**62, 1, 2])),
+     ["recommendations", "rank", "gaps", str(2**62)]),
+    ("a repeat and a gap",
+     lambda _: evaluate(pd.DataFrame({"user_id": 1, "item_id": [1, 2, 3], "rank": [1, 1, 3]})),
+     ["recommendations", "rank", "What to do"]),
+    # ---- duplicates
+    ("an item twice", lambda _: evaluate(R.assign(item_id=[10, 10, 10, 12])),
+     ["recommendations", "1 of 4 rows", "n_copies", "2", "{'duplicate_recommendations': …}"]),
+    ("an item twice, by score", lambda _: evaluate(S.assign(item_id=[10, 10, 10, 12])),
+     ["recommendations", "1 of 4 rows", "duplicate_recommendations", "keep", "dedup_then_cut"]),
+    ("every row twice", lambda _: evaluate(pd.concat([R, R])),
+     ["recommendations", "4 of 8 rows", "duplicate_recommendations"]),
+    ("two models in one table without a column model",
+     lambda _: evaluate(pd.concat([S, S.assign(score=1.0)])),
+     ["recommendations", "4 of 8 rows", "model"]),
+    ("an interaction twice", lambda _: evaluate(R, pd.concat([I, I])),
+     ["interactions", "2 of 4 rows", "set", "bag", "{'duplicate_interactions': …}"]),
+    ("an item twice in a dict", lambda _: evaluate({1: [10, 10]}),
+     ["recommendations", "1 of 2 rows", "duplicate_recommendations"]),
+    # ---- nothing there
+    ("no rows", lambda _: evaluate(R.iloc[:0]), ["recommendations", "empty"]),
+    ("no rows in the truth", lambda _: evaluate(R, I.iloc[:0]), ["interactions", "empty"]),
+    ("only the names of columns", lambda d: evaluate(csv(d, "user_id,item_id,rank\n")),
+     ["recommendations", "a.csv", "empty"]),
+    ("a dict without users", lambda _: evaluate(R, {}), ["interactions", "empty"]),
+    ("a dict without items", lambda _: evaluate({1: [], 2: []}), ["recommendations", "empty"]),
+    ("a model without rows", lambda _: evaluate({"als": R, "knn": R.iloc[:0]}),
+     ["recommendations", "knn", "empty"]),
+    ("a table without rows in a connection",
+     lambda _: evaluate("t", connection=connection_with_empty_table()),
+     ["recommendations", "empty"]),
+    ("a table that is not there", lambda _: evaluate("lists", connection=duckdb.connect()),
+     ["recommendations", "lists", "no such table"]),
+    # ---- dicts and lists
+    ("lists and scores in one dict", lambda _: evaluate({1: [10], 2: {10: 1.0}}),
+     ["recommendations", "user 2"]),
+    ("text in place of a list", lambda _: evaluate({1: "abc", 2: [1]}), ["user 1", "'abc'"]),
+    ("a number in place of a list", lambda _: evaluate({1: 5, 2: [1]}), ["user 1", "5"]),
+    ("a set in place of a list", lambda _: evaluate({1: {10, 11}}), ["user 1", "set", "order"]),
+    ("pairs of item and score", lambda _: evaluate({1: [(10, 0.5), (11, 0.3)]}),
+     ["recommendations", "pairs", "{item: score}"]),
+    ("a missing item in a dict", lambda _: evaluate({1: [10, None]}), ["recommendations", "NULL"]),
+    ("a missing score in a dict", lambda _: evaluate({1: {10: 1.0, 11: None}}), ["score", "NULL"]),
+    ("a score in text in a dict", lambda _: evaluate({1: {10: "x"}}), ["score", "not numbers"]),
+    ("lists of different lengths in one row",
+     lambda _: evaluate(
+         pa.table({"user_id": [1, 2], "item_id": [[10, 11], [12]], "score": [[1.0], [2.0, 3.0]]})),
+     ["recommendations", "item_id", "score", "lengths"]),
+    ("lists of users", lambda _: evaluate(pa.table({"user_id": [[1], [2]], "item_id": [10, 12]})),
+     ["recommendations", "user_id", "list"]),
+]  # fmt: skip
+
+USAGE_ERRORS: list[Case] = [
+    ("k = 0", lambda _: evaluate(metric="mrr@0"), ["k", "positive whole number", "0"]),
+    ("k < 0", lambda _: evaluate(k=-1), ["k", "positive whole number", "-1"]),
+    ("k = 1.5", lambda _: evaluate(k=1.5), ["k", "positive whole number", "1.5"]),
+    ("k in words", lambda _: evaluate(k="ten"), ["k", "positive whole number", "'ten'"]),
+    ("k is None in a list", lambda _: evaluate(k=[5, None]), ["k", "None"]),
+    ("k is True", lambda _: evaluate(k=True), ["k", "True"]),
+    ("k is NaN", lambda _: evaluate(k=float("nan")), ["k", "nan"]),
+    ("k is infinite", lambda _: evaluate(k=float("inf")), ["k", "inf"]),
+    ("k is too large", lambda _: evaluate(k=10**12), ["k", "1000000000000"]),
+    ("no k", lambda _: evaluate(k=[]), ["k is an empty list"]),
+    ("a metric with a typing error", lambda _: evaluate(metric="nDGC@10"),
+     ["unknown metric", "'ndgc'", "did you mean 'ndcg'", "sqlmetrics list"]),
+    ("a metric that is nothing like ours", lambda _: evaluate(metric="zzzz"), ["unknown metric"]),
+    ("an empty metric", lambda _: evaluate(metric=""), ["metric ''"]),
+    ("no metric", lambda _: evaluate(metric=[]), ["no metric"]),
+    ("a metric that is a number", lambda _: evaluate(metric=[1]), ["metric", "1"]),
+    ("a metric that is None", lambda _: evaluate(metric=["mrr", None]), ["metric", "None"]),
+    ("metrics that are a number", lambda _: evaluate(metric=5), ["metric", "5"]),
+    ("two metrics in one text", lambda _: evaluate(metric="mrr@1,ndcg@1"), ["'mrr@1,ndcg@1'"]),
+    ("a parameter without a name", lambda _: evaluate(metric="ndcg(linear)"), ["name=value"]),
+    ("a parameter twice", lambda _: evaluate(metric="ndcg(gain=linear, gain=linear)"), ["twice"]),
+    ("an unknown parameter", lambda _: evaluate(metric="ndcg(gian=linear)"),
+     ["'gian'", "did you mean 'gain'"]),
+    ("a parameter of another metric", lambda _: evaluate(metric="mrr(gain=linear)"), ["'gain'"]),
+    ("an unknown value", lambda _: evaluate(metric="ndcg(gain=lineal)"),
+     ["gain", "'lineal'", "binary, linear, exponential", "did you mean 'linear'"]),
+    ("a number out of range", lambda _: evaluate(metric="f_beta(beta=-1)"), ["beta", "'-1'"]),
+    ("an unknown setting", lambda _: evaluate(settings={"tie": "item_asc"}),
+     ["unknown setting 'tie'", "did you mean 'ties'"]),
+    ("an unknown value of a setting", lambda _: evaluate(settings={"ties": "item"}),
+     ["ties", "'item'", "item_asc, item_desc"]),
+    ("an unknown value of a metric's setting", lambda _: evaluate(settings={"gain": "foo"}),
+     ["gain", "'foo'"]),
+    ("a setting of an unknown metric", lambda _: evaluate(settings={"ndgc.gain": "linear"}),
+     ["'ndgc'", "did you mean 'ndcg'"]),
+    ("a setting that the metric lacks", lambda _: evaluate(settings={"mrr.gain": "linear"}),
+     ["'gain'", "mrr"]),
+    ("a threshold in words", lambda _: evaluate(settings={"relevant_from": "high"}),
+     ["relevant_from", "a number", "'high'"]),
+    ("a threshold that is NaN", lambda _: evaluate(settings={"relevant_from": "nan"}), ["'nan'"]),
+    ("settings that are no dict", lambda _: evaluate(settings=["ties=row"]), ["settings", "dict"]),
+    ("a setting that has a number as its name", lambda _: evaluate(settings={1: 2}), ["setting"]),
+    ("an unknown convention", lambda _: evaluate(convention="trec-eval"),
+     ["'trec-eval'", "did you mean 'trec_eval'", "standard"]),
+    ("a convention file that is not there", lambda _: evaluate(convention="x.toml"), ["x.toml"]),
+    ("a convention that is no TOML", lambda d: evaluate(convention=csv(d, "[", "x.toml")),
+     ["TOML"]),
+    ("a convention with an unknown setting",
+     lambda d: evaluate(convention=csv(d, '[settings]\ntie = "row"\n', "x.toml")),
+     ["'tie'", "did you mean 'ties'", "x"]),
+    ("a mapping of an unknown column", lambda _: evaluate(columns={"usr_id": "u"}),
+     ["'usr_id'", "did you mean 'user_id'"]),
+    ("a mapping the wrong way round", lambda _: evaluate(columns={"movie": "item_id"}),
+     ["movie=item_id", "'movie'"]),
+    ("a mapping of an unknown table", lambda _: evaluate(columns={"interaction.user_id": "u"}),
+     ["'interaction'", "did you mean 'interactions'"]),
+    ("columns that are no dict", lambda _: evaluate(columns=["user_id=u"]), ["columns", "dict"]),
+    ("no key", lambda _: evaluate(key=[]), ["key"]),
+    ("a key twice", lambda _: evaluate(key=["user_id", "user_id"]), ["key", "user_id", "twice"]),
+    ("a number as a source", lambda _: evaluate(3), ["recommendations", "int", "path"]),
+    ("an array as a source", lambda _: evaluate(np.zeros((2, 3))), ["recommendations", "ndarray"]),
+    ("a series as a source", lambda _: evaluate(R["rank"]), ["recommendations", "Series"]),
+    ("tuples as a source", lambda _: evaluate([(1, 10)]), ["recommendations", "list"]),
+    ("an empty list as a source", lambda _: evaluate([]), ["recommendations", "empty list"]),
+    ("a model without a proper name", lambda _: evaluate({"my model": R}),
+     ["recommendations", "'my model'", "letters"]),
+    ("no threads", lambda _: evaluate(threads=0), ["threads", "0"]),
+    ("threads in words", lambda _: evaluate(threads="two"), ["threads", "'two'"]),
+    ("memory in words", lambda _: evaluate(memory_limit="lots"), ["memory", "lots"]),
+    ("threads for a connection", lambda _: evaluate(connection=duckdb.connect(), threads=2),
+     ["threads", "connection"]),
+    ("a connection that is a name", lambda _: evaluate(connection="a.duckdb"), ["connection"]),
+    ("a closed connection", lambda _: evaluate(connection=closed_connection()),
+     ["connection", "closed"]),
+    ("templates that are not there", lambda d: evaluate(templates=d / "no"), ["no", "exist"]),
+    ("a table that was not given", lambda _: evaluate(R, None),
+     ["mrr", "interactions", "interactions=…"]),
+    ("no lists", lambda _: evaluate(None, I), ["mrr", "recommendations=…"]),
+    ("no history", lambda _: evaluate(metric="coverage"), ["coverage", "history", "history=…"]),
+    ("an unknown stage", lambda _: stage("hit"), ["'hit'", "did you mean 'hits'"]),
+    ("confidence in per cent", lambda _: confidence(95), ["confidence", "95"]),
+    ("confidence in words", lambda _: confidence("high"), ["confidence", "'high'"]),
+    ("an evaluator that is closed", lambda _: after_close(), ["closed"]),
+]  # fmt: skip
+
+
+def connection_with_empty_table() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (user_id BIGINT, item_id BIGINT, rank INTEGER)")
+    return connection
+
+
+def closed_connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.close()
+    return connection
+
+
+def stage(name: str) -> pd.DataFrame:
+    with sm.Evaluator(R, I) as evaluator:
+        return evaluator.stage(name)
+
+
+def confidence(value: Any) -> pd.DataFrame:
+    with sm.Evaluator(R, I) as evaluator:
+        return evaluator.evaluate("mrr", confidence=value)
+
+
+def after_close() -> pd.DataFrame:
+    evaluator = sm.Evaluator(R, I)
+    evaluator.close()
+    return evaluator.evaluate("mrr")
+
+
+def message_of(call: Callable[[Path], Any], folder: Path, kind: type[Exception]) -> str:
+    with pytest.raises(kind) as caught:
+        call(folder)
+    return str(caught.value)
+
+
+def check_message(message: str, fragments: list[str]) -> None:
+    missing = [fragment for fragment in fragments if fragment not in message]
+    assert not missing, f"not in the message: {missing}\n{message}"
+    # words of the engine and of Python that mean nothing to the reader
+    assert not re.search(r"Binder Error|Traceback|Candidate bindings|<class|0x[0-9a-f]{6}", message)
+    assert "?." not in message, message
+
+
+@pytest.mark.parametrize(
+    ("call", "fragments"),
+    [pytest.param(call, fragments, id=name) for name, call, fragments in DATA_ERRORS],
+)
+def test_bad_data(tmp_path: Path, call: Callable[[Path], Any], fragments: list[str]) -> None:
+    check_message(message_of(call, tmp_path, sm.DataError), fragments)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("call", "fragments"),
+    [pytest.param(call, fragments, id=name) for name, call, fragments in USAGE_ERRORS],
+)
+def test_bad_requests(tmp_path: Path, call: Callable[[Path], Any], fragments: list[str]) -> None:
+    check_message(message_of(call, tmp_path, sm.UsageError), fragments)
+
+
+def test_every_error_is_one_of_ours() -> None:
+    for kind in (sm.DataError, sm.EngineError, sm.UsageError, sm.TemplateError):
+        assert issubclass(kind, sm.SqlmetricsError)
+    assert issubclass(sm.MissingTableError, sm.UsageError)
+    assert sm.DataError.exit_code == 1
+    assert sm.UsageError.exit_code == 2
+
+
+def test_mapped_columns_are_named_by_both_names() -> None:
+    frame = R.rename(columns={"rank": "place"}).assign(place=[0, 1, 0, 1])
+    with pytest.raises(sm.DataError, match="place"):
+        evaluate(frame, columns={"rank": "place"})
+    score = S.rename(columns={"score": "s"}).assign(s=[1, None, 2, 3])
+    with pytest.raises(sm.DataError, match=r"score \(s\)"):
+        evaluate(score, columns={"score": "s"})
+
+
+def test_no_more_than_a_few_rows_are_shown() -> None:
+    rows = pd.DataFrame({"user_id": range(1000), "item_id": 1, "rank": 0})
+    with pytest.raises(sm.DataError, match="1,000 of 1,000") as caught:
+        evaluate(rows)
+    assert 5 <= str(caught.value).count("\n") <= 8
+
+
+# ---------------------------------------------------------------- what settings resolve
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("duplicate_recommendations", ["keep", "dedup_then_cut", "cut_then_dedup"]),
+        ("duplicate_interactions", ["set", "bag"]),
+        ("rank_gaps", ["close"]),
+    ],
+)
+def test_the_settings_that_messages_name_resolve_them(name: str, values: list[str]) -> None:
+    bad: dict[str, tuple[Any, Any]] = {
+        "duplicate_recommendations": (S.assign(item_id=[10, 10, 10, 12]), I),
+        "duplicate_interactions": (R, pd.concat([I, I])),
+        "rank_gaps": (R.assign(rank=[0, 4, 7, 9]), I),
+    }
+    with pytest.raises(sm.DataError, match=name):
+        evaluate(*bad[name])
+    for value in values:
+        assert len(evaluate(*bad[name], settings={name: value})) == 1
+
+
+def test_only_the_tables_that_are_read_are_checked() -> None:
+    twice = pd.concat([I, I])
+    with sm.Evaluator(R, twice, history=I) as evaluator:
+        assert evaluator.evaluate("coverage")["value"].item() == 1
+        with pytest.raises(sm.DataError, match="interactions"):
+            evaluator.evaluate("mrr")
+
+
+def test_what_is_refused_once_is_refused_again() -> None:
+    with sm.Evaluator(R, pd.concat([I, I])) as evaluator:
+        for _ in range(2):
+            with pytest.raises(sm.DataError, match="repeat"):
+                evaluator.evaluate("mrr")
+        assert len(evaluator.evaluate("mrr(duplicate_interactions=set)")) == 1
+        with pytest.raises(sm.DataError, match="repeat"):
+            evaluator.evaluate(["mrr(duplicate_interactions=set)", "mrr"])
+
+
+def test_a_refused_parquet_result_leaves_no_file(tmp_path: Path) -> None:
+    with (
+        sm.Evaluator(R.assign(rank=[0, 1, 0, 1]), I) as evaluator,
+        pytest.raises(sm.DataError, match="rank"),
+    ):
+        evaluator.write_parquet(tmp_path / "a.parquet", "mrr")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- trust_input
+
+
+@pytest.mark.parametrize(
+    ("recommendations", "interactions"),
+    [
+        (R.assign(rank=[1, 1, 1, 2]), I),
+        (R.assign(rank=[1, 3, 1, 2]), I),
+        (R.assign(item_id=[10, 10, 10, 12]), I),
+        (S.assign(score=[1, None, 2, 3]), I),
+        (R, pd.concat([I, I])),
+        (R, I.assign(user_id=[7, 8])),
+        (R, I.assign(item_id=pd.array([10, None], dtype="Int64"))),
+    ],
+    ids=["repeat", "gap", "duplicate", "score", "interactions", "common", "null"],
+)
+def test_trust_input_skips_the_rows(recommendations: Any, interactions: Any) -> None:
+    with pytest.raises(sm.DataError):
+        evaluate(recommendations, interactions)
+    assert len(evaluate(recommendations, interactions, trust_input=True)) == 1
+
+
+def test_trust_input_asks_the_engine_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sqlmetrics.engines.duckdb import DuckDBEngine
+
+    titles: list[str] = []
+    run = DuckDBEngine._watched
+
+    def counted(self: DuckDBEngine, title: str, work: Callable[[], Any]) -> Any:
+        titles.append(title)
+        return run(self, title, work)
+
+    monkeypatch.setattr(DuckDBEngine, "_watched", counted)
+    evaluate(trust_input=True)
+    trusted = len(titles)
+    titles.clear()
+    evaluate()
+    assert trusted < len(titles)
+
+
+@pytest.mark.parametrize(
+    ("call", "fragment"),
+    [
+        (lambda: evaluate(R, I.astype(str), trust_input=True), "different types"),
+        (lambda: evaluate(R.drop(columns="item_id"), trust_input=True), "'item_id'"),
+        (lambda: evaluate(R.drop(columns="rank"), trust_input=True), "score"),
+        (lambda: evaluate(S.assign(score=list("abcd")), trust_input=True), "not numbers"),
+    ],
+)
+def test_trust_input_still_looks_at_columns_and_types(
+    call: Callable[[], Any], fragment: str
+) -> None:
+    with pytest.raises(sm.DataError, match=fragment):
+        call()
+
+
+# ---------------------------------------------------------------- normal data
+
+
+def test_normal_data_is_no_error() -> None:
+    """Short lists, users missing on either side and unknown items have their defined value."""
+    lists = {1: [10], 2: [99, 98, 97], 4: [10, 11]}
+    truth = {1: [10, 11, 12], 2: [10], 3: [10]}
+    with sm.Evaluator(lists, truth) as evaluator:
+        frame = evaluator.per_user(["precision", "recall", "mrr", "ndcg"], k=5)
+    assert list(frame["user_id"]) == [1, 2, 3]
+    assert list(frame["precision"]) == pytest.approx([1 / 5, 0, 0])
+    assert list(frame["recall"]) == pytest.approx([1 / 3, 0, 0])
+    assert list(frame["mrr"]) == pytest.approx([1, 0, 0])
+    assert not frame.isna().any(axis=None)
+
+
+@pytest.mark.parametrize("relevance", [[0, 0], [0.0, -1.0]], ids=["zero", "negative"])
+def test_nothing_relevant_is_no_error(relevance: list[float]) -> None:
+    result = evaluate(R, I.assign(relevance=relevance))
+    assert result["n_users"].item() == 0
+    assert result["value"].isna().item()
+
+
+def test_lists_that_do_miss_every_item_score_0_without_checks() -> None:
+    missed = I.assign(item_id=[77, 78])
+    assert evaluate(R, missed, trust_input=True)["value"].item() == 0
+
+
+def test_no_item_in_common_is_refused_only_where_hits_are_counted() -> None:
+    missed = I.assign(item_id=[77, 78])
+    call = "coverage(counted=all, scale=count)"
+    assert evaluate(R, missed, metric=call)["value"].item() == R["item_id"].nunique()
+    mixed = pd.concat([missed, I.assign(user_id=[98, 99], item_id=[77, R["item_id"][0]])])
+    assert evaluate(R, mixed)["value"].item() == 0  # an item that another user has is in common
+
+
+@pytest.mark.parametrize("models", [("als",), ("als", "popular")])
+@pytest.mark.parametrize(
+    ("users", "items", "refused"),
+    [(1, [8, 9], False), (2, [8, 9], True), (2, [4], False), (9, [4], False), (10, [4], True)],
+)
+@pytest.mark.every_case
+def test_few_users_without_a_hit_are_warned_of(
+    models: tuple[str, ...], users: int, items: list[int], refused: bool
+) -> None:
+    """A single list can miss every item, and so can a few where the ranges of ids overlap."""
+    lists = {user: [3, 5] for user in range(users)}
+    truth = dict.fromkeys(range(users), items)
+    source: Any = lists if len(models) == 1 else dict.fromkeys(models, lists)
+    if refused:
+        with pytest.raises(sm.DataError, match="none of the recommended items"):
+            evaluate(source, truth)
+    else:
+        with pytest.warns(sm.DataWarning, match="recommend only items that are not in the inter"):
+            found = evaluate(source, truth, check=True)
+        assert found["value"].tolist() == [0] * len(models)
+        assert found["n_users"].tolist() == [users] * len(models)
+
+
+def test_one_model_with_an_item_in_common_is_enough() -> None:
+    hit = R.assign(item_id=R["item_id"].replace(R["item_id"][0], 77))
+    found = evaluate({"als": R, "popular": hit}, I.assign(item_id=[77, 78]))
+    assert found["value"].gt(0).tolist() == [False, True]
+
+
+def test_one_user_and_one_item() -> None:
+    result = evaluate({1: [10]}, {1: [10]}, k=1)
+    assert result["value"].item() == 1
+    assert result["n_users"].item() == 1
+
+
+def test_integers_of_different_widths_are_one_type() -> None:
+    narrow = R.astype({"user_id": "int8", "item_id": "uint16"})
+    assert evaluate(narrow)["value"].item() == evaluate()["value"].item()
+
+
+def test_ranks_as_whole_floats_are_ranks() -> None:
+    assert evaluate(R.astype({"rank": float}))["value"].item() == evaluate()["value"].item()
+
+
+def test_rows_in_any_order_are_no_error() -> None:
+    assert evaluate(R[::-1])["value"].item() == evaluate()["value"].item()

@@ -1,0 +1,742 @@
+"""The commands: output, files and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from sqlmetrics.cli.layout import render_frame
+from sqlmetrics.metrics.catalog import Catalog
+from tests.support.processes import PATIENCE, without_check
+
+COMMANDS = list(main.commands)
+LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
+TRUTH = {1: [12], 2: [11, 13], 3: [12, 13], 5: [11]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with two models and their truth."""
+    monkeypatch.chdir(tmp_path)
+    rows = [(u, i, r) for u, items in LISTS.items() for r, i in enumerate(items, start=1)]
+    users, items, ranks = map(list, zip(*rows, strict=True))
+    table = pa.table({"user_id": users, "item_id": items, "rank": ranks})
+    pq.write_table(table, "recs.parquet")
+    pq.write_table(table.slice(0, 5), "short.parquet")
+    truth = [(u, i) for u, items in TRUTH.items() for i in items]
+    users, items = map(list, zip(*truth, strict=True))
+    pq.write_table(pa.table({"user_id": users, "item_id": items}), "test.parquet")
+    return tmp_path
+
+
+INPUT = ["-r", "recs.parquet", "-i", "test.parquet"]
+
+
+def run(*arguments: str, code: int = 0, **options: Any) -> Result:
+    """Run the command line; nothing but a result may stand on stdout, and no traceback anywhere."""
+    result = CliRunner().invoke(main, list(arguments), **options)
+    assert not isinstance(result.exception, Exception), result.exception
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    if code:
+        assert result.stdout == ""
+        assert len(re.findall(r"^(?:sqlmetrics: error|Error): ", result.stderr, re.M)) == 1
+    else:
+        assert without_check(result.stderr) == ""
+    return result
+
+
+def rows_of(*arguments: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = strict_json(run(*arguments, "--format", "json").stdout)
+    return rows
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON as its standard has it: without NaN and Infinity."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sqlmetrics", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
+
+
+# ---------------------------------------------------------------- results
+
+
+def test_evaluate() -> None:
+    (row,) = rows_of("evaluate", *INPUT, "mrr@3")
+    assert list(row) == ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
+    assert row["metric"] == "mrr"
+    assert row["k"] == 3
+    assert row["n_users"] == 4
+    assert row["value"] == pytest.approx((1 / 3 + 1) / 4, abs=1e-15)
+
+
+def test_per_user() -> None:
+    rows = rows_of("per-user", *INPUT, "mrr@3", "recall@3")
+    assert [list(row) for row in rows] == [["user_id", "k", "mrr", "recall"]] * 4
+    assert {row["user_id"]: row["mrr"] for row in rows} == {
+        1: pytest.approx(1 / 3), 2: 0, 3: 1, 5: 0}  # fmt: skip
+
+
+def test_evaluate_agrees_with_python() -> None:
+    metrics = ["ndcg@2", "recall", "map(divisor=k)@3"]
+    with sm.Evaluator("recs.parquet", "test.parquet") as evaluator:
+        frame = evaluator.evaluate(metrics)
+    expected = json.loads(frame.to_json(orient="records", double_precision=15))
+    for row, other in zip(rows_of("evaluate", *INPUT, *metrics), expected, strict=True):
+        assert row == pytest.approx(other, abs=1e-14)
+
+
+def test_no_metrics_means_the_default_set_at_ten() -> None:
+    rows = rows_of("evaluate", *INPUT)
+    assert [row["metric"] for row in rows] == Catalog.load().default_set()
+    assert {row["k"] for row in rows} == {10}
+    assert len(rows) > 3
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"), [("5,10", [5, 10]), ("1:4", [1, 2, 3, 4]), (" 2, 1:2 ", [2, 1]), ("3", [3])]
+)
+def test_cutoffs(k: str, expected: list[int]) -> None:
+    rows = rows_of("evaluate", *INPUT, "mrr", "recall@7", "-k", k)
+    assert sorted(row["k"] for row in rows if row["metric"] == "mrr") == sorted(expected)
+    assert [row["k"] for row in rows if row["metric"] == "recall"] == [7]
+
+
+def test_a_whole_list_has_no_k() -> None:
+    assert rows_of("evaluate", *INPUT, "mrr")[0]["k"] is None
+
+
+def test_several_cutoffs_in_one_spec() -> None:
+    """The help's own example must work."""
+    for text in (run("evaluate", "--help").stdout, run("--help").stdout):
+        for line in text.splitlines():
+            words = line.split()
+            if words[:2] == ["sqlmetrics", "evaluate"]:
+                specs = [word for word in words[2:] if "@" in word]
+                run("evaluate", *INPUT, *specs)
+
+
+def test_settings() -> None:
+    default = rows_of("evaluate", *INPUT, "map@3", "precision@3")
+    both = rows_of("evaluate", *INPUT, "map@3", "precision@3", "--set", "divisor=k")
+    one = rows_of("evaluate", *INPUT, "map@3", "precision@3", "--set", "map.divisor=k")
+    spec = rows_of("evaluate", *INPUT, "map(divisor=k)@3")
+    assert both != default
+    assert one[0]["value"] == spec[0]["value"] != default[0]["value"]
+    assert one[1] == default[1]
+
+
+def test_columns() -> None:
+    frame = pd.read_parquet("recs.parquet")
+    frame.rename(columns={"user_id": "u", "item_id": "movie"}).to_parquet("r.parquet")
+    truth = pd.read_parquet("test.parquet")
+    truth.rename(columns={"user_id": "u", "item_id": "film=1"}).to_parquet("t.parquet")
+    options = ["--column", "user_id=u", "--column", "recommendations.item_id=movie"]
+    options += ["--column", "interactions.item_id=film=1"]
+    rows = rows_of("evaluate", "-r", "r.parquet", "-i", "t.parquet", "mrr@3", *options)
+    assert rows == rows_of("evaluate", *INPUT, "mrr@3")
+
+
+def test_keys() -> None:
+    for name in ("recs", "test"):
+        frame = pd.read_parquet(f"{name}.parquet")
+        frame["session"] = frame["user_id"] % 2
+        frame.to_parquet(f"{name}.parquet")
+    (row, *_) = rows_of("per-user", *INPUT, "mrr@3", "--key", "user_id, session")
+    assert list(row) == ["user_id", "session", "k", "mrr"]
+
+
+def test_conventions(folder: Path) -> None:
+    (folder / "mine.toml").write_text('[metrics.map]\ndivisor = "k"\n')
+    mine = rows_of("evaluate", *INPUT, "map@3", "--convention", "mine.toml")
+    assert mine[0]["value"] == rows_of("evaluate", *INPUT, "map(divisor=k)@3")[0]["value"]
+    assert rows_of("evaluate", *INPUT, "map@3", "--convention", "trec_eval")
+    assert rows_of("evaluate", *INPUT, "map@3", "--convention", "standard")
+
+
+OWN_METRIC = """{#---
+title = "Hits in the list"
+grain = "user"
+audience = "relevant"
+when_empty = 0
+range = [0, inf]
+formula = "number of hits"
+---#}
+SELECT {{ keys }}, k, count(*) AS value
+FROM hits
+GROUP BY {{ keys }}, k
+"""
+
+
+def test_a_metric_of_ones_own(folder: Path) -> None:
+    (folder / "own").mkdir()
+    (folder / "own" / "n_hits.sql.j2").write_text(OWN_METRIC)
+    own = ["--templates", "own"]
+    assert "n_hits" in run("list", *own).stdout
+    assert "Hits in the list" in run("describe", "n_hits", *own).stdout
+    assert "n_hits" in run("sql", *INPUT, "n_hits@3", *own).stdout
+    assert rows_of("evaluate", *INPUT, "n_hits@3", *own)[0]["value"] == 2 / 4
+    assert sum(row["n_hits"] for row in rows_of("per-user", *INPUT, "n_hits@3", *own)) == 2
+    error = run("evaluate", *INPUT, "n_hits@3", code=2).stderr
+    assert "unknown metric 'n_hits'" in error
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("no front matter", ["front matter"]),
+        ("{#---\ntitle = \n---#}\nSELECT 1", ["TOML"]),
+        ("{#---\ntitel = 'x'\n---#}\nSELECT 1", ["titel"]),
+        (OWN_METRIC.replace("{{ keys }}", "{{ key }}"), ["key", "undefined"]),
+        (OWN_METRIC.replace("{{ keys }}", "{{ keys"), ["line"]),
+        (OWN_METRIC.replace("FROM hits", "FROM hist"), ["hist"]),
+        (OWN_METRIC.replace("count(*)", "count(*"), ["parse"]),
+        (OWN_METRIC.replace("count(*)", "sum(nothing)"), ["nothing"]),
+        (OWN_METRIC.replace("AS value", "AS valeu"), ["value"]),
+        (OWN_METRIC.replace(", k, count", ", count"), ["k"]),
+        (OWN_METRIC.split("SELECT")[0] + "DROP TABLE x", ["SELECT"]),
+        (OWN_METRIC.split("SELECT")[0], ["SELECT"]),
+        (OWN_METRIC + ";\nSELECT 1", ["SELECT"]),
+    ],
+    ids=lambda value: value[-30:].replace("\n", " ") if isinstance(value, str) else "",
+)
+def test_a_broken_metric_of_ones_own(folder: Path, body: str, words: list[str]) -> None:
+    (folder / "own").mkdir()
+    (folder / "own" / "mine.sql.j2").write_text(body)
+    error = run("evaluate", *INPUT, "mine@3", "--templates", "own", code=2).stderr
+    for word in ["mine.sql.j2", *words]:
+        assert word in error
+    assert "Binder Error" not in error
+
+
+# ---------------------------------------------------------------- models
+
+
+def test_models() -> None:
+    rows = rows_of("evaluate", "-r", "a=recs.parquet", "-r", "b=short.parquet", "-i",
+                   "test.parquet", "mrr@3")  # fmt: skip
+    assert [row["model"] for row in rows] == ["a", "b"]
+    assert [row["n_users"] for row in rows] == [4, 4]
+
+
+def test_a_path_with_an_equals_sign(folder: Path) -> None:
+    (folder / "recs.parquet").rename(folder / "a=b.parquet")
+    assert "model" not in rows_of("evaluate", "-r", "a=b.parquet", "-i", "test.parquet", "mrr")[0]
+    glob = rows_of("evaluate", "-r", "a=b*.parquet", "-i", "test.parquet", "mrr")
+    assert "model" not in glob[0]
+    named = rows_of("evaluate", "-r", "x=a=b.parquet", "-i", "test.parquet", "mrr")
+    assert named[0]["model"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-r", "recs.parquet", "-r", "short.parquet"], ["several -r", "NAME=FILE"]),
+        (["-r", "recs.parquet", "-r", "b=short.parquet"], ["recs.parquet", "NAME=FILE"]),
+        (["-r", "a=recs.parquet", "-r", "a=short.parquet"], ["a", "twice"]),
+        (["-r", "a="], ["empty"]),
+        (["-r", ""], ["empty"]),
+    ],
+)
+def test_models_that_are_not_named_right(options: list[str], words: list[str]) -> None:
+    error = run("evaluate", *options, "-i", "test.parquet", "mrr", code=2).stderr
+    for word in words:
+        assert word in error
+
+
+@pytest.mark.parametrize("name", ["a-b", "1a", "a b"])
+def test_names_of_models_that_are_no_identifiers(name: str) -> None:
+    error = run("evaluate", "-r", f"{name}=recs.parquet", "-i", "test.parquet", "mrr", code=2)
+    assert name in error.stderr
+    assert "letters" in error.stderr
+
+
+def test_a_shell_glob_without_quotes() -> None:
+    """`-r part-*.parquet` reaches us as one file and metrics that end in .parquet."""
+    error = run("evaluate", "-r", "recs.parquet", "short.parquet", "-i", "test.parquet", code=2)
+    assert "short.parquet" in error.stderr
+    assert "-r" in error.stderr
+    assert "quotes" in error.stderr
+
+
+# ---------------------------------------------------------------- formats
+
+
+def test_csv_is_the_default_in_a_pipe() -> None:
+    text = run("evaluate", *INPUT, "mrr@3").stdout
+    assert text == run("evaluate", *INPUT, "mrr@3", "--format", "csv").stdout
+    head, row, *rest = text.splitlines()
+    assert head == "metric,k,value,n_users,std,ci_low,ci_high"
+    assert row.startswith("mrr,3,0.333333333333333")
+    assert rest == []
+
+
+def test_csv_leaves_missing_values_empty() -> None:
+    text = run("evaluate", *INPUT, "coverage", "--history", "test.parquet").stdout
+    assert text.splitlines()[1].startswith("coverage,,")
+    assert "nan" not in text.lower()
+    assert "<NA>" not in text
+
+
+def test_jsonl() -> None:
+    lines = run("evaluate", *INPUT, "mrr", "-k", "1:3", "--format", "jsonl").stdout.splitlines()
+    assert [strict_json(line)["k"] for line in lines] == [1, 2, 3]
+
+
+def test_json_has_no_nan() -> None:
+    """One user has no standard deviation, a run-grain metric no number of users."""
+    pd.DataFrame({"user_id": [1], "item_id": [12]}).to_parquet("one.parquet")
+    options = ["-r", "recs.parquet", "-i", "one.parquet", "--history", "test.parquet"]
+    rows = rows_of("evaluate", *options, "mrr", "coverage")
+    assert rows[0]["std"] is None
+    assert rows[1]["n_users"] is None
+
+
+def test_json_has_no_infinity() -> None:
+    truth = pd.DataFrame({"user_id": [1], "item_id": [12], "relevance": [5000.0]})
+    truth.to_parquet("graded.parquet")
+    options = ["-r", "recs.parquet", "-i", "graded.parquet", "dcg(gain=exponential)@3"]
+    result = CliRunner().invoke(main, ["evaluate", *options, "--format", "json"])
+    if result.exit_code == 0:
+        strict_json(result.stdout)
+    else:
+        assert "relevance" in result.stderr
+
+
+def test_full_precision() -> None:
+    value = rows_of("evaluate", *INPUT, "ndcg@3")[0]["value"]
+    with sm.Evaluator("recs.parquet", "test.parquet") as evaluator:
+        assert value == evaluator.evaluate("ndcg@3")["value"].item()
+    assert repr(value) in run("evaluate", *INPUT, "ndcg@3", "--format", "csv").stdout
+
+
+@pytest.mark.parametrize("kind", ["table", "markdown", "latex", "csv", "json", "jsonl"])
+def test_digits(kind: str) -> None:
+    arguments = ["evaluate", *INPUT, "mrr@3", "--format", kind]
+    assert "0.33," in run(*arguments, "--digits", "2").stdout.replace("|", ",").replace(
+        "│", ","
+    ).replace("&", ",").replace(" ", "")
+    if kind in ("table", "markdown", "latex"):
+        assert "0.3333" in run(*arguments).stdout
+        assert "0.33333" not in run(*arguments).stdout
+
+
+def test_markdown() -> None:
+    lines = run("evaluate", *INPUT, "mrr@3", "ndcg", "--format", "markdown").stdout.splitlines()
+    assert len(lines) == 4
+    assert {line.count("|") for line in lines} == {8}
+    assert lines[0].startswith("| metric | k |")
+
+
+def test_latex() -> None:
+    text = run("evaluate", *INPUT, "hit_rate@3", "--format", "latex").stdout
+    assert text.startswith("\\begin{tabular}")
+    assert text.rstrip().endswith("\\end{tabular}")
+    assert "hit\\_rate" in text
+    assert "n_users" not in text
+
+
+def test_latex_rows_that_begin_with_an_argument_of_the_row_above() -> None:
+    names = ["[2pt]", "*", "a[1]", "", "-"]
+    frame = pd.DataFrame({"*metric": names, "value": 0.5})
+    lines = render_frame(frame, "latex", 1).splitlines()
+    assert lines[2:-2] == [
+        "{}*metric & value \\\\",
+        "\\hline",
+        "{}[2pt] & 0.5 \\\\",
+        "{}* & 0.5 \\\\",
+        "a[1] & 0.5 \\\\",
+        " & 0.5 \\\\",
+        "- & 0.5 \\\\",
+    ]
+
+
+def test_table() -> None:
+    text = run("evaluate", *INPUT, "mrr@3", "--format", "table").stdout
+    assert "mrr" in text
+    assert "\x1b" not in text
+
+
+def test_text_that_looks_like_markup(folder: Path) -> None:
+    users = ["[bold]x", "a|b", "a,b", 'q"', "=1+1"]
+    pd.DataFrame({"user_id": users, "item_id": 1, "rank": 1}).to_parquet(folder / "r.parquet")
+    pd.DataFrame({"user_id": users, "item_id": 1}).to_parquet(folder / "t.parquet")
+    arguments = ["per-user", "-r", "r.parquet", "-i", "t.parquet", "mrr"]
+    assert "[bold]x" in run(*arguments, "--format", "table").stdout
+    assert "a\\|b" in run(*arguments, "--format", "markdown").stdout
+    assert '"a,b"' in run(*arguments, "--format", "csv").stdout
+    assert {row["user_id"] for row in rows_of(*arguments)} == set(users)
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("end", ["csv", "json", "jsonl", "md", "tex", "txt", "parquet", "JSON"])
+@pytest.mark.parametrize("command", ["evaluate"])
+def test_output_files(folder: Path, command: str, end: str) -> None:
+    path = folder / f"out.{end}"
+    assert run(command, *INPUT, "mrr@3", "-o", path.name).stdout == ""
+    assert path.stat().st_size > 0
+    assert not [other for other in folder.iterdir() if other.name.startswith(".")]
+    kinds = {"csv": "csv", "json": "json", "JSON": "json", "jsonl": "jsonl", "md": "markdown",
+             "tex": "latex", "txt": "table"}  # fmt: skip
+    if end != "parquet":
+        printed = run(command, *INPUT, "mrr@3", "--format", kinds[end]).stdout
+        assert path.read_text(encoding="utf-8") == printed
+
+
+def test_parquet_output_does_not_pass_through_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = rows_of("per-user", *INPUT, "mrr@3", "recall@3")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("pandas is not needed here")
+
+    monkeypatch.setattr("sqlmetrics.engines.duckdb.DuckDBEngine.frame", refuse)
+    monkeypatch.setattr(pd.DataFrame, "__init__", refuse)
+    run("per-user", *INPUT, "mrr@3", "recall@3", "-o", "out.parquet")
+    assert pq.read_table("out.parquet").to_pylist() == expected
+
+
+def test_files_are_not_overwritten(folder: Path) -> None:
+    for name in ("out.csv", "out.parquet"):
+        path = folder / name
+        path.write_text("mine")
+        error = run("evaluate", *INPUT, "mrr", "-o", name, code=1).stderr
+        assert name in error
+        assert "--force" in error
+        assert path.read_text() == "mine"
+        run("evaluate", *INPUT, "mrr", "-o", name, "--force")
+        assert path.read_bytes()[:4] != b"mine"
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_a_file_is_written_whole_or_not_at_all(folder: Path, name: str) -> None:
+    before = set(folder.iterdir())
+    pd.DataFrame({"user_id": [1, 1], "item_id": [12, 12]}).to_parquet(folder / "twice.parquet")
+    (folder / "twice.parquet").rename(folder / "test.parquet")
+    run("evaluate", *INPUT, "mrr", "-o", name, code=1)
+    assert set(folder.iterdir()) == before
+    (folder / name).write_text("mine")
+    run("evaluate", *INPUT, "mrr", "-o", name, "--force", code=1)
+    assert (folder / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["-o", "out.xls"], 2, ["out.xls", "--format", ".parquet"]),
+        (["-o", "out"], 2, ["out", "--format"]),
+        (["-o", "no/out.csv"], 1, ["no", "folder"]),
+        (["-o", "out.parquet", "--format", "csv"], 2, ["out.parquet", "csv"]),
+        (["-o", ""], 2, ["empty"]),
+    ],
+)
+def test_output_files_that_cannot_be(
+    folder: Path, options: list[str], code: int, words: list[str]
+) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    error = run("evaluate", *INPUT, "mrr", *options, code=code).stderr
+    for word in words:
+        assert word in error
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_format_for_a_file_without_an_extension(folder: Path) -> None:
+    run("evaluate", *INPUT, "mrr", "-o", "out", "--format", "json")
+    assert strict_json((folder / "out").read_text())
+
+
+def test_a_folder_is_not_a_file(folder: Path) -> None:
+    (folder / "out.csv").mkdir()
+    assert "folder" in run("evaluate", *INPUT, "mrr", "-o", "out.csv", "--force", code=1).stderr
+
+
+def test_dash_is_stdout() -> None:
+    assert run("evaluate", *INPUT, "mrr", "-o", "-").stdout.startswith("metric,")
+
+
+def test_the_output_is_refused_before_the_work_begins(folder: Path) -> None:
+    (folder / "out.csv").write_text("mine")
+    error = run("evaluate", "-r", "recs.parquet", "-i", "missing.parquet", "-o", "out.csv", code=1)
+    assert "--force" in error.stderr or "missing.parquet" in error.stderr
+
+
+# ---------------------------------------------------------------- sql
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("per_user", [False, True])
+@pytest.mark.parametrize("models", [False, True])
+def test_sql_runs_alone(per_user: bool, models: bool) -> None:
+    metrics = ["ndcg@2", "recall", "map(divisor=k)@3", "hit_rate@1"]
+    inputs = INPUT if not models else ["-r", "a=recs.parquet", "-r", "b=short.parquet", *INPUT[2:]]
+    text = run("sql", *inputs, *metrics, *(["--per-user"] if per_user else [])).stdout
+    assert text.endswith(";\n")
+    table = duckdb.connect().execute(text).fetchall()
+    rows = rows_of("per-user" if per_user else "evaluate", *inputs, *metrics)
+    assert len(table) == len(rows)
+    for printed, row in zip(table, rows, strict=True):
+        for found, value in zip(printed, row.values(), strict=True):
+            same = found == value
+            assert same or found == pytest.approx(value, rel=1e-12)
+
+
+def test_sql_names_its_files_once_each() -> None:
+    text = run("sql", *INPUT, "ndcg@2", "recall@2").stdout
+    assert text.count("'recs.parquet'") == 1
+    assert text.count("'test.parquet'") == 1
+
+
+def test_sql_without_data_still_needs_the_columns() -> None:
+    assert "-r FILE" in run("sql", "mrr", code=2).stderr
+
+
+# ---------------------------------------------------------------- what there is
+
+
+def test_list() -> None:
+    text = run("list").stdout
+    for name in Catalog.load().metrics:
+        assert name in text
+    assert {row["metric"] for row in rows_of("list")} == set(Catalog.load().metrics)
+    for kind in ("table", "markdown", "latex", "jsonl"):
+        assert "ndcg" in run("list", "--format", kind).stdout
+
+
+@pytest.mark.parametrize(
+    "name", [*Catalog.load().metrics, *Catalog.load().aliases, "NDCG"], ids=str
+)
+def test_describe(name: str) -> None:
+    text = run("describe", name).stdout
+    for word in ("formula:", "averaged over:", "template:", "SELECT", "FROM"):
+        assert word in text
+    assert "{{" not in text
+
+
+def test_describe_takes_a_spec() -> None:
+    assert "Normalised" in run("describe", "ndcg@10").stdout
+
+
+def test_demo() -> None:
+    paths = run("demo", "new/data", "--users", "30", "--per-user", "5").stdout.splitlines()
+    assert all(Path(path).is_file() for path in paths)
+    model = next(path for path in paths if "als" in path)
+    rows = rows_of("evaluate", "-r", model, "-i", "new/data/interactions.parquet", "ndcg@5")
+    assert 0 < rows[0]["value"] < 1
+    assert "--force" in run("demo", "new/data", code=1).stderr
+    run("demo", "new/data", "--users", "30", "--force")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--users", "0"], ["--users", "x"], ["--per-user", "-1"], ["--seed", "1.5"], ["--models", "9"],
+     ["--per-user", "1000000"]],
+)  # fmt: skip
+def test_demo_with_bad_numbers(folder: Path, options: list[str]) -> None:
+    assert options[1] in run("demo", "new", *options, code=2).stderr
+    assert not (folder / "new").exists()
+
+
+def test_demo_into_a_file() -> None:
+    assert "recs.parquet" in run("demo", "recs.parquet", code=2).stderr
+    assert "recs.parquet" in run("demo", "recs.parquet/sub", code=1).stderr
+
+
+# ---------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["evalute"], 2, ["'evalute'", "did you mean 'evaluate'"]),
+        (["per_user"], 2, ["'per_user'", "did you mean 'per-user'"]),
+        (["xyz"], 2, ["'xyz'"]),
+        (["recs.parquet"], 2, ["'recs.parquet'"]),
+        (["evaluate", *INPUT, "ndgc@10"], 2, ["'ndgc'", "did you mean 'ndcg'"]),
+        (["evaluate", *INPUT, "ndcg@0"], 2, ["k", "positive whole number", "0"]),
+        (["evaluate", *INPUT, "ndcg@ten"], 2, ["k", "'ten'"]),
+        (["evaluate", *INPUT, "ndcg", "-k", "0"], 2, ["k", "positive whole number"]),
+        (["evaluate", *INPUT, "ndcg", "-k", "5,x"], 2, ["k", "'x'"]),
+        (["evaluate", *INPUT, "ndcg", "-k", "5,"], 2, ["k", "''"]),
+        (["evaluate", *INPUT, "ndcg", "-k", "10:5"], 2, ["10:5"]),
+        (["evaluate", *INPUT, "ndcg", "-k", "1:"], 2, ["1:"]),
+        (["evaluate", *INPUT, "ndcg", "-k", "5-10"], 2, ["5-10"]),
+        (["evaluate", *INPUT, "ndcg", "-k", ""], 2, ["k"]),
+        (["evaluate", *INPUT, "ndcg", "--set", "ties"], 2, ["--set ties", "NAME=VALUE"]),
+        (["evaluate", *INPUT, "ndcg", "--set", "tie=row"], 2, ["'tie'", "did you mean 'ties'"]),
+        (["evaluate", *INPUT, "ndcg", "--set", "ties=rows"], 2, ["'rows'", "did you mean 'row'"]),
+        (["evaluate", *INPUT, "ndcg", "--set", "ndgc.gain=linear"], 2, ["'ndgc'", "'ndcg'"]),
+        (["evaluate", *INPUT, "ndcg", "--set", "gain=x"], 2, ["gain", "'x'", "binary"]),
+        (["evaluate", *INPUT, "ndcg", "--set", "ties=row", "--set", "ties=item_asc"], 2, ["twice"]),
+        (["evaluate", *INPUT, "ndcg", "--convention", "trec"], 2, ["'trec'", "'trec_eval'"]),
+        (["evaluate", *INPUT, "ndcg", "--convention", ""], 2, ["convention"]),
+        (["evaluate", *INPUT, "ndcg", "--convention", "no.toml"], 2, ["no.toml"]),
+        (["evaluate", *INPUT, "ndcg", "--column", "user_id"], 2, ["--column", "NAME=COLUMN"]),
+        (["evaluate", *INPUT, "ndcg", "--column", "usr=x"], 2, ["'usr'", "'user_id'"]),
+        (["evaluate", *INPUT, "ndcg", "--column", "user_id=x"], 1, ["'x'", "recommendations"]),
+        (["evaluate", *INPUT, "ndcg", "--key", "user_id,"], 2, ["key"]),
+        (["evaluate", *INPUT, "ndcg", "--key", "visit"], 1, ["'visit'", "--column"]),
+        (["evaluate", *INPUT, "ndcg", "--templates", "no"], 2, ["no", "exist"]),
+        (["evaluate", *INPUT, "ndcg", "--threads", "0"], 2, ["--threads"]),
+        (["evaluate", *INPUT, "ndcg", "--memory-limit", "lots"], 2, ["lots"]),
+        (["evaluate", *INPUT, "ndcg", "--format", "xml"], 2, ["xml", "csv"]),
+        (["evaluate", *INPUT, "ndcg", "--digits", "-1"], 2, ["--digits"]),
+        (["evaluate", *INPUT, "ndcg", "--colum", "a=b"], 2, ["--colum", "--column"]),
+        (["evaluate", *INPUT, "ndcg@10", "--k", "5"], 2, ["--k"]),
+        (["evaluate", "ndcg", "-i", "test.parquet"], 2, ["recommendations", "-r FILE"]),
+        (["evaluate", "ndcg", "-r", "recs.parquet"], 2, ["interactions", "-i FILE"]),
+        (["evaluate", "ndcg"], 2, ["-r FILE"]),
+        (["evaluate", *INPUT, "coverage@5"], 2, ["history", "--history FILE"]),
+        (["evaluate", "-r", "resc.parquet", "-i", "test.parquet"], 1,
+         ["resc.parquet", "did you mean 'recs.parquet'"]),
+        (["evaluate", "-r", "recs.parquet", "-i", "nope.parquet"], 1, ["interactions", "nope"]),
+        (["evaluate", *INPUT, "--history", ""], 2, ["empty"]),
+        (["describe", "ndgc"], 2, ["'ndgc'", "'ndcg'"]),
+        (["describe"], 2, ["METRIC"]),
+        (["demo"], 2, ["DIRECTORY"]),
+        (["-r", "recs.parquet"], 2, ["-r"]),
+        (["evaluate", "-r", "-", "-i", "-", "mrr"], 2, ["stdin", "-r", "-i"]),
+    ],
+)  # fmt: skip
+def test_mistakes(arguments: list[str], code: int, words: list[str]) -> None:
+    error = run(*arguments, code=code).stderr
+    for word in words:
+        assert word in error, error
+
+
+def test_bad_data_is_exit_code_one() -> None:
+    truth = pd.read_parquet("test.parquet")
+    pd.concat([truth, truth]).to_parquet("test.parquet")
+    error = run("evaluate", *INPUT, "mrr", code=1).stderr
+    assert "interactions" in error
+    assert "n_copies" in error
+    assert rows_of("evaluate", *INPUT, "mrr", "--trust-input")
+    assert rows_of("evaluate", *INPUT, "mrr", "--set", "duplicate_interactions=set")
+
+
+def test_options_of_the_engine() -> None:
+    expected = rows_of("evaluate", *INPUT, "mrr@3")
+    options = ["--threads", "1", "--memory-limit", "500MB", "--temp-directory", "spill"]
+    assert rows_of("evaluate", *INPUT, "mrr@3", *options) == expected
+    assert (
+        "memory" in run("evaluate", *INPUT, "mrr", "--memory-limit", "1KB", code=1).stderr.lower()
+    )
+
+
+def test_empty_stdin() -> None:
+    error = run("evaluate", "-r", "-", "-i", "test.parquet", "mrr", code=1, input=b"").stderr
+    assert "stdin" in error
+    assert "empty" in error
+
+
+def test_unreadable_stdin() -> None:
+    error = run("evaluate", "-r", "-", "-i", "test.parquet", "mrr", code=1, input=b"PK\x03\x04\0")
+    assert "stdin" in error.stderr
+    assert "/" not in error.stderr.replace("-r", "")
+
+
+def test_a_statement_does_not_read_stdin() -> None:
+    """What came from there is gone when the statement runs; its columns are not."""
+    lists, arguments = Path("recs.parquet").read_bytes(), ["-r", "-", "-i", "test.parquet", "mrr"]
+    error = run("sql", *arguments, code=2, input=lists).stderr
+    assert "does not read stdin (recommendations). Give a file" in error
+    assert "--recommendations-table NAME" in error
+    named = run("sql", *arguments, "--recommendations-table", "recs", input=lists).stdout
+    assert "FROM recs" in named
+
+
+# ---------------------------------------------------------------- help
+
+
+def commands(group: click.Group) -> list[str]:
+    return list(group.commands)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command: str) -> None:
+    text = run(command, "--help").stdout
+    assert run(command, "-h").stdout == text
+    assert text.startswith("Usage: ")
+    assert main.commands[command].help
+    for parameter in main.commands[command].params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{command}: {parameter.opts} has no help"
+
+
+def test_help_of_all() -> None:
+    text = run("--help").stdout
+    for command in COMMANDS:
+        assert command in text
+    assert run("--version").stdout.strip().endswith(sm.__version__)
+
+
+def test_the_contract_of_commands() -> None:
+    assert {"evaluate", "per-user", "sql", "list", "describe", "demo"} <= set(COMMANDS)
+
+
+# ---------------------------------------------------------------- real processes
+
+
+def test_a_real_process() -> None:
+    result = python("evaluate", *INPUT, "mrr@3", "--format", "json")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert strict_json(result.stdout) == rows_of("evaluate", *INPUT, "mrr@3")
+    result = python("evaluate", *INPUT, "mrrr")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("sqlmetrics: error: unknown metric")
+
+
+@pytest.mark.parametrize(
+    "shell", ["bash", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("zsh", "fish"))]
+)
+def test_shell_completion(shell: str) -> None:
+    environment = {**os.environ, "_SQLMETRICS_COMPLETE": f"{shell}_source"}
+    result = python(env=environment)
+    assert result.returncode == 0, result.stderr
+    assert "_SQLMETRICS_COMPLETE" in result.stdout
+
+
+def test_completion_of_commands() -> None:
+    environment = {
+        **os.environ, "_SQLMETRICS_COMPLETE": "bash_complete", "COMP_WORDS": "sqlmetrics ev",
+        "COMP_CWORD": "1",
+    }  # fmt: skip
+    assert "evaluate" in python(env=environment).stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_range_of_cutoffs_that_is_too_long() -> None:
+    """A typing error must not eat the memory of the machine."""
+    import resource
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+    result = python("evaluate", *INPUT, "mrr", "-k", "1:1000000000", preexec_fn=limit)
+    assert result.returncode == 2
+    assert result.stderr.startswith("sqlmetrics: error: ")
+    assert "1:1000000000" in result.stderr

@@ -1,0 +1,365 @@
+"""Output and temporary files and streams: links, devices, inputs, closed and full streams.
+
+tests/robustness has the tests with full disks and signals.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from sqlmetrics.errors import DataError
+from sqlmetrics.files import whole_file
+from tests.support.paths import DATA
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and devices of POSIX")
+
+LISTS, TRUTH = DATA / "recommendations_als.parquet", DATA / "interactions.parquet"
+INPUT = ["-r", str(LISTS), "-i", str(TRUTH)]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder; temporary files of this and of other processes go beside it."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(*arguments: str | Path, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+# ---------------------------------------------------------------- temporary directories
+
+
+def test_a_mistake_in_the_command_makes_no_temporary_directory(place: Path) -> None:
+    two = ["-r", f"als={LISTS}", "-r", f"same={LISTS}", "-i", str(TRUTH), "--baseline", "same"]
+    error = run("compare", *two, "nonsense@10", "--temp-directory", "x.parquet", code=2).stderr
+    assert "unknown metric" in error
+    assert os.listdir(place) == []
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_temporary_directory_goes_with_its_parents(place: Path, there: bool) -> None:
+    """Those that were made for the run, and no others."""
+    if there:
+        Path("a").mkdir()
+    run("evaluate", *INPUT, "ndcg@10", "--temp-directory", "a/b/c")
+    assert os.listdir(place) == (["a"] if there else [])
+    assert not Path("a/b").exists()
+
+
+def test_a_temporary_directory_that_got_another_file_stays(place: Path) -> None:
+    with sm.Evaluator(LISTS, TRUTH, temp_directory="a/b") as evaluator:
+        evaluator.evaluate("ndcg@10")
+        Path("a/b/mine.txt").write_text("mine")
+    assert [str(path.relative_to(place)) for path in place.rglob("*.txt")] == ["a/b/mine.txt"]
+    assert os.listdir("a/b") == ["mine.txt"]
+
+
+@pytest.mark.parametrize("name", ["file/x", "file"])
+def test_a_temporary_directory_that_cannot_be_made(place: Path, name: str) -> None:
+    Path("file").write_text("")
+    error = run("evaluate", *INPUT, "ndcg@10", "--temp-directory", name, code=2).stderr
+    assert f"temp_directory {name}: Not a directory" in error
+    assert os.listdir(place) == ["file"]
+
+
+# ---------------------------------------------------------------- links, devices, modes
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+@pytest.mark.usefixtures("place")
+def test_a_replaced_file_keeps_its_mode(mode: int) -> None:
+    Path("out.csv").write_text("old")
+    Path("out.csv").chmod(mode)
+    run("evaluate", *INPUT, "ndcg@10", "-o", "out.csv", "--force")
+    assert Path("out.csv").read_text().startswith("metric,")
+    assert stat.S_IMODE(os.stat("out.csv").st_mode) == mode
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.usefixtures("place")
+def test_a_replaced_file_keeps_its_owner() -> None:
+    Path("out.csv").write_text("old")
+    os.chown("out.csv", 1234, 4321)
+    run("evaluate", *INPUT, "ndcg@10", "-o", "out.csv", "--force")
+    found = os.stat("out.csv")
+    assert (found.st_uid, found.st_gid) == (1234, 4321)
+
+
+@pytest.mark.usefixtures("place")
+def test_a_new_file_has_the_mode_of_new_files() -> None:
+    Path("other").write_text("")
+    run("evaluate", *INPUT, "ndcg@10", "-o", "out.parquet")
+    assert os.stat("out.parquet").st_mode == os.stat("other").st_mode
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_through_a_link_its_file_is_replaced(place: Path, name: str) -> None:
+    (place / "elsewhere").mkdir()
+    target = place / "elsewhere" / "kept"
+    target.write_text("old")
+    Path(name).symlink_to("elsewhere/kept")
+    assert "Add --force" in run("evaluate", *INPUT, "ndcg@10", "-o", name, code=1).stderr
+    run("evaluate", *INPUT, "ndcg@10", "-o", name, "--force")
+    assert os.readlink(name) == "elsewhere/kept"
+    assert target.read_bytes() != b"old"
+    assert os.listdir("elsewhere") == ["kept"]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_dangling_link_is_refused(place: Path, force: list[str]) -> None:
+    Path("out.csv").symlink_to("nowhere.csv")
+    error = run("evaluate", *INPUT, "ndcg@10", "-o", "out.csv", *force, code=1).stderr
+    assert "out.csv: it is a symbolic link to nowhere.csv, which does not exist" in error
+    assert os.readlink("out.csv") == "nowhere.csv"
+    assert os.listdir(place) == ["out.csv"]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize(
+    "command", [["evaluate", *INPUT, "ndcg@10"], ["check", *INPUT], ["macros", "ndcg"]]
+)
+def test_a_pipe_is_written_to(place: Path, command: list[str], force: list[str]) -> None:
+    os.mkfifo("pipe")
+    received: list[str] = []
+    reader = threading.Thread(target=lambda: received.append(Path("pipe").read_text()))
+    reader.start()
+    kind = [] if command[0] == "macros" else ["--format", "csv"]
+    run(*command, *kind, "-o", "pipe", *force)
+    reader.join(60)
+    assert received == [run(*command, *kind).stdout]
+    assert Path("pipe").is_fifo()
+    assert os.listdir(place) == ["pipe"]
+
+
+@pytest.mark.thorough
+def test_a_device_is_written_to() -> None:
+    """As root, /dev/null was replaced by a file."""
+    before = os.stat(os.devnull)
+    run("evaluate", *INPUT, "ndcg@10", "--format", "csv", "-o", os.devnull, "--force")
+    assert os.stat(os.devnull).st_rdev == before.st_rdev
+    if Path("/dev/full").exists():
+        error = run("macros", "-o", "/dev/full", code=1).stderr
+        assert error == "sqlmetrics: error: cannot write /dev/full: No space left on device\n"
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.thorough
+def test_what_is_neither_a_file_nor_a_stream_is_refused() -> None:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket")
+        error = run("macros", "-o", "socket", "--force", code=1).stderr
+    assert "neither a file nor a pipe" in error
+    assert Path("socket").is_socket()
+
+
+@pytest.mark.parametrize("name", ["dbt_project.yml", "models/schema.yml"])
+def test_links_in_a_package_are_not_replaced(place: Path, name: str) -> None:
+    tables = ["--recommendations-table", "recs", "--interactions-table", "truth"]
+    run("dbt", "package", "ndcg@10", *tables)
+    path = Path("package") / name
+    path.rename("kept")
+    path.symlink_to(place / "kept")
+    before = Path("kept").read_text()
+    error = run("dbt", "package", "recall@10", *tables, "--force", code=1).stderr
+    assert f"package/{name} is a symbolic link and is not replaced" in error
+    assert path.is_symlink()
+    assert Path("kept").read_text() == before
+
+
+# ---------------------------------------------------------------- inputs
+
+
+@pytest.fixture
+def inputs(place: Path) -> bytes:  # noqa: ARG001 - it works there
+    """Put an input into a folder, with a hard and a symbolic link beside it."""
+    Path("in").mkdir()
+    shutil.copy(LISTS, "in/lists.parquet")
+    os.link("in/lists.parquet", "hard.parquet")
+    Path("soft.parquet").symlink_to("in/lists.parquet")
+    return Path("in/lists.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("source", ["in/lists.parquet", "in", "in/*.parquet", "soft.parquet"])
+@pytest.mark.parametrize("target", ["./in/lists.parquet", "hard.parquet", "soft.parquet"])
+@pytest.mark.parametrize("option", ["-o", "--record"])
+def test_an_input_is_not_overwritten(inputs: bytes, source: str, target: str, option: str) -> None:
+    arguments = ["-r", source, "-i", str(TRUTH), "ndcg@10", option, target, "--force"]
+    error = run("evaluate", *arguments, code=2).stderr
+    assert f"{Path(target)} is not overwritten: the rows of recommendations are read" in error
+    assert Path("in/lists.parquet").read_bytes() == inputs
+    assert sorted(os.listdir()) == ["hard.parquet", "in", "soft.parquet"]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "command",
+    [["per-user"], ["compare", "--baseline", "b"], ["leaderboard"], ["explain"], ["check"]],
+)
+def test_no_command_overwrites_an_input(inputs: bytes, command: list[str]) -> None:
+    several = command[0] in ("compare", "leaderboard")
+    lists = ["-r", "a=in", "-r", "b=hard.parquet"] if several else ["-r", "in"]
+    more = {"explain": ["--from", "replay"], "check": ["--format", "csv"]}.get(command[0], [])
+    name = "hard.csv" if command[0] == "check" else "hard.parquet"
+    if name == "hard.csv":
+        os.rename("hard.parquet", name)
+    arguments = [*command, *lists, "-i", str(TRUTH), "ndcg@10", *more, "-o", name, "--force"]
+    assert "is not overwritten: the rows of" in run(*arguments, code=2).stderr
+    assert Path("in/lists.parquet").read_bytes() == inputs
+
+
+@pytest.mark.usefixtures("place")
+def test_a_damaged_input_is_not_overwritten_by_what_check_finds() -> None:
+    Path("lists.csv").write_text("no,columns\n1,2\n")
+    arguments = ["-r", "lists.csv", "-i", str(TRUTH), "-o", "lists.csv", "--force"]
+    assert "is not overwritten" in run("check", *arguments, code=2).stderr
+    assert Path("lists.csv").read_text() == "no,columns\n1,2\n"
+
+
+def test_an_input_is_not_overwritten_from_python(inputs: bytes) -> None:
+    with (
+        sm.Evaluator("in/lists.parquet", TRUTH) as evaluator,
+        pytest.raises(
+            sm.UsageError, match=r"soft\.parquet is not overwritten: the rows of recommend"
+        ),
+    ):
+        evaluator.write_parquet("soft.parquet", "ndcg@10", force=True)
+    assert Path("in/lists.parquet").read_bytes() == inputs
+
+
+@pytest.mark.parametrize("end", ["json", "parquet"])
+@pytest.mark.usefixtures("place")
+def test_a_part_is_not_overwritten_by_the_result(end: str) -> None:
+    run("evaluate", *INPUT, "ndcg@10", "--partition", "1/1", "-o", "parts")
+    (part,) = Path("parts").rglob(f"*user*/*.{end}" if end == "parquet" else f"*.{end}")
+    before = part.read_bytes()
+    error = run("reduce", "parts", "-o", part, "--force", code=2).stderr
+    assert "is not overwritten: the rows of parts are read from it" in error
+    assert part.read_bytes() == before
+
+
+@pytest.mark.usefixtures("place")
+def test_a_record_that_is_read_is_not_overwritten() -> None:
+    run("evaluate", *INPUT, "ndcg@10", "--record", "record.json", "-o", "out.csv")
+    before = Path("record.json").read_bytes()
+    again = ["--from-record", "record.json", "--trust-record", "--force"]
+    for option in ("-o", "--record"):
+        error = run("evaluate", *again, option, "record.json", code=2).stderr
+        assert "record.json is not overwritten: the record is read from it" in error
+        assert Path("record.json").read_bytes() == before
+
+
+def test_a_record_and_a_result_need_files_of_their_own(place: Path) -> None:
+    arguments = ["ndcg@10", "-o", "out.json", "--record", "./out.json"]
+    assert "--record" in run("evaluate", *INPUT, *arguments, code=2).stderr
+    assert os.listdir(place) == []
+
+
+def test_a_file_written_meanwhile_is_left(place: Path) -> None:
+    def write() -> None:
+        with whole_file(place / "out.csv", force=False) as draft:
+            draft.write_text("ours")
+            (place / "out.csv").write_text("theirs")
+
+    with pytest.raises(DataError, match="written by somebody else meanwhile"):
+        write()
+    assert os.listdir(place) == ["out.csv"]
+    assert Path("out.csv").read_text() == "theirs"
+
+
+# ---------------------------------------------------------------- standard streams
+
+COMMANDS = {
+    "help": (["--help"], 0),
+    "version": (["--version"], 0),
+    "help of a command": (["evaluate", "--help"], 0),
+    "list": (["list"], 0),
+    "evaluate": (["evaluate", *INPUT, "ndcg@10", "--no-check"], 0),
+    "an unknown option": (["evaluate", "--nonsense"], 2),
+    "an unknown command": (["nonsense"], 2),
+    "an unknown metric": (["evaluate", *INPUT, "nonsense"], 2),
+}
+OF_STDOUT = [name for name, (_, code) in COMMANDS.items() if code == 0]
+
+
+def shell(arguments: list[str], redirections: str) -> tuple[int, str, str]:
+    """Run a command in a shell, with redirections; return its exit code, output and messages."""
+    words = ["bash", "-c", f'set -o pipefail; "$@" {redirections}', "-"]
+    result = subprocess.run(
+        [*words, sys.executable, "-m", "sqlmetrics", *arguments],
+        capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert "Traceback" not in result.stderr
+    assert "Exception" not in result.stderr
+    return result.returncode, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("where", [">&-", pytest.param("> /dev/full", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("name", OF_STDOUT)
+@pytest.mark.parametrize("unbuffered", [pytest.param("1", marks=pytest.mark.thorough), ""])
+def test_output_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, name: str, where: str, unbuffered: str
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    code, _, messages = shell(COMMANDS[name][0], where)
+    assert messages.startswith("sqlmetrics: error: the result cannot be written: ")
+    assert (code, messages.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "where", ["2>&-", pytest.param("2> /dev/full", marks=pytest.mark.thorough)]
+)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_messages_that_cannot_be_written(name: str, where: str) -> None:
+    arguments, expected = COMMANDS[name]
+    code, output, _ = shell(arguments, where)
+    assert code == expected
+    assert bool(output) == (expected == 0)
+
+
+@pytest.mark.parametrize("name", OF_STDOUT)
+def test_a_reader_that_is_gone(name: str) -> None:
+    """As shells say of SIGPIPE, and without a word."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    line = [sys.executable, "-m", "sqlmetrics", *COMMANDS[name][0]]
+    done = subprocess.run(line, stdout=writer, stderr=subprocess.PIPE, timeout=120)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_closed_input() -> None:
+    code, output, messages = shell(["evaluate", "-r", "-", *INPUT[2:], "ndcg@10"], "<&-")
+    assert (code, output) == (1, "")
+    assert messages.startswith("sqlmetrics: error: stdin cannot be read: Bad file descriptor")
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.thorough
+def test_all_streams_closed_and_a_file() -> None:
+    """No file that the run opens gets the number of a stream."""
+    code, _, _ = shell(["evaluate", *INPUT, "ndcg@10", "-o", "out.csv"], "<&- >&- 2>&-")
+    assert code == 0
+    expected = run("evaluate", *INPUT, "ndcg@10", "--format", "csv").stdout
+    assert Path("out.csv").read_text().splitlines()[0] == expected.splitlines()[0]

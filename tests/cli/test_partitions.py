@@ -1,0 +1,106 @@
+"""Partitions on the command line, and the commands of docs/partitioned.md."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sqlmetrics.cli.commands import main as cli
+from tests.support.partitions import DATA, MODELS
+from tests.support.paths import ROOT
+
+
+def called(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+FILES = ["-r", str(MODELS["als"]), "-i", str(DATA / "interactions.parquet")]
+
+
+@pytest.mark.thorough
+def test_command_line(tmp_path: Path) -> None:
+    parts = str(tmp_path / "parts")
+    for number in (1, 2):
+        asked = ["evaluate", "recall@5", *FILES, "--partition", f"{number}/2", "-o", parts]
+        assert called(*asked) == ""
+    kept = ["metric", "k", "n_users"]
+    whole = pd.read_csv(io(called("evaluate", "recall@5", *FILES)))
+    found = pd.read_csv(io(called("reduce", parts)))
+    assert found[kept].equals(whole[kept])
+    assert found["value"][0] == pytest.approx(whole["value"][0], abs=1e-12)
+    for end in (".json", ".parquet"):
+        path = tmp_path / f"result{end}"
+        called("reduce", parts, "-o", str(path), "--threads", "1")
+        result = pd.read_json(path) if end == ".json" else pd.read_parquet(path)
+        assert result["value"][0] == pytest.approx(whole["value"][0], abs=1e-12)
+        again = CliRunner().invoke(cli, ["reduce", parts, "-o", str(path)])
+        assert again.exit_code == 1
+        assert "--force" in again.stderr
+    users = [
+        pd.read_csv(io(called("per-user", "recall@5", *FILES, "--partition", f"{n}/2")))
+        for n in (1, 2)
+    ]
+    assert len(users[0]) + len(users[1]) == whole["n_users"][0]
+    assert min(map(len, users)) > 0
+
+
+def io(text: str) -> Any:
+    from io import StringIO
+
+    return StringIO(text)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("more", "code", "message"),
+    [
+        (["--partition", "1/2"], 2, "name the folder"),
+        (["--partition", "1/2", "-o", "-"], 2, "name the folder"),
+        (["--partition", "5/2", "-o", "parts"], 2, "such as '3/8'"),
+        (
+            ["--partition", "1/2", "-o", "parts", "--format", "csv"],
+            2,
+            "--format is about the result",
+        ),
+        (["--partition", "1/2", "-o", "parts", "--digits", "3"], 2, "--digits is about the result"),
+        (["--partition", "1/2", "-o", "no/parts"], 1, "there is no folder no"),
+    ],
+)
+def test_command_line_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], code: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["evaluate", "recall@5", *FILES, *more])
+    assert (result.exit_code, list(tmp_path.iterdir())) == (code, [])
+    assert message in result.stderr
+
+
+@pytest.mark.thorough
+def test_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "partitioned.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(DATA, tmp_path / "examples" / "data")
+    commands = []
+    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
+        for line in re.findall(r"^ *sqlmetrics (.*)$", block.replace("\\\n", " "), re.MULTILINE):
+            loops = re.search(r"for i in ([\d ]+)", block)
+            for number in loops[1].split() if loops else [""]:
+                commands.append(line.replace("$i", number))
+    assert len(commands) >= 5
+    for command in commands:
+        called(*command.split())
+    shown = re.search(r"```console\n\$ sqlmetrics (reduce .*?)\n(.*?)\n```", page, re.DOTALL)
+    assert shown is not None
+    assert called(*shown[1].split(), "--format", "table").rstrip() == shown[2]
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert len(names["result"]) == 2

@@ -1,0 +1,239 @@
+"""No control character of the data reaches a terminal: it is shown, and does nothing."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from sqlmetrics.terminal import one_line, visible, visible_json
+from tests.support.processes import PATIENCE
+
+RED, TITLE = "\x1b[31m", "\x1b]0;owned\x07"
+EVIL = f"x{RED}{TITLE}\r\x9b1m\u202ey"
+SHOWN = r"x\x1b[31m\x1b]0;owned\x07\r\x9b1m\u202ey"
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+STYLE = re.compile(r"\x1b\[[01]m")  # bold, and its end: what our own tables have
+
+
+# ---------------------------------------------------------------- the text
+
+
+def test_control_characters_are_shown() -> None:
+    assert visible(EVIL) == SHOWN
+    assert one_line(f"{EVIL}\n\t\u2028") == rf"{SHOWN}\n\t\u2028"
+    assert visible("a\tb\nc\r\nd") == "a\tb\nc\r\nd"
+    assert visible("\udcff") == r"\udcff"
+    for code in [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]:
+        assert not FORBIDDEN.search(one_line(chr(code))), code
+        assert "\n" not in one_line(chr(code))
+
+
+@pytest.mark.parametrize("text", ["é", "日本語", "🙂", "a\u200db", "\\x1b", "it's", "a\xa0b", ""])
+def test_other_characters_stay(text: str) -> None:
+    assert visible(text) == one_line(text) == text
+
+
+def test_json_has_the_same_values() -> None:
+    text = visible_json(json.dumps([EVIL], ensure_ascii=False))
+    assert not FORBIDDEN.search(text)
+    assert json.loads(text) == [EVIL]
+
+
+# ---------------------------------------------------------------- commands
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write tables with hostile ids, values, columns and names, and go there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "xterm")
+    users = [EVIL, "u2\nerror: 2", "u3"]
+    pd.DataFrame({"user_id": users, "item_id": [EVIL, "b", "c"], "score": 0.5}).to_parquet("r.pq")
+    pd.DataFrame({"user_id": users, "item_id": ["b", "b", EVIL]}).to_parquet("t.pq")
+    pd.DataFrame({"user_id": users, EVIL: [EVIL, "b", "c"]}).to_parquet("users.pq")
+    pd.DataFrame({"user_id": [EVIL] * 2, "item_id": EVIL, "score": 0.5}).to_parquet("twice.pq")
+    lists = pd.read_parquet("r.pq")
+    pd.concat([lists.assign(model=name) for name in (EVIL, "b")]).to_parquet("models.pq")
+    pd.DataFrame({"user_id": [7], "item_id": [1]}).to_parquet("numbers.pq")
+    pd.DataFrame({"user_id": [EVIL], EVIL: [1]}).to_parquet("columns.pq")
+    Path("mine.toml").write_text(f'title = {json.dumps("T" + EVIL)}\n[settings]\nties = "row"\n')
+    Path("own").mkdir()
+    Path("own/odd.sql.j2").write_text(
+        f"{{#---\ntitle = {json.dumps('T' + EVIL)}\n---#}}\n-- {RED}{TITLE}\n"
+        "SELECT {{ keys }}, k, 1 AS value FROM hits\n"
+    )
+    for source in ("r.pq", "t.pq"):
+        Path(f"{EVIL}.{source[0]}.parquet").write_bytes(Path(source).read_bytes())
+    return tmp_path
+
+
+LISTS, TRUTH = ["-r", "r.pq"], ["-i", "t.pq"]
+MODELS = ["-r", "models.pq"]
+# what is hostile -> the command; where the escaped text is expected
+COMMANDS: dict[str, tuple[list[str], str]] = {
+    "ids in a finding": (["check", *LISTS, *TRUTH, "--format", "table"], "stdout"),
+    "values of slices": (
+        [
+            "evaluate",
+            *LISTS,
+            *TRUTH,
+            "mrr@1",
+            "--users",
+            "users.pq",
+            "--by",
+            EVIL,
+            "--format",
+            "table",
+        ],
+        "stdout",
+    ),
+    "models in a table": (["evaluate", *MODELS, *TRUTH, "mrr@1", "--format", "table"], "stdout"),
+    "models in Markdown": (
+        ["evaluate", *MODELS, *TRUTH, "mrr@1", "--format", "markdown"],
+        "stdout",
+    ),
+    "models of a leaderboard": (
+        ["leaderboard", *MODELS, *TRUTH, "mrr@1", "--format", "table"],
+        "stdout",
+    ),
+    "ids per user": (["per-user", *LISTS, *TRUTH, "mrr@1", "--format", "table"], "stdout"),
+    "ids in an error": (["evaluate", "-r", "twice.pq", *TRUTH, "mrr@1"], "stderr"),
+    "ids in JSON": (["per-user", *LISTS, *TRUTH, "mrr@1", "--format", "json"], ""),
+    "ids in JSON lines": (["per-user", *LISTS, *TRUTH, "mrr@1", "--format", "jsonl"], ""),
+    "columns in an error": (["evaluate", "-r", "columns.pq", *TRUTH, "mrr@1"], "stderr"),
+    "a column that is not there": (
+        ["evaluate", *LISTS, *TRUTH, "mrr@1", "--column", f"recommendations.score={EVIL}"],
+        "stderr",
+    ),
+    "a file that is not there": (["evaluate", "-r", f"{EVIL}.csv", *TRUTH, "mrr@1"], "stderr"),
+    "files of other ids": (
+        ["evaluate", "-r", f"{EVIL}.r.parquet", "-i", "numbers.pq", "mrr@1"],
+        "stderr",
+    ),
+    "a metric that is not there": (["evaluate", *LISTS, *TRUTH, f"mrr{EVIL}"], "stderr"),
+    "an option that is not there": (["evaluate", f"--{EVIL}"], "stderr"),
+    "a command that is not there": ([EVIL], "stderr"),
+    "a template": (["describe", "odd", "--templates", "own"], "stdout"),
+    "titles in a list": (["list", "--templates", "own", "--format", "table"], "stdout"),
+    "a convention": (["conventions", "mine.toml"], "stdout"),
+    "a condition": (
+        ["evaluate", *LISTS, *TRUTH, "mrr@1", "--where", f"interactions={EVIL} > 1"],
+        "stderr",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+def test_nothing_hostile_is_written(what: str) -> None:
+    arguments, where = COMMANDS[what]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert not FORBIDDEN.search(result.output), repr(result.output)
+    if where:
+        assert r"\x1b[31m" in getattr(result, where)
+    if what.startswith("ids in JSON"):
+        read = json.loads if what == "ids in JSON" else lambda text: [*map(json.loads, lines(text))]
+        assert EVIL in {row["user_id"] for row in read(result.stdout)}
+
+
+def lines(text: str) -> list[str]:
+    return text.rstrip("\n").split("\n")
+
+
+def test_rows_of_an_error_and_of_a_table_take_one_line_each() -> None:
+    frame = pd.DataFrame({"user_id": ["a\nerror: no"] * 2, "item_id": "b\tc", "score": 0.5})
+    frame.to_parquet("broken.pq")
+    result = CliRunner().invoke(main, ["evaluate", "-r", "broken.pq", *TRUTH, "mrr@1"])
+    assert r"    a\nerror: no  b\tc     2" in result.stderr.splitlines()
+    result = CliRunner().invoke(main, ["per-user", *LISTS, *TRUTH, "mrr@1", "--format", "markdown"])
+    assert len(result.stdout.splitlines()) == 5
+
+
+def on_terminal(arguments: Sequence[str]) -> str:
+    """Run a command whose stdout and stderr are one terminal; return what appears there."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "sqlmetrics", *arguments], stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        parts = []
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # how Linux says that nobody writes any more
+                break
+            if not part:
+                break
+            parts.append(part)
+        process.wait(timeout=PATIENCE)
+    os.close(ours)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+@pytest.mark.parametrize(
+    ("what", "more"),
+    [
+        ("values of slices", []),
+        ("ids per user", ["--format", "csv"]),
+        ("ids in a finding", []),
+        ("a template", []),
+        ("a convention", []),
+        ("ids in an error", []),
+    ],
+)
+def test_nothing_hostile_reaches_a_terminal(what: str, more: list[str]) -> None:
+    text = on_terminal([*COMMANDS[what][0], *more])
+    assert not FORBIDDEN.search(STYLE.sub("", text)), repr(text)
+    assert r"\x1b[31m" in text
+
+
+# ---------------------------------------------------------------- what programs read
+
+
+@pytest.mark.thorough
+def test_files_and_pipes_keep_the_data() -> None:
+    with sm.Evaluator("r.pq", "t.pq") as evaluator:
+        wanted = sorted(evaluator.per_user("mrr", 1)["user_id"])
+    arguments = ["per-user", *LISTS, *TRUTH, "mrr@1"]
+    found = {"a pipe": CliRunner().invoke(main, [*arguments, "--format", "csv"]).stdout_bytes}
+    for kind in ("csv", "json", "parquet"):
+        result = CliRunner().invoke(main, [*arguments, "-o", f"out.{kind}"])
+        assert result.exit_code == 0, result.output
+        found[kind] = Path(f"out.{kind}").read_bytes()
+    for text in (found["a pipe"], found["csv"]):
+        rows = csv.DictReader(io.StringIO(text.decode(), newline=""))
+        assert sorted(row["user_id"] for row in rows) == wanted
+    assert sorted(row["user_id"] for row in json.loads(found["json"])) == wanted
+    assert sorted(pd.read_parquet("out.parquet")["user_id"]) == wanted
+
+
+def test_only_one_module_writes_to_the_terminal() -> None:
+    """What it does not write, it does not clean."""
+    root = Path(sm.__file__).parent
+    writers = {"echo", "secho", "print"}
+    found = set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                if name in writers:
+                    found.add(f"{path.relative_to(root).as_posix()}: {ast.unparse(node.func)}")
+    # the console of a table is captured, and its text shown
+    assert found == {"terminal.py: click.echo", "cli/layout.py: console.print"}

@@ -1,0 +1,106 @@
+"""The code in the documentation runs, and its generated parts are current."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import conventions
+from tests.support.calls import findings_of
+from tests.support.paths import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.thorough
+def test_generated_parts_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")  # a script imports what lies beside it
+    monkeypatch.chdir(ROOT)
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for path, text in generate.generate().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path}: run python docs/generate.py"
+
+
+def test_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 1
+    names: dict[str, object] = {}
+    exec(blocks[0], names)
+    evaluator = names["evaluator"]
+    assert isinstance(evaluator, sm.Evaluator)
+    result = evaluator.evaluate(["ndcg@10", "map"], k=[5, 10])
+    assert result["model"].unique().tolist() == ["als", "popular"]
+    assert len(result) == 6
+
+
+def test_metric_of_the_readme_works(tmp_path: Path) -> None:
+    block = re.search(r"<!-- custom -->\n```sql\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    (tmp_path / "late_hits.sql.j2").write_text(block[1], encoding="utf-8")
+    lists, truth = {"u": ["a", "b", "c", "d", "e"]}, {"u": ["a", "c", "d"]}
+    with sm.Evaluator(lists, truth, templates=tmp_path) as evaluator:
+        result = evaluator.evaluate(["late_hits@10", "late_hits(after=3)@10", "late_hits"])
+    assert result["value"].tolist() == pytest.approx([2 / 10, 1 / 10, 2 / 5])
+
+
+def test_check_of_the_page_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"<!-- custom -->\n```sql\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "sold_out.sql.j2").write_text(text, encoding="utf-8")
+    items = pd.DataFrame({"item_id": ["a", "b"], "price": [0.0, 2.0]})
+    with sm.Evaluator({"u": ["a", "b"]}, {"u": ["b"]}, items=items, templates=tmp_path) as one:
+        (finding,) = findings_of(one, "ndcg@2")
+    assert (finding.level, finding.check) == ("warning", "sold_out")
+    assert str(finding.found) == "1 recommended items cost nothing, which stands for sold out"
+    assert list(finding.examples) == [{"item_id": "a", "n_recommended": 1}]
+
+
+def test_convention_of_the_page_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "ours.toml").write_text(text, encoding="utf-8")
+    lists, truth = {"u": ["a", "b"], "other": ["a"]}, {"u": ["b"]}
+    with sm.Evaluator(lists, truth, convention=tmp_path / "ours.toml") as evaluator:
+        result = evaluator.evaluate(["map@2", "ndcg@2"])
+    assert result["n_users"].tolist() == [2, 2]
+    assert result["value"][0] == pytest.approx(1 / 2 / 2 / 2)
+
+
+def test_every_command_is_in_the_readme() -> None:
+    documented = README + (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for name in cli.commands:
+        assert f"`{name}`" in documented or f"sqlmetrics {name}" in documented, name
+
+
+def test_every_metric_and_convention_is_documented() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for name in Catalog.load().metrics:
+        assert f"\n## {name}\n" in page
+    for name in conventions():
+        assert f"`{name}`" in README or f"--convention {name}" in README, name
+
+
+def test_the_example_of_the_readme_is_what_pandas_computes() -> None:
+    """Recall at 10 of the als list, without any SQL."""
+    folder = ROOT / "examples" / "data"
+    lists = pd.read_parquet(folder / "recommendations_als.parquet")
+    truth = pd.read_parquet(folder / "interactions.parquet")
+    top = lists.sort_values(["user_id", "score", "item_id"], ascending=[True, False, True])
+    top = top.groupby("user_id").head(10)
+    hits = top.merge(truth, on=["user_id", "item_id"]).groupby("user_id").size()
+    relevant = truth.groupby("user_id").size()
+    recall = (hits.reindex(relevant.index).fillna(0) / relevant).mean()
+    assert f"│ als     │ recall │ 10 │ {recall:.4f} │" in README

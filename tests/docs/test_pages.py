@@ -1,0 +1,154 @@
+"""The pages of docs: commands print what the page shows, and links lead somewhere.
+
+test_generated_parts.py compares the parts that `python docs/generate.py` writes (outputs of
+commands and of Python). These tests run the blocks for a shell, and compare their output where the
+page shows it. The block for Postgres runs in tests/engines/test_pages.py.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.report.figures import KINDS
+from sqlmetrics.sql.dialects import DIALECTS
+from tests.support.pages import shell_blocks, shell_output
+from tests.support.paths import ROOT
+
+DOCS = ROOT / "docs"
+COMMAND_LINE = (DOCS / "command-line.md").read_text(encoding="utf-8")
+WAREHOUSE = (DOCS / "warehouse.md").read_text(encoding="utf-8")
+MEMORY = (DOCS / "memory.md").read_text(encoding="utf-8")
+RECORD = (DOCS / "record.md").read_text(encoding="utf-8")
+REPORT = (DOCS / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("page", "blocks"),
+    [(COMMAND_LINE, 7), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2), (REPORT, 2)],
+    ids=["command line", "warehouse", "memory", "record", "report"],
+)
+def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:
+    found = shell_blocks(page)
+    assert len(found) == blocks
+    for commands, expected in found:
+        assert shell_output(commands, tmp_path) == expected, commands
+    if page is COMMAND_LINE:
+        assert pq.read_table(tmp_path / "values_of_users.parquet").num_rows == 487
+
+
+# ---------------------------------------------------------------- the report
+
+
+def test_the_options_and_kinds_of_the_report_are_on_its_page() -> None:
+    rows = [line.split("|")[1:3] for line in REPORT.splitlines() if line.startswith("| `")]
+    options = {option for row in rows for option in re.findall("`(--?[a-z-]+)`", row[0])}
+    by_command = {
+        name: {
+            option
+            for param in cli.commands[name].params
+            for option in [*param.opts, *param.secondary_opts]
+        }
+        for name in ("report", "per-user")
+    }
+    assert options <= by_command["report"]
+    missing = by_command["report"] - by_command["per-user"] - options - {"--output", "metrics"}
+    assert not missing
+    kinds = [row[0].strip(" `") for row in rows if row[0].strip(" `") in KINDS]
+    assert kinds == list(KINDS)
+    assert re.findall(r"\(`([a-z_]+)`\) \|", REPORT) == list(KINDS)
+
+
+# ---------------------------------------------------------------- what is refused
+
+NAMED = ["--recommendations-table", "recs", "--interactions-table", "truth"]
+REQUESTS = {
+    "`alpha_ndcg` of whole lists": [*NAMED, "alpha_ndcg", "--aspects-table", "aspects"],
+    "a column of lists": [*NAMED, "recall@5", "-r", "lists.parquet"],
+    "`--by 'month(unit=seconds)'`": [
+        *NAMED, "recall@5", "--by", "month(unit=seconds)", "--column", "interactions.timestamp=at",
+    ],
+}  # fmt: skip
+
+
+def refusals() -> list[tuple[str, set[str]]]:
+    """Read the table of the page: what is refused, and by which dialects."""
+    _, _, rest = WAREHOUSE.partition("<!-- refused -->\n")
+    rows = [line.strip("|").split("|") for line in rest.partition("\n\n")[0].splitlines()[2:]]
+    others = {"all": set(DIALECTS), "all but duckdb": set(DIALECTS) - {"duckdb"}}
+    return [
+        (what.strip(), others.get(by.strip()) or set(by.strip().split(", ")))
+        for what, by, _ in rows
+    ]
+
+
+def test_the_table_of_refusals_has_its_rows() -> None:
+    assert len(refusals()) == 10
+    assert set(REQUESTS) <= {what for what, _ in refusals()}
+    assert set().union(*(by for _, by in refusals())) == set(DIALECTS)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("what", "by"),
+    refusals(),
+    ids=lambda value: str(value)[:40] if isinstance(value, str) else "by",
+)
+@pytest.mark.filterwarnings("ignore:postgres. items with equal scores")
+def test_what_is_refused(
+    what: str, by: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = pa.table({"user_id": ["a"], "item_id": [["x", "y"]]})
+    pq.write_table(lists, tmp_path / "lists.parquet")
+    # what is written as a command is one
+    request = REQUESTS.get(what) or [*NAMED, "recall@5", *what.strip("`").split()]
+    if "score_type" in what:
+        request = [*request, "--column", "recommendations.score=score"]
+    refused = set()
+    for dialect in DIALECTS:
+        result = CliRunner().invoke(cli, ["sql", *request, "--dialect", dialect])
+        if result.exit_code:
+            assert (result.exit_code, result.stdout) in ((2, ""), (1, "")), result.output
+            refused.add(dialect)
+    assert refused == by
+
+
+# ---------------------------------------------------------------- the pages together
+
+
+def test_every_page_is_in_the_index_and_in_the_readme() -> None:
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+    listed = re.findall(r"^- \[[^]]+\]\(([\w-]+\.md)\): .+", index, re.MULTILINE)
+    assert sorted(listed) == sorted(pages)
+    for page in pages:
+        assert f"docs/{page}" in readme, page
+
+
+def anchors(page: Path) -> set[str]:
+    """List what a link into a page may name: its headings, as they are written on the web."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target

@@ -1,0 +1,1 @@
+"""Tests of dbt packages and DuckDB macros."""

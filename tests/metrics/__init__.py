@@ -1,0 +1,1 @@
+"""Tests of the metrics: their values, conventions and settings."""

@@ -1,0 +1,1 @@
+"""Tests of runs in partitions of the users."""

@@ -1,0 +1,101 @@
+"""Numbers of other libraries, run on tables made from a seed: references/NAME.json against ours.
+
+Every file was written by references/make.py, from the library itself in an environment of its own.
+For each name in the table `covers` of the convention of that name, the convention must give the
+library's number, at five cutoffs, for two models.
+"""
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.references import data, ours
+from tests.support.paths import TESTS
+
+REFERENCES = TESTS / "references"
+
+STORED = sorted(path.stem for path in REFERENCES.glob("*.json"))
+
+# (convention, name): the cutoffs at which the library has no value on any of the tables, and why
+WITHOUT_VALUE = {
+    ("jurity", "DiversityRecoMetrics.IntraListDiversity"): ({1}, "no pair of items: None there"),
+}
+# what has no cutoff there
+WITHOUT_CUTOFF = {
+    "ranx": {"r-precision"},
+    "recommenders": {"auc", "catalog_coverage"},
+    "trec_eval": {"set_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"},
+}
+
+
+@cache
+def stored(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((REFERENCES / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def frames(name: str) -> dict[str, pd.DataFrame]:
+    return {table: pd.DataFrame(rows) for table, rows in data.tables(name).items()}
+
+
+def test_every_system_that_is_asked_has_stored_numbers() -> None:
+    asked = {path.stem for path in (REFERENCES / "requirements").glob("*.txt")}
+    assert set(STORED) == asked
+    assert len(STORED) >= 12
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_numbers_are_about_the_tables_as_they_are_made_now(name: str) -> None:
+    for data_name, fingerprint in stored(name)["data"].items():
+        assert data.fingerprint(data.tables(data_name)) == fingerprint
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_numbers_are_of_the_release_that_the_convention_names(name: str) -> None:
+    release = re.escape(stored(name)["release"])
+    assert re.search(rf"(?<![\d.]){release}(?![\d.])", ours.convention(name)["release"])
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_covered_metric_is_compared_at_five_cutoffs(name: str) -> None:
+    cells = stored(name)["cells"]
+    covers = ours.convention(name)["covers"]
+    assert {cell["name"] for cell in cells} == set(covers)
+    for theirs in covers:
+        left_out, _ = WITHOUT_VALUE.get((name, theirs), (set(), ""))
+        wanted: set[int | None] = set(data.CUTOFFS) - left_out
+        if theirs in WITHOUT_CUTOFF.get(name, ()):
+            wanted = {None}
+        for model in data.MODELS:
+            of_metric = [c for c in cells if c["name"] == theirs and c["model"] == model]
+            assert {c["k"] for c in of_metric} == wanted, (theirs, model)
+
+
+def compared() -> list[Any]:
+    """Pair the systems with their tables; of each, some pair is no matter of time."""
+    pairs = [(name, of) for name in STORED for of in stored(name)["data"]]
+    first: dict[str, tuple[str, str]] = {}
+    for name, of in pairs:
+        first.setdefault(name, (name, of))
+        first.setdefault(of, (name, of))
+    return [
+        pytest.param(*pair, marks=[] if pair in first.values() else pytest.mark.thorough)
+        for pair in pairs
+    ]
+
+
+@pytest.mark.parametrize(("name", "data_name"), compared())
+@pytest.mark.filterwarnings("ignore:logs. there is no column propensity")
+def test_convention_gives_the_numbers_of_the_library(name: str, data_name: str) -> None:
+    cells = [cell for cell in stored(name)["cells"] if cell["data"] == data_name]
+    assert cells
+    wrong = [
+        f"{cell['name']}@{cell['k']} of {cell['model']}: {cell['value']} there, {here} here"
+        for cell, here in ours.disagreements(name, frames(data_name), cells)
+    ]
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cells)} cells", *wrong])

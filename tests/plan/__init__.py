@@ -1,0 +1,1 @@
+"""Tests of plans: slices, cutoffs, shared stages."""

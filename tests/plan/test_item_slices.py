@@ -1,0 +1,230 @@
+"""Slices of items, against evaluators whose interactions are those of the slice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sqlglot
+from sqlglot import exp
+
+import sqlmetrics as sm
+from sqlmetrics.errors import (
+    UsageError,
+)
+from sqlmetrics.metrics.catalog import Catalog
+from tests.support.sliced_world import (
+    ALS,
+    LISTED,
+    MAIN,
+    OF_RUNS,
+    WORLD,
+    Parts,
+    Tables,
+    assert_same,
+    evaluate,
+    items_of,
+    items_of_decade,
+    of_items,
+    stacked,
+)
+
+GRADED = ["err(max_grade=3)", "pfound(max_grade=3)", "kendall_tau", "spearman_rho"]
+JUDGED = [  # metrics of the relevant items
+    "ndcg", "ndcg(gain=exponential)", "ndcg(gain=linear, ideal=all_relevant)", "dcg(gain=linear)",
+    "recall", "recall(divisor=min_k_relevant)", "precision", "precision(divisor=length)", "map",
+    "map(divisor=all_positions)", "mar", "mrr", "r_precision", "hit_rate", "f_beta(beta=2)",
+    "roc_auc", "alpha_ndcg", "money_recall", *GRADED,
+]  # fmt: skip
+
+
+@pytest.mark.thorough
+def test_items_of_a_genre_are_all_that_is_relevant(world: sm.Evaluator, parts: Parts) -> None:
+    """Every metric that has slices of items; `l` is not in items, `j` and `k` have no genre."""
+    assert items_of("(none)") == ["j", "k", "l"]
+    assert items_of("rock") == ["a", "b", "e", "g", "i"]  # i, which has it twice, once
+    found = world.evaluate(JUDGED, k=4, by_item="category")
+    assert_same(found, parts.expected("category", lambda part: part.evaluate(JUDGED, k=4)))
+
+
+@pytest.mark.thorough
+def test_cutoffs_and_whole_lists_by_item(world: sm.Evaluator, parts: Parts) -> None:
+    metrics = ["map@1", "map", "ndcg(gain=linear)", "roc_auc@6", "roc_auc"]
+    found = world.evaluate(metrics, by_item="decade")
+    assert_same(found, parts.expected("decade", lambda part: part.evaluate(metrics)))
+    assert_same(world.evaluate(metrics, by="items.decade"), found)
+
+
+def test_slices_of_items_for_one_model() -> None:
+    found = evaluate(ALS, ["ndcg@3", "recall@3"], by_item="decade")
+    tables = of_items(ALS, items_of_decade("90"))
+    expected = evaluate(tables, ["ndcg@3", "recall@3"])
+    rows = found[found["decade"] == "90"].reset_index(drop=True)
+    assert_same(rows, stacked({"90": expected}, "decade"))
+    assert found["decade"].tolist()[::2] == ["90", "800", "2000", "(none)"]
+
+
+def test_lists_and_ranks_stay_as_they_are() -> None:
+    lists, truth = {"u": list("abcd")}, {"u": ["b", "d", "z"]}
+    items = pd.DataFrame({"item_id": list("abd"), "kind": ["x", "x", "y"]})
+    with sm.Evaluator(lists, truth, items=items) as evaluator:
+        found = evaluator.evaluate(["mrr", "recall@3", "precision@4"], by_item="kind")
+    # b at place 2 is all that is relevant in x, d at place 4 in y, z is in no list
+    rows = found.pivot(index="kind", columns="metric", values="value")
+    assert rows.loc["x"].to_dict() == {"mrr": 1 / 2, "recall": 1, "precision": 1 / 4}
+    assert rows.loc["y"].to_dict() == {"mrr": 1 / 4, "recall": 0, "precision": 1 / 4}
+    assert rows.loc["(none)"].to_dict() == {"mrr": 0, "recall": 0, "precision": 0}
+
+
+def test_the_highest_grade_is_that_of_all_slices() -> None:
+    """A grade means the same in every slice: without max_grade, the highest of all there is."""
+    truth = WORLD["interactions"].query("item_id == 'b' or relevance < 3")
+    tables = {**MAIN, "interactions": truth, "items": WORLD["items"]}
+    asked: list[dict[str, Any]] = [{"by": "country"}, {"by_item": "item_id"}]
+    assert truth["relevance"].max() == 3
+    with sm.Evaluator(**tables) as evaluator:
+        for options in asked:
+            found = evaluator.evaluate(["err@5", "pfound@5"], **options)
+            graded = evaluator.evaluate(["err(max_grade=3)@5", "pfound(max_grade=3)@5"], **options)
+            assert_same(found[["value", "n_users"]], graded[["value", "n_users"]])
+
+
+def many_users() -> Tables:
+    """Return lists of 100 for 900 users, with 20 interactions each in two of eight months."""
+    random_numbers = np.random.default_rng(1)
+    users = np.arange(900)
+    lists = pd.DataFrame({"user_id": users.repeat(100)})
+    lists["rank"] = np.tile(np.arange(1, 101), len(users))
+    lists["item_id"] = lists["user_id"] * 7 % 1500 + lists["rank"]
+    truth = pd.DataFrame({"user_id": users.repeat(20)})
+    truth["item_id"] = truth["user_id"] * 7 % 1500 + np.tile(np.arange(1, 161, 8), len(users))
+    month = truth["user_id"] % 8 + random_numbers.integers(0, 2, len(truth))
+    truth["timestamp"] = pd.Timestamp("2024-01-15") + pd.to_timedelta(30 * month, unit="D")
+    items = pd.DataFrame({"item_id": np.arange(1700)})
+    items["category"] = [[f"c{i % 7}", f"d{i % 5}"] for i in items["item_id"]]
+    return {
+        "recommendations": lists, "interactions": truth, "items": items,
+        "history": truth[["user_id", "item_id"]].iloc[::3],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("by", [["month"], ["popularity", "items.category"]], ids=",".join)
+def test_slices_of_items_fit_into_little_memory(by: list[str]) -> None:
+    """Joined on the slice without the user, they would be a hundred million rows and more."""
+    with sm.Evaluator(**many_users(), memory_limit="200MB", temp_limit="20MB") as evaluator:
+        found = evaluator.evaluate("recall@10", by=by)
+        whole = evaluator.evaluate("recall@10", by=by, combinations=True)
+    assert len(whole) > len(found) > 8
+    assert found["n_users"].min() > 0
+
+
+@pytest.mark.parametrize("by", ["month", "popularity", "items.category"])
+def test_the_user_and_the_slice_of_a_row_come_from_one_table(by: str) -> None:
+    """From two tables, an engine may join all users of a slice with each other."""
+    with sm.Evaluator(**many_users()) as evaluator:
+        statement = sqlglot.parse_one(evaluator.sql(["recall@10", "ndcg@10"], by=by), "duckdb")
+    queries = {cte.alias: cte.this for cte in statement.find_all(exp.CTE)}
+    assert {"item_slices", "judged_by_item", "hit_ranks_by_item"} <= set(queries)
+    for name in ("judged_by_item", "hit_ranks_by_item"):
+        columns = {column.alias_or_name: column for column in queries[name].expressions}
+        tables = {columns[key].table for key in ("user_id", "item_id", "item_slice")}
+        assert tables == {"item_slices"}, name
+
+
+@pytest.mark.thorough
+def test_who_is_averaged_over_in_a_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:
+    choices = [
+        "audience=recommended", "audience=judged", "audience=both", "audience=either",
+        "no_recommendations=drop", "audience=judged, no_relevant=drop", "no_hits=drop",
+        "relevant_from=2", "audience=recommended, no_relevant=drop",
+    ]  # fmt: skip
+    metrics = [f"recall({choice})@2" for choice in choices]
+    found = world.evaluate(metrics, by_item="category")
+    assert_same(found, parts.expected("category", lambda part: part.evaluate(metrics)))
+    assert found["n_users"].nunique() > len(choices)  # they are different users
+
+
+@pytest.mark.thorough
+def test_repeated_interactions_in_a_slice_of_items() -> None:
+    truth = WORLD["interactions"]
+    repeated = pd.concat([truth, truth[::3].assign(relevance=1)])
+    tables = {**MAIN, "interactions": repeated, "items": WORLD["items"]}
+    metrics = [f"recall(duplicate_interactions={choice})@5" for choice in ("set", "bag")]
+    found = evaluate(tables, metrics, by_item="decade")
+    expected = {
+        decade: evaluate(of_items(tables, items_of_decade(decade)), metrics)
+        for decade in Parts.SLICES["decade"]
+    }
+    assert_same(found, stacked(expected, "decade"))
+
+
+def test_combinations_of_columns_of_items(world: sm.Evaluator) -> None:
+    metrics = ["ndcg@5", "recall@5"]
+    found = world.evaluate(metrics, by_item=["category", "decade"], combinations=True)
+    rows = found.query("category == '(all)' and decade == '(all)'")
+    rows = rows.drop(columns=["category", "decade"]).reset_index(drop=True)
+    assert_same(rows, world.evaluate(metrics))  # items in several genres count once
+    rows = found.query("category == '(all)' and decade != '(all)'")
+    rows = rows.drop(columns="category").reset_index(drop=True)
+    assert_same(rows, world.evaluate(metrics, by_item="decade"))
+    rows = found.query("category != '(all)' and decade == '(all)'")
+    rows = rows.drop(columns="decade").reset_index(drop=True)
+    assert_same(rows, world.evaluate(metrics, by_item="category"))
+    rows = found.query("category == 'rock' and decade == '90'").reset_index(drop=True)
+    both = set(items_of("rock")) & set(items_of_decade("90"))
+    assert both == {"b", "i"}
+    expected = evaluate(of_items(WORLD, both), metrics)
+    assert_same(rows, stacked({("rock", "90"): expected}, "category", "decade"))
+
+
+def test_users_and_items_are_sliced_together(world: sm.Evaluator, parts: Parts) -> None:
+    metrics = ["ndcg@5", "recall@5"]
+    both: dict[str, Any] = {"by": "country", "combinations": True}
+    found = world.evaluate(metrics, by_item="category", **both)
+    assert list(found.columns)[:4] == ["model", "country", "category", "metric"]
+    by_country = {
+        genre: parts.get("category", genre).evaluate(metrics, **both)
+        for genre in Parts.SLICES["category"]
+    }
+    by_country["(all)"] = world.evaluate(metrics, **both)
+    expected = {
+        (country, genre): frame[frame["country"] == country].drop(columns="country")
+        for country in (*Parts.SLICES["country"], "(all)")
+        for genre, frame in by_country.items()
+    }
+    assert_same(found, stacked(expected, "country", "category"))
+
+
+def test_metrics_of_other_items_have_no_slices_of_items(world: sm.Evaluator) -> None:
+    metrics = Catalog.load().metrics.values()
+    for metric in metrics:
+        asked = next((one for one in (*LISTED, *OF_RUNS) if one.startswith(metric.name)), "")
+        if not asked:
+            assert any(one.startswith(metric.name) for one in JUDGED), metric.name
+            continue
+        with pytest.raises(UsageError) as caught:
+            world.evaluate(["recall@5", f"{asked}@5"], by_item="category")
+        message = str(caught.value)
+        assert message.startswith(metric.name)
+        assert "slices of items are for metrics of the relevant items alone" in message
+        assert ("one value for all users together" in message) == (metric.grain == "run")
+    with pytest.raises(UsageError, match=r"^coverage has one value for all users together"):
+        world.evaluate(["recall@5", "coverage@5"], by="month")
+    with pytest.raises(UsageError, match=r"^popularity reads"):
+        world.per_user(["popularity@5"], by_item="popularity")
+
+
+def test_an_audience_that_does_not_depend_on_the_slice_is_refused(world: sm.Evaluator) -> None:
+    with pytest.raises(UsageError, match="baseline_users"):
+        world.evaluate(["recall(audience=baseline)@5"], by_item="category")
+
+
+def test_aspects_of_users_have_no_slices_of_items() -> None:
+    own = WORLD["interactions"].assign(aspect="x")[["user_id", "item_id", "aspect"]]
+    with sm.Evaluator(**MAIN, items=WORLD["items"], aspects=own) as evaluator:
+        found = evaluator.evaluate(["alpha_ndcg@5"], by="country")
+        assert found["country"].unique().tolist() == Parts.SLICES["country"]
+        with pytest.raises(UsageError, match="alpha_ndcg reads aspects"):
+            evaluator.evaluate(["alpha_ndcg@5"], by_item="decade")

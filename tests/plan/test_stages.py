@@ -1,0 +1,130 @@
+"""Evaluator.stage for every stage and table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import sqlmetrics as sm
+from tests.support.further_tables import CATALOG, EVERYTHING, SCORED, TABLES, Evaluator
+
+# stage -> a metric that reads it, and the number of its rows over the tables above
+STAGES: dict[str, tuple[str, int]] = {
+    "aspect_hits": ("alpha_ndcg", 2),
+    "aspect_users": ("alpha_ndcg", 2),
+    "audience": ("mrr", 2),
+    "baseline_ranked": ("unexpectedness", 3),
+    "baseline_users": ("unexpectedness", 2),
+    "cascades": ("err", 2),
+    "catalogue": ("coverage", 4),
+    "cutoffs": ("mrr", 1),
+    "decision_groups": ("ips", 1),  # of both lists, without a cutoff
+    "decisions": ("ips", 4),
+    "diverse_ideal": ("alpha_ndcg", 2),  # each user wants one item
+    "expected_items": ("unexpectedness", 3),  # both lists, and user 1 expects one item
+    "exposure": ("coverage", 3),
+    "harmonics": ("map(divisor=all_positions)", 2),
+    "history_users": ("popularity", 1),
+    "hit_ranks": ("ndcg", 2),
+    "hits": ("ndcg", 2),
+    "ideal_lists": ("ndcg(gain=linear)", 2),
+    "interaction_profile": ("mrr", 2),
+    "item_lists": ("inter_list_diversity", 3),  # both lists are of one length
+    "item_popularity": ("popularity", 4),
+    "item_rows": ("popularity(counted=rows)", 4),
+    "item_prices": ("money_precision", 4),
+    "item_vectors": ("intra_list_diversity", 4),  # a vector of two components is one block
+    "judged": ("kendall_tau", 4),
+    "list_popularity": ("popularity", 2),  # a row per list, without a cutoff
+    "list_rows": ("popularity(counted=rows)", 2),
+    "list_vectors": ("intra_list_diversity", 2),
+    "listed": ("popularity", 4),  # for metrics of one's own; no other reads it
+    "lists": ("mrr", 2),
+    "matched": ("spearman_rho", 4),
+    "matched_pairs": ("kendall_tau", 4),
+    "mean_reward": ("ctr", 1),
+    "models": ("coverage", 1),
+    "positions": ("ndcg", 2),
+    "purchases": ("money_precision", 4),
+    "ranked": ("mrr", 4),
+    "recommendation_profile": ("mrr", 2),
+    "recommended_items": ("coverage", 3),
+    "relevant": ("recall", 2),
+    "relevant_aspects": ("alpha_ndcg", 2),
+    "relevant_users": ("recall", 2),
+    "repeated_baseline": ("unexpectedness", 0),
+    "repeated_interactions": ("mrr", 0),  # no item is there twice
+    "repeated_recommendations": ("mrr", 0),
+    "revenues": ("money_recall", 2),
+    "sampled_users": ("intra_list_diversity(sample_users=1, runs=3)", 3),
+    "seen": ("popularity", 5),
+    "top_relevance": ("err", 1),
+}
+
+
+@pytest.fixture(scope="module")
+def two_models() -> Iterator[sm.Evaluator]:
+    models = {"one": SCORED, "two": SCORED}
+    with Evaluator(**{**EVERYTHING, "recommendations": models}) as evaluator:
+        yield evaluator
+
+
+def test_every_stage_has_a_look() -> None:
+    assert set(STAGES) == set(CATALOG.stages)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_look_at_a_stage(everything: sm.Evaluator, two_models: sm.Evaluator, stage: str) -> None:
+    metric, n_rows = STAGES[stage]
+    frame = everything.stage(stage, metric)
+    assert len(frame) == n_rows
+    assert len(set(frame.columns)) == len(frame.columns) > 0
+    twice = two_models.stage(stage, metric)
+    assert len(twice) == (2 * n_rows if "model" in twice.columns else n_rows)
+
+
+def complaint(evaluator: sm.Evaluator, stage: str) -> str:
+    """Say what a look at a stage without a metric lacks, or nothing."""
+    try:
+        evaluator.stage(stage)
+    except sm.UsageError as error:
+        return str(error)
+    return ""
+
+
+# nobody is drawn at random unless a spec says how many
+@pytest.mark.parametrize("stage", sorted(set(STAGES) - {"sampled_users"}))
+def test_a_look_at_a_stage_without_a_metric(everything: sm.Evaluator, stage: str) -> None:
+    """Some stages need to know for which metric; the one that the message names will do."""
+    message = complaint(everything, stage)
+    if message:
+        advice = re.search(rf"stage\('{stage}', (?:metric=)?'([^']+)'\)", message)
+        assert advice is not None, message
+        assert len(everything.stage(stage, advice[1])) > 0
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_look_at_a_further_table(everything: sm.Evaluator, table: str) -> None:
+    frame = everything.stage(table)
+    assert len(frame) == TABLES[table].num_rows
+    assert "item_id" in frame.columns
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        ("seen", "the table history.*history=…"),
+        ("decisions", "the table logs.*logs=…"),
+        ("purchases", "the table items.*price.*items=…"),
+        ("matched", "the column relevance of the table interactions"),
+        ("relevant_aspects", "the table aspects.*aspects=…"),
+        ("baseline_ranked", "the table baseline.*baseline=…"),
+    ],
+)
+def test_a_look_at_a_stage_whose_table_was_not_given(
+    smallest: sm.Evaluator, stage: str, words: str
+) -> None:
+    with pytest.raises(sm.MissingTableError, match=words):
+        smallest.stage(stage)

@@ -1,0 +1,281 @@
+"""Runs of recorded results (`--from-record`): the same again, differences, options."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli import replay
+from sqlmetrics.cli.commands import main
+from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.record import diff
+from sqlmetrics.record import record as records
+from sqlmetrics.rows import Rows
+from tests.support.recorded import (
+    COMMANDS,
+    LISTS,
+    ONE,
+    TRUTH,
+    TWO,
+    again,
+    run,
+)
+
+# ---------------------------------------------------------------- running again
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_same_again(command: str, folder: Path) -> None:
+    first = run(command, *COMMANDS[command], "--record", "a.json", "--format", "csv")
+    second = run(command, *again("a.json"), "--record", "b.json", "--format", "csv")
+    assert second.stdout.splitlines()[0] == first.stdout.splitlines()[0]
+    assert len(second.stdout.splitlines()) == len(first.stdout.splitlines())
+    head, *files, last = second.stderr.splitlines()
+    assert head == "sqlmetrics: files named by a.json:"
+    assert all(line.endswith(".parquet") for line in files)
+    assert last == "sqlmetrics: the same as in a.json"
+    one, other = (json.loads((folder / name).read_text()) for name in ("a.json", "b.json"))
+    for name in ("metrics", "settings", "sources", "sql", "contents", "users", "columns"):
+        assert one[name] == other[name], name
+    assert len(one["rows"]) == len(first.stdout.splitlines()) - 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_differs_is_said() -> None:
+    run("evaluate", *TWO, "recall@2", "mrr@2", "--record", "a.json")
+    pq.write_table(LISTS.slice(4), "als.parquet")
+    truth = TRUTH.set_column(1, "item_id", [["none", *TRUTH["item_id"].to_pylist()[1:]]])
+    pq.write_table(truth, "truth.parquet")
+    result = run("evaluate", *again("a.json"), "--format", "csv", code=1)
+    assert result.stdout.startswith("model,metric,k,value")  # the result is there nevertheless
+    lines = result.stderr.splitlines()[4:]  # after the files
+    assert lines[:4] == [
+        "sqlmetrics: error: not the same as in a.json:",
+        "  interactions: other values in item_id, user_id",
+        "  recommendations of als: 116 rows, were 120",
+        "  users of recall and 1 more, als, without recommendations: 11, was 10",
+    ]
+    # user 0, whose item i0 stood first, has one of 40 hits less
+    values = {line.split("@")[0].strip(): line for line in lines[4:]}
+    assert values.keys() == {"recall", "mrr"}
+    for line in values.values():
+        assert "value differs by up to 0.025 (als:" in line
+
+
+def test_options_replace_what_the_record_says(folder: Path) -> None:
+    run("evaluate", *TWO, "recall@2", "--record", "a.json", "--set", "ties=item_desc",
+        "--set", "relevant_from=1")  # fmt: skip
+    (folder / "als.parquet").rename(folder / "moved.parquet")
+    missing = run("evaluate", *again("a.json"), code=1)
+    assert "there is no file als.parquet" in missing.stderr
+    moved = run("evaluate", *again("a.json"), "-r", "als=moved.parquet")
+    assert "sqlmetrics: the same as in a.json" in moved.stderr  # paths do not matter
+    one = ("-r", "als=moved.parquet", *again("a.json"), "--record", "b.json", "--force")
+    run("evaluate", *one, "map@3", code=1)
+    record = json.loads((folder / "b.json").read_text())
+    assert [(entry["metric"], entry["k"]) for entry in record["metrics"]] == [("map", [3])]
+    result = run("evaluate", *one, "--set", "ties=item_asc", code=0)
+    assert "\n  recall (standard), ties: item_asc, was item_desc\n" in result.stderr
+    assert "\n  the SQL is another" in result.stderr
+    given = json.loads((folder / "b.json").read_text())["given"]
+    assert given["settings"] == {"relevant_from": "1", "ties": "item_asc"}
+
+
+def test_versions_alone_are_no_failure(folder: Path) -> None:
+    run("evaluate", *ONE, "recall@2", "--record", "a.json")
+    record = json.loads((folder / "a.json").read_text())
+    record["versions"]["duckdb"] = "1.0.0"
+    (folder / "a.json").write_text(json.dumps(record))
+    result = run("evaluate", *again("a.json"))
+    ours = duckdb.__version__
+    assert result.stderr.endswith(f", but for duckdb: {ours}, was 1.0.0\n")
+
+
+def test_attrs_are_a_record(folder: Path) -> None:
+    with sm.Evaluator("als.parquet", "truth.parquet", trust_input=True) as evaluator:
+        record = evaluator.evaluate(["recall@2"]).attrs["sqlmetrics"]
+    (folder / "a.json").write_text(json.dumps(record))
+    result = run("evaluate", *again("a.json"))
+    for what in ("the contents of tables", "counts of users", "values"):
+        assert f"\n  not compared: {what}, not in the record" in result.stderr
+
+
+def test_results_in_files(folder: Path) -> None:
+    run("evaluate", *ONE, "recall@2", "--record", "a.json", "-o", "a.parquet")
+    result = run("evaluate", *again("a.json"), "-o", "a.csv", "--record", "b.json")
+    assert "sqlmetrics: the same as in a.json" in result.stderr
+    rows = [json.loads((folder / name).read_text())["rows"] for name in ("a.json", "b.json")]
+    assert rows[0] == rows[1] == [list(pq.read_table("a.parquet").to_pylist()[0].values())]
+
+
+def test_long_results_are_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_ROWS", 20)
+    for target in ([], ["-o", "a.parquet"]):
+        run("per-user", *ONE, "recall@2", "--record", "a.json", "--force", *target)
+        record = json.loads((folder / "a.json").read_text())
+        assert "rows" not in record
+        assert record["unknown"] == {"rows": "the result has 40 rows, a record holds 20 at most"}
+    result = run("per-user", *again("a.json"))
+    why = "the result has 40 rows, a record holds 20 at most"
+    assert result.stderr.endswith(f", but for not compared: values ({why})\n")
+
+
+def test_a_record_is_written_whole_or_not_at_all(folder: Path) -> None:
+    (folder / "a.json").write_text("mine")
+    result = run("evaluate", *ONE, "recall@2", "--record", "a.json", code=1)
+    assert "a.json exists and is not overwritten. Add --force" in result.stderr
+    assert result.stdout == ""  # said before anything is computed
+    assert (folder / "a.json").read_text() == "mine"
+    run("evaluate", "-r", "als.parquet", "-i", "none.parquet", "recall@2", "--record", "a.json",
+        "--force", code=1)  # fmt: skip
+    assert (folder / "a.json").read_text() == "mine"
+    run("evaluate", *ONE, "recall@2", "--record", "a.json", "--force")
+    assert json.loads((folder / "a.json").read_text())["record"] == records.FORMAT
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "a.json", "als.parquet", "other.parquet", "truth.parquet"
+    ]  # fmt: skip
+    for target in ("", "-"):
+        result = run("evaluate", *ONE, "recall@2", "--record", target, code=2)
+        assert "--record: name a file of its own" in result.stderr
+    result = run("evaluate", *ONE, "recall@2", "--record", "b.json", "-o", "b.json", code=2)
+    assert "--record: name a file of its own" in result.stderr
+    result = run(
+        "evaluate", *ONE, "recall@2", "--record", "b.json", "--partition", "1/2", "-o", "p", code=2
+    )
+    assert "a part is no result that could have a record" in result.stderr
+
+
+# ---------------------------------------------------------------- records that cannot be run
+
+
+def of_frames(folder: Path) -> dict[str, Any]:
+    with sm.Evaluator(LISTS, "truth.parquet", record=True) as evaluator:
+        record: dict[str, Any] = evaluator.evaluate("recall@2").attrs["sqlmetrics"]
+    (folder / "a.json").write_text(json.dumps(record))
+    return record
+
+
+def test_what_cannot_be_read_again_has_to_be_given(folder: Path) -> None:
+    of_frames(folder)
+    result = run("evaluate", *again("a.json"), code=2)
+    assert "recommendations: the record says pyarrow.Table, which cannot be read" in result.stderr
+    assert "give it with -r FILE" in result.stderr
+    run("evaluate", *again("a.json"), "-r", "als.parquet")
+    text = (folder / "a.json").read_text()
+    run("evaluate", "-r", "als.parquet", "-i", "-", "recall@2", "--record", "b.json",
+        input=(folder / "truth.parquet").read_bytes())  # fmt: skip
+    result = run("evaluate", *again("b.json"), code=2)
+    assert "interactions: the record says stdin" in result.stderr
+    assert "-i FILE" in result.stderr
+    assert (folder / "a.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "it cannot be read"),
+        ("{", "this is not JSON"),
+        ("[1]", "this is not a record"),
+        ('{"a": 1}', "this is not a record"),
+        ('{"record": 2, "versions": "x"}', "a record of format 2"),
+        (b"\xff\xfe", "this is not JSON"),
+        ("[" * 100_000, "this is not JSON"),
+    ],
+)
+def test_what_is_no_record(text: str | bytes | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    result = run("evaluate", "--from-record", str(path), code=2)
+    assert message in result.stderr
+    assert len(result.stderr) < 1000
+
+
+def test_a_record_of_another_command(folder: Path) -> None:
+    of_frames(folder)
+    result = run("per-user", *again("a.json"), code=2)
+    assert "it is of evaluate: sqlmetrics evaluate --from-record a.json" in result.stderr
+
+
+def places(value: Any) -> Iterator[tuple[Any, ...]]:
+    """Find the place of everything in a record."""
+    yield ()
+    inner = list(enumerate(value)) if isinstance(value, list) else []
+    for key, entry in value.items() if isinstance(value, dict) else inner:
+        yield from ((key, *rest) for rest in places(entry))
+
+
+def with_junk(record: Any, place: tuple[Any, ...], junk: Any) -> Any:
+    damaged = copy.deepcopy(record)
+    inner = damaged
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = junk
+    return damaged
+
+
+def test_damaged_records_are_refused(folder: Path) -> None:
+    """Whatever stands anywhere in a record: an error of ours, or options, never a traceback."""
+    record = records.with_result(of_frames(folder), Rows(["metric", "k", "value"], [], [
+        ("recall", 2, 0.5), ("map", None, None)]))  # fmt: skip
+    record["sources"][0].update(source=["a.parquet", "b.parquet"], kind="parquet")
+    path = folder / "b.json"
+    typed = {"recommendations": (), "settings": (), "columns": (), "where": (), "by": (),
+             "by_item": (), "metrics": (), "cutoffs": None, "engine": "duckdb", "baseline": None,
+             "conventions": (), "key": "user_id", "templates": (), "fallback": None,
+             **dict.fromkeys(replay.OPTIONS)}  # fmt: skip
+    refused = taken = longest = 0
+    for place in [place for place in places(record) if place]:
+        for junk in (None, 5, -1.5, "x", [], {}, [None], {"a": {}}, [[]], {"a": 1}):
+            damaged = with_junk(record, place, junk)
+            path.write_text(json.dumps(damaged))
+            try:
+                read = replay.read(path, "evaluate")
+                replay.again(read, typed, lambda _: False)
+            except (UsageError, DataError) as error:
+                refused += 1
+                longest = max(longest, len(str(error)))
+                continue
+            taken += 1
+            for pair in ((read, record), (record, read)):
+                assert diff.message("b.json", diff.differences(*pair))
+    assert refused > 500
+    assert taken > 100
+    assert longest < 600
+
+
+@pytest.mark.every_case
+@pytest.mark.thorough
+@pytest.mark.parametrize("command", ["evaluate", "leaderboard"])
+def test_damaged_arguments_are_refused(command: str, folder: Path) -> None:
+    more = ["--test", "bootstrap"] if command == "leaderboard" else []
+    run(command, *TWO, "recall@2", "--record", "a.json", "--history", "truth.parquet", *more)
+    record = json.loads((folder / "a.json").read_text())
+    parts = ("asked", "given") if command == "evaluate" else ("asked",)
+    places = [(part, name) for part in parts for name in record[part]]
+    codes = set()
+    for place in places:
+        for junk in (5, 1e300, "x", [None], {"a": 1}):
+            (folder / "b.json").write_text(json.dumps(with_junk(record, place, junk)))
+            result = CliRunner().invoke(main, [command, "--from-record", "b.json"])
+            assert isinstance(result.exception, SystemExit | None), (place, junk)
+            codes.add(result.exit_code)
+            assert result.exit_code in (0, 1, 2), (place, junk)
+    assert 2 in codes
+
+
+def test_error_of_differences_is_about_data(folder: Path) -> None:
+    assert DataError.exit_code == 1
+    run("evaluate", *ONE, "recall@2", "--record", "a.json")
+    pq.write_table(LISTS.slice(1), "als.parquet")
+    run("evaluate", *again("a.json"), "--record", "b.json", code=1)
+    assert (folder / "b.json").exists()  # the new result has its record

@@ -1,0 +1,627 @@
+"""Reports of inputs of every shape, refusals, and files."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from sqlmetrics.errors import DataError, MissingTableError, UsageError
+from sqlmetrics.report import build
+from sqlmetrics.report import page as laid_out
+from sqlmetrics.report.analysis import Question, Study
+from sqlmetrics.report.build import _examples, _leaderboard
+from sqlmetrics.report.content import Content
+from sqlmetrics.report.figures import plotted
+from tests.support.calls import studied
+from tests.support.report_html import BUNDLE, Read
+from tests.support.reports import (
+    FAIR,
+    GOOD,
+    HISTORY,
+    ITEMS,
+    METRICS,
+    MODELS,
+    POOR,
+    RECOMMENDED,
+    TABLES,
+    TRUTH,
+    TWO,
+    USER_TABLE,
+    USERS,
+    K,
+    same,
+)
+
+# ---------------------------------------------------------------- what it can be given
+
+
+@dataclass
+class Shape:
+    """What an evaluator is made of, and what a report is asked for."""
+
+    tables: dict[str, Any]
+    metrics: Any = ("ndcg", "precision")
+    k: Any = (2, 4)
+    primary: str | None = None
+    models: tuple[str, ...] = ("good", "fair")
+    no_examples: bool = False
+
+
+def each(change: Any, **more: Any) -> dict[str, Any]:
+    """Change the tables of two models, the truth and the history."""
+    return {
+        "recommendations": {name: change(frame) for name, frame in TWO.items()},
+        "interactions": change(TRUTH),
+        "history": change(HISTORY),
+        **more,
+    }
+
+
+def keyed(*names: str) -> Shape:
+    """Let users have other keys: the number by 7, and the rest."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        parts = [frame["user_id"] % 7, frame["user_id"] // 7]
+        key = dict(zip(names, parts, strict=True)) if len(names) > 1 else {}
+        return frame.drop(columns="user_id").assign(**(key or {names[0]: frame["user_id"]}))
+
+    return Shape(each(change, key=list(names)))
+
+
+def texts(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(
+        user_id=[f"user '{user}'" for user in frame["user_id"]],
+        item_id=[f"{item}\n%s" for item in frame["item_id"]],
+    )
+
+
+def uuids(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(user_id=[str(uuid.UUID(int=user)) for user in frame["user_id"]])
+
+
+FEW = {"recommendations": TWO, "interactions": TRUTH}
+NUMBERED = pd.concat([GOOD.assign(model=10), FAIR.assign(model=9)])
+SHAPES = {
+    "one model without a name": Shape(
+        {"recommendations": GOOD, "interactions": TRUTH, **TABLES}, models=("recommendations",)
+    ),
+    "models are numbers of a column": Shape(
+        {**FEW, "recommendations": NUMBERED}, models=("10", "9")
+    ),
+    "a key of two columns": keyed("tenant", "user"),
+    "keys called as columns of ours": keyed("kind", "title"),
+    "a key with spaces": keyed("value of user"),
+    "texts as ids": Shape(each(texts)),
+    "everything": Shape(
+        {**FEW, "recommendations": RECOMMENDED, **TABLES}, METRICS, K, None, tuple(MODELS)
+    ),
+    "UUIDs as ids": Shape(each(uuids)),
+    "no other tables": Shape(FEW),
+    "metrics of the whole run only": Shape(
+        {**FEW, "history": HISTORY}, ["coverage"], 4, no_examples=True
+    ),
+    "a metric with parameters": Shape(
+        FEW,
+        ["precision@4", "ndcg(discount=log2_max2)@5"],
+        None,
+        "ndcg(discount=log2_max2)@5",
+    ),
+    "whole lists": Shape(FEW, k=None),
+    "one user": Shape(each(lambda frame: frame.query("user_id == 5"))),
+    "users without lists": Shape(
+        {**FEW, "recommendations": {"good": GOOD.query("user_id < 9"), "poor": POOR}},
+        models=("good", "poor"),
+    ),
+    "no value for a model": Shape(
+        {
+            **FEW,
+            "recommendations": {"good": GOOD, "late": GOOD.query("user_id > 20")},
+            "interactions": TRUTH.query("user_id < 15"),
+            "settings": {"audience": "both"},
+        },
+        models=("good", "late"),
+    ),
+    "models that share no users": Shape(
+        {
+            **FEW,
+            "recommendations": {"a": GOOD.query("user_id < 9"), "b": FAIR.query("user_id > 20")},
+            "settings": {"audience": "both"},
+        },
+        models=("a", "b"),
+    ),
+}
+OFTEN = {  # in every run; the others say less that is new
+    "keys called as columns of ours",
+    "metrics of the whole run only",
+    "models that share no users",
+}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(shape, id=name, marks=() if name in OFTEN else pytest.mark.thorough)
+        for name, shape in SHAPES.items()
+    ],
+)
+@pytest.mark.thorough
+def test_shapes(shape: Shape) -> None:
+    with sm.Evaluator(**shape.tables) as evaluator:
+        theirs = evaluator.evaluate(shape.metrics, shape.k)
+        with studied(evaluator, Question(shape.metrics, shape.k, shape.primary)) as study:
+            if "model" in theirs:
+                theirs["model"] = theirs["model"].astype(str)
+            same(study.values, theirs, "metric", "k", *(["model"] if "model" in theirs else []))
+            n_users = study.at_main.set_index(["model", "label"])["n_users"]
+            if len(study.histograms):
+                counts = study.histograms.groupby(["model", "label"])["n_users"].sum()
+                assert counts.to_dict() == n_users.loc[counts.index].to_dict()
+            rows = _leaderboard(study).rows
+            assert set(study.models) == {row[0] for row in rows} <= set(shape.models)
+            assert set(study.exposure["model"]) == set(shape.models)
+            _check_examples(study, shape)
+
+
+def _check_examples(study: Study, shape: Shape) -> None:
+    found = _examples(study)
+    assert bool(found) is not shape.no_examples
+    for one in found:
+        keys = [part.partition(" = ")[0] for part in one.user.split(", ")]
+        assert keys == list(study.planner.user_keys)
+        assert 0 < len(one.relevant) <= one.n_relevant
+        assert [own.model for own in one.lists] == list(study.models)
+        assert one.lists[0].items, "the best model has a list for its examples"
+        for own in one.lists:
+            assert [item.rank for item in own.items] == list(range(1, len(own.items) + 1))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_reports_of_all_shapes(shape: Shape) -> None:
+    with sm.Evaluator(**shape.tables) as evaluator:
+        report = evaluator.report(shape.metrics, shape.k, primary=shape.primary)
+    assert_sound(report.content)
+
+
+def assert_sound(content: Content) -> None:
+    names = [figure.name for section in content.sections for figure in section.figures]
+    assert len(names) == len(set(names))
+    for section in content.sections:
+        for figure in section.figures:
+            json.dumps(figure.chart, allow_nan=False)  # as the page writes it
+            assert figure.alternative
+            assert figure.table
+            assert figure.table.rows
+            assert all(len(row) == len(figure.table.columns) for row in figure.table.rows)
+    assert content.statement.lstrip().upper().startswith(("WITH", "SELECT", "--"))
+
+
+def content_of(study: Study) -> Content:
+    """What is said of a study that was not made by `Evaluator.report`."""
+    return build.content(
+        study,
+        title=None,
+        conventions=[],
+        sources={},
+        conditions={},
+        findings=[],
+        unchecked="",
+        statement="SELECT 1",
+        with_examples=True,
+    )
+
+
+def figures_of(content: Content) -> list[str]:
+    return [figure.name for section in content.sections for figure in section.figures]
+
+
+def test_a_report_of_metrics_of_the_whole_run() -> None:
+    tables = {**FEW, "history": HISTORY}
+    with sm.Evaluator(**tables) as evaluator:
+        content = evaluator.report("coverage@4").content
+    assert figures_of(content) == ["scores", "exposure", "popularity"]
+    assert content.examples == []
+    assert_sound(content)
+
+
+def test_every_figure_is_there(study: Study) -> None:
+    content = content_of(study)
+    assert figures_of(content) == [
+        "scores", "against_best", "cutoffs_0", "cutoffs_1", "cutoffs_2", "cutoffs_3",
+        "distribution", "differences", "wins", "slices_0", "slices_1", "slices_2",
+        "exposure", "popularity", "trade_off",
+    ]  # fmt: skip
+    assert_sound(content)
+    assert [one.metric for one in content.definitions] == [*METRICS, "all metrics"]
+
+
+# ---------------------------------------------------------------- what is left behind
+
+
+def test_nothing_is_left_in_a_connection() -> None:
+    def all_names() -> list[tuple[Any, ...]]:
+        return connection.execute(
+            "SELECT table_name, temporary FROM duckdb_tables() UNION ALL "
+            "SELECT view_name, temporary FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+        ).fetchall()
+
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE lists AS SELECT * FROM GOOD")
+        connection.execute("CREATE TABLE truth AS SELECT * FROM TRUTH")
+        before = all_names()
+        with sm.Evaluator("lists", "truth", connection=connection) as evaluator:
+            content = evaluator.report("precision", [2, 4]).content
+            with pytest.raises(UsageError, match="nothing to draw"):
+                evaluator.plot("wins", "precision@4")
+        assert all_names() == before
+        assert connection.execute("SELECT count(*) FROM lists").fetchall() == [(len(GOOD),)]
+    # it is of one model, which has no name
+    assert figures_of(content) == ["cutoffs_0", "distribution", "exposure"]
+    assert not content.leaderboard.legend
+    assert [score.mark for score in content.leaderboard.rows[0][2]] == [""]
+    assert "Models" not in dict(content.facts)
+    assert_sound(content)
+
+
+def test_nothing_more_is_kept_than_by_evaluate() -> None:
+    metrics = ["precision@4"]
+    with sm.Evaluator(TWO, TRUTH, users=USER_TABLE) as evaluator:
+        before = evaluator.evaluate(metrics, by="country")
+        evaluator.check(metrics)
+        kept = dict(evaluator.engine.kept())
+        for figure in ("slices", "exposure"):
+            evaluator.plot(figure, metrics)
+            assert dict(evaluator.engine.kept()) == kept
+        with studied(evaluator, Question(metrics)) as study:
+            assert set(evaluator.engine.kept()) > set(kept)  # as long as it lasts
+            assert len(study.exposure)
+        assert dict(evaluator.engine.kept()) == kept
+        pd.testing.assert_frame_equal(evaluator.evaluate(metrics, by="country"), before)
+
+
+def close(ours: Any, theirs: Any) -> None:
+    """Compare data frames, dicts of them, and all else."""
+    assert type(ours) is type(theirs)
+    if isinstance(ours, dict):
+        assert list(ours) == list(theirs)
+        for name, one in ours.items():
+            close(one, theirs[name])
+    elif isinstance(ours, pd.DataFrame):
+        keys = [name for name in ours if ours[name].dtype.kind not in "f"]
+        frames = [frame.sort_values(keys).reset_index(drop=True) for frame in (ours, theirs)]
+        pd.testing.assert_frame_equal(*frames, check_dtype=False, rtol=1e-9, atol=1e-12)
+    else:
+        assert ours == theirs
+
+
+ANSWERS = (
+    "values", "exposure", "models", "comparisons", "board", "histograms", "difference_histograms",
+    "slices", "wins", "popularity", "examples",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tables", "question", "answers"),
+    [
+        pytest.param(
+            {**FEW, "recommendations": GOOD}, Question("precision@4"), ("exposure",), id="small"
+        ),
+        pytest.param(
+            {**FEW, "recommendations": RECOMMENDED, **TABLES},
+            Question(METRICS, K),
+            ANSWERS,
+            marks=pytest.mark.thorough,
+            id="whole",
+        ),
+    ],
+)
+@pytest.mark.thorough
+def test_partitions_change_nothing(
+    tables: dict[str, Any], question: Question, answers: tuple[str, ...]
+) -> None:
+    found = []
+    for partitions in (1, 3):
+        with (
+            sm.Evaluator(**tables, partitions=partitions) as evaluator,
+            studied(evaluator, question) as study,
+        ):
+            found.append({name: getattr(study, name) for name in answers})
+    close(found[1], found[0])
+
+
+# ---------------------------------------------------------------- what it refuses
+
+
+def few(**more: Any) -> sm.Evaluator:
+    return sm.Evaluator(TWO, TRUTH, **more)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"primary": "recall@4"}, r"primary: recall@4 is not among .*; they are ndcg@4"),
+        (
+            {"primary": "ndcg@5"},
+            r"primary: ndcg@5 is not among .*they are ndcg@4; did you mean 'ndcg@4'",
+        ),
+        ({"primary": "nonsense"}, "unknown metric 'nonsense'"),
+        ({"metrics": "nonsense"}, "unknown metric 'nonsense'"),
+        ({"by": "moon"}, "by: there is nothing called 'moon'"),
+        ({"by_item": "colour"}, "'colour'"),
+        ({"alpha": 0}, "alpha must be between 0 and 1, not 0"),
+        ({"alpha": 1}, "alpha must be between 0 and 1, not 1"),
+        ({"alpha": 1.5}, "alpha must be between 0 and 1, not 1.5"),
+        ({"alpha": "0.05"}, "alpha must be between 0 and 1"),
+        ({"confidence": 1.5}, "confidence"),
+        ({"test": "sign"}, "unknown test 'sign'"),
+        ({"correction": "bonferroni"}, "unknown correction 'bonferroni'"),
+    ],
+    ids=str,
+)
+def test_refused_arguments(
+    evaluator: sm.Evaluator, arguments: dict[str, Any], message: str
+) -> None:
+    for call in (evaluator.report, lambda *a, **b: evaluator.plot("scores", *a, **b)):
+        with pytest.raises(UsageError, match=message):
+            call(**{"metrics": "ndcg@4", **arguments})
+
+
+def test_unknown_figures() -> None:
+    with few() as evaluator:
+        with pytest.raises(
+            UsageError, match=r"'exposures'; there are scores, .*did you mean 'exposure'"
+        ):
+            evaluator.plot("exposures")
+        with pytest.raises(UsageError, match="there is no figure 7"):
+            evaluator.plot(7)  # type: ignore[arg-type]
+
+
+def test_nothing_to_draw() -> None:
+    needs = {
+        "scores": "several models",
+        "against_best": "several models",
+        "cutoffs": r"k=\[1, 5, 10\]",
+        "differences": "several models",
+        "wins": "several models",
+        "slices": "history or users",
+        "popularity": "the table history",
+        "trade_off": "several models",
+    }
+    with sm.Evaluator(GOOD, TRUTH) as one, studied(one, Question("precision@4")) as study:
+        for figure, need in needs.items():
+            with pytest.raises(UsageError, match=f"{figure}: .*nothing to draw; .*{need}"):
+                plotted(figure, study)
+    whole = sm.Evaluator(TWO, TRUTH, history=HISTORY)
+    with whole, pytest.raises(UsageError, match=r"distribution: .*nothing to draw; .*per user"):
+        whole.plot("distribution", "coverage@4")
+
+
+def test_no_report_of_several_conventions_or_by_spark() -> None:
+    two = few(convention=["standard", "ranx"])
+    with two, pytest.raises(UsageError, match="under one convention, not standard and ranx"):
+        two.report("ndcg@4")
+    with few() as evaluator:
+        engine, session = evaluator.engine, evaluator._session
+        session.engine = SimpleNamespace(embedded=None)  # type: ignore[assignment]
+        try:
+            with pytest.raises(UsageError, match="made by DuckDB; with Spark"):
+                evaluator.plot("scores", "ndcg@4")
+        finally:
+            session.engine = engine
+
+
+def test_what_is_missing_is_said() -> None:
+    with sm.Evaluator(None, TRUTH) as one, pytest.raises(MissingTableError, match="recommend"):
+        one.report()
+    metrics = ["ndcg@4", "popularity@4"]
+    with few() as evaluator:
+        with pytest.raises(MissingTableError, match="history"):
+            evaluator.report(metrics)
+        with (
+            pytest.warns(sm.SqlmetricsWarning, match=r"left out, .*: popularity"),
+            studied(evaluator, Question(metrics, skip_missing=True)) as study,
+        ):
+            assert study.values["label"].unique().tolist() == ["ndcg@4"]
+
+
+@pytest.mark.parametrize("call", [pytest.param("report", marks=pytest.mark.thorough), "plot"])
+def test_altair_is_missing(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    arguments = ["ndcg@4"] if call == "report" else ["scores", "ndcg@4"]
+    message = r"altair.*pip install 'sqlmetrics\[report\]'"
+    with few() as evaluator, pytest.raises(UsageError, match=message):
+        getattr(evaluator, call)(*arguments)
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.fixture
+def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a few characters for the scripts of Vega, which take seconds to make."""
+    monkeypatch.setattr(laid_out, "_vega", lambda: laid_out._script(BUNDLE))
+
+
+@pytest.mark.usefixtures("bundle")
+@pytest.mark.thorough
+def test_the_command(files: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    more = ["--title", "A & B", "--no-examples", "--primary", "precision", "--alpha", "0.1"]
+    result = CliRunner().invoke(main, [*files, "-o", str(path), *more])
+    assert result.exit_code == 0, result.output
+    written = path.read_text(encoding="utf-8")
+    assert Read(written).texts.count("A & B") == 2  # title and heading
+    assert "p ≥ 0.1" in written
+    assert not re.search(r"user_id = \d", written)
+    assert list(tmp_path.iterdir()) == [path]
+
+    result = CliRunner().invoke(main, [*files, "-o", str(path)])
+    assert result.exit_code != 0
+    assert "exists" in result.output
+    assert path.read_text(encoding="utf-8") == written
+
+    result = CliRunner().invoke(main, [*files, "-o", str(path), "--force", "--by", "nonsense"])
+    assert result.exit_code != 0
+    assert "nothing called 'nonsense'" in result.output
+    assert path.read_text(encoding="utf-8") == written
+
+    result = CliRunner().invoke(main, [*files, "-o", str(path), "--force"])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"user_id = \d", path.read_text(encoding="utf-8"))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.gz", "html", ".html"])
+def test_names_of_files_that_are_no_pages(files: list[str], tmp_path: Path, name: str) -> None:
+    result = CliRunner().invoke(main, [*files, "-o", str(tmp_path / name)])
+    assert result.exit_code == 2
+    assert "end its name in .html" in result.output
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("bundle")
+def test_a_report_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+    with sm.Evaluator(GOOD.head(6), TRUTH.head(5)) as evaluator:
+        report = evaluator.report("precision@4")
+    report.save(tmp_path / "a.HTML")  # the evaluator is closed
+    assert (tmp_path / "a.HTML").read_text(encoding="utf-8") == report.html
+    with pytest.raises(DataError, match="exists"):
+        report.save(tmp_path / "a.HTML")
+    report.save(tmp_path / "a.HTML", force=True)
+    with pytest.raises(UsageError, match="end its name in"):
+        report.save(tmp_path / "a.txt")
+    with pytest.raises(DataError):
+        report.save(tmp_path / "nowhere" / "a.html")
+    shown = Read(report._repr_html_())
+    ((tag, attributes),) = shown.tags
+    assert tag == "iframe"
+    assert attributes["srcdoc"] == report.html
+    assert "allow-same-origin" not in (attributes["sandbox"] or "")
+
+
+# ---------------------------------------------------------------- names from elsewhere
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "it's \\ {{7*7}} {% raw %} %s %(x)s\n<!-- datum['a']",
+)
+
+
+def renamed(table: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Put these names, or numbered ones as often, into every place where there is one."""
+    first, second, third = names
+
+    def text(column: pd.Series, name: str) -> list[str]:
+        return [f"{name}{value:03}" for value in column]
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(
+            user_id=text(frame["user_id"], first), item_id=text(frame["item_id"], second)
+        )
+
+    lists = table["recommendations"].values()
+    users = pd.DataFrame({"user_id": text(pd.Series(USERS), first)})
+    items = pd.DataFrame({"item_id": text(pd.Series(ITEMS), second), "title": third})
+    return {
+        "recommendations": pd.concat(
+            change(frame).assign(model=name)
+            for name, frame in zip((first, third), lists, strict=True)
+        ),
+        "interactions": change(table["interactions"]),
+        "items": items,
+        "users": users.assign(country=[names[user % 3] for user in USERS]),
+    }
+
+
+@pytest.mark.usefixtures("bundle")
+@pytest.mark.thorough
+def test_hostile_names_are_only_text() -> None:
+    # the same page as with other names, but for the texts
+    pages, contents = [], []
+    for names in (HOSTILE, ("one", "two", "three")):
+        with sm.Evaluator(**renamed(FEW, names)) as evaluator:
+            report = evaluator.report("precision@4", title=names[0])
+        pages.append(Read(report.html))
+        contents.append(report.content)
+        assert_sound(report.content)
+    hostile, plain = pages
+    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
+    assert [sorted(of) for _, of in hostile.tags] == [sorted(of) for _, of in plain.tags]
+    texts = "\0".join(hostile.texts)
+    for name in HOSTILE:
+        assert name in texts
+    assert f"{HOSTILE[2]} ({HOSTILE[1]}1" in texts  # a title and an id
+    assert f"user_id = {HOSTILE[0]}0" in texts
+    data = [text for attributes, text in hostile.scripts if attributes.get("type")]
+    charts = [one.chart for of in contents[0].sections for one in of.figures]
+    assert [json.loads(one) for one in data] == json.loads(json.dumps(charts))
+    assert not any(sign in one for one in data for sign in "<>&")
+    # nothing of it is in an expression, which Vega would compute
+    for chart in charts:
+        for expression in expressions(chart):
+            assert not any(sign in expression for sign in ("alert", "7*7", "<", "script")), chart
+
+
+def expressions(chart: Any) -> Iterator[str]:
+    """Find what Vega computes: filters, calculations and expressions."""
+    if isinstance(chart, dict):
+        for key, value in chart.items():
+            if key in ("filter", "calculate", "expr", "labelExpr", "test"):
+                yield json.dumps(value)
+            yield from expressions(value)
+    elif isinstance(chart, list):
+        for value in chart:
+            yield from expressions(value)
+
+
+# ---------------------------------------------------------------- size, and what is loaded
+
+
+@pytest.mark.thorough
+def test_a_large_report_is_small() -> None:
+    random = np.random.default_rng(0)
+    users, items = range(600), np.arange(1000)
+    models = {
+        f"model_{number}": {user: random.choice(items, 100, False).tolist() for user in users}
+        for number in range(15)
+    }
+    truth = {user: random.choice(items, 20, False).tolist() for user in users}
+    of_users = pd.DataFrame({"user_id": users, "city": [f"city {user % 300}" for user in users]})
+    with sm.Evaluator(models, truth, users=of_users) as evaluator:
+        report = evaluator.report(k=range(1, 101), by="city")
+    assert_sound(report.content)
+    assert len(report.content.leaderboard.rows) == 15
+    assert len(report.html.encode()) < 2_000_000
+
+
+def test_other_commands_do_not_load_what_draws() -> None:
+    code = """
+import sys, sqlmetrics
+from sqlmetrics.cli.commands import main
+try:
+    main(prog_name="sqlmetrics")
+except SystemExit as end:
+    assert not end.code, end.code
+assert not {"altair", "vl_convert", "sqlmetrics.report"} & set(sys.modules)
+"""
+    for arguments in (["--help"], ["report", "--help"]):
+        subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)

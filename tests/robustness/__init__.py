@@ -1,0 +1,1 @@
+"""Tests with damaged, hostile or random input, signals and threads."""

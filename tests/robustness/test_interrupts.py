@@ -1,0 +1,188 @@
+"""Signals to the command line: it ends with exit code 130 and leaves everything as it was.
+
+The signals are real ones. Random moments, of every command, are for robustness/interrupts.py; with
+--thorough, a few of them are tested here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.files import OwnFolder, whole_file
+from tests.robustness import interrupts
+from tests.support.processes import ENDLESS, wait_for
+
+if not Path("/proc/self/status").exists():
+    pytest.skip("this system has no /proc", allow_module_level=True)
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return interrupts.prepared(tmp_path_factory.mktemp("interrupts"))
+
+
+def ended(process: subprocess.Popen[bytes], how: signal.Signals) -> str:
+    """Send a signal; return what the process says until its end."""
+    process.send_signal(how)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130, messages
+    return messages.decode()
+
+
+@pytest.mark.parametrize("how", SIGNALS)
+def test_an_interrupt_while_modules_are_imported(
+    before: Path, tmp_path: Path, how: signal.Signals
+) -> None:
+    with interrupts.started("evaluate", before, tmp_path) as (process, place):
+        assert ended(process, how) == "sqlmetrics: interrupted\n"
+        assert interrupts.state(place) == interrupts.state(before)
+
+
+@pytest.mark.parametrize("name", ["demo", "demo --force"])
+@pytest.mark.parametrize("how", SIGNALS[:2])
+@pytest.mark.thorough
+def test_an_interrupted_demo_leaves_nothing(
+    before: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    how: signal.Signals,
+) -> None:
+    """Neither some of its files nor the folders that were made; files that were there stay."""
+    arguments = [*interrupts.COMMANDS[name], "--users", "2000000"]
+    monkeypatch.setitem(interrupts.COMMANDS, name, arguments)
+    with interrupts.started(name, before, tmp_path) as (process, place):
+        wait_for(lambda: list(place.rglob("recommendations_als.parquet")))
+        assert ended(process, how) == "sqlmetrics: interrupted\n"
+        assert interrupts.state(place) == interrupts.state(before)
+
+
+def test_an_ignored_signal_stays_ignored(before: Path, tmp_path: Path) -> None:
+    """As with nohup, or in a job that a shell has started in the background."""
+    before_it = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts.started("describe", before, tmp_path) as (process, _):
+            process.send_signal(signal.SIGHUP)
+            _, messages = process.communicate(timeout=60)
+    finally:
+        signal.signal(signal.SIGHUP, before_it)
+    assert (process.returncode, messages) == (0, b"")
+
+
+@pytest.mark.thorough
+def test_an_interrupt_while_the_scripts_of_a_report_are_made(before: Path, tmp_path: Path) -> None:
+    """That call holds the interpreter for seconds, so it runs in a process of its own."""
+    pytest.importorskip("vl_convert", reason="for reports")
+    with interrupts.started("report", before, tmp_path) as (process, place):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_for(children.read_text)
+        (child,) = children.read_text().split()
+        assert ended(process, signal.SIGTERM).endswith("sqlmetrics: interrupted\n")
+        assert interrupts.state(place) == interrupts.state(before)
+
+    def has_ended() -> bool:
+        try:
+            return Path(f"/proc/{child}/cmdline").read_bytes() == b""  # nobody has waited for it
+        except OSError:
+            return True
+
+    wait_for(has_ended)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] if number % 3 else [])
+        for number, name in enumerate(interrupts.COMMANDS)
+    ],
+)
+def test_an_interrupt_at_random_moments(before: Path, tmp_path: Path, name: str) -> None:
+    tallies = interrupts.measured(name, before, tmp_path, 1, random.Random())
+    problems = {how.name: tally.problems for how, tally in tallies.items() if tally.problems}
+    assert problems == {}
+
+
+# ---------------------------------------------------------------- processes that are killed
+
+
+@contextlib.contextmanager
+def endless_run(place: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a run that never ends; hand it out once it has temporary files of both kinds."""
+    (place / "own").mkdir(exist_ok=True)
+    (place / "own" / "endless.sql.j2").write_text(ENDLESS)
+    known = set(place.rglob("lock"))
+    arguments = ["evaluate", *interrupts.ONE, "endless@10", "--templates", "own", "-o", "out.csv",
+                 "--temp-directory", "temporary"]  # fmt: skip
+    with subprocess.Popen(
+        interrupts.command(*arguments), cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            wait_for(lambda: len(set(place.rglob("lock")) - known) == 2)
+            yield process
+        finally:
+            process.kill()
+
+
+def folders(place: Path) -> set[str]:
+    """Name the temporary folders beside the result and in the directory for temporary files."""
+    found = [*place.glob(".sqlmetrics-*"), *place.glob("temporary/sqlmetrics-*")]
+    return {str(path.relative_to(place)) for path in found}
+
+
+@pytest.mark.thorough
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    with endless_run(tmp_path) as process:
+        process.kill()
+    left = folders(tmp_path)
+    assert len(left) == 2
+    with endless_run(tmp_path) as running:
+        its_own = folders(tmp_path)
+        assert len(its_own) == 2
+        assert its_own.isdisjoint(left)
+        # what a process that lives has made is left to it
+        lists, truth = interrupts.ALS, interrupts.TRUTH[1]
+        with sm.Evaluator(lists, truth, temp_directory=tmp_path / "temporary") as evaluator:
+            evaluator.write_parquet(tmp_path / "other.parquet", "ndcg@10")
+        assert folders(tmp_path) == its_own
+        ended(running, signal.SIGTERM)
+    assert folders(tmp_path) == set()
+    assert {path.name for path in tmp_path.iterdir()} == {"own", "other.parquet", "temporary"}
+
+
+def test_only_folders_of_ours_are_removed(tmp_path: Path) -> None:
+    """A name alone does not make a folder ours, nor does a lock that somebody holds."""
+    number = "0123456789abcdef"
+    mine = [f"sqlmetrics-{number}", "sqlmetrics-results", f".sqlmetrics-{number}"]
+    for name in mine:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.txt").write_text("mine")
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "lock").write_text("")
+    (tmp_path / f"sqlmetrics-{number[::-1]}").symlink_to("target")
+    elsewhere = tmp_path / f"sqlmetrics-{'0' * 16}"
+    elsewhere.mkdir()
+    (elsewhere / "lock").write_text("another-machine 12\n")
+    known = interrupts.state(tmp_path)
+    with OwnFolder(tmp_path) as folder:
+        assert set(os.listdir(folder)) == {"lock"}
+    assert interrupts.state(tmp_path) == known
+
+
+def test_a_folder_of_a_killed_process_without_a_lock(tmp_path: Path) -> None:
+    """The process was killed right after it had made the folder."""
+    (tmp_path / f".sqlmetrics-{'a' * 16}").mkdir()
+    with whole_file(tmp_path / "out.csv", force=False) as draft:
+        draft.write_text("new")
+    assert os.listdir(tmp_path) == ["out.csv"]

@@ -1,0 +1,326 @@
+"""Types of ids and numbers; NaN, infinity and NULL in every column."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import sqlmetrics as sm
+from sqlmetrics.metrics.catalog import Catalog
+from tests.support.hostile import (
+    FEW,
+    MANY,
+    METRICS,
+    history_table,
+    list_rows,
+    lists_table,
+    own_error_or,
+    some,
+    truth_table,
+    values,
+)
+
+# expressions over the number `id`, such that different numbers stay different
+ID_TYPES = {
+    "TINYINT": "id::TINYINT", "SMALLINT": "id::SMALLINT", "INTEGER": "id::INTEGER",
+    "BIGINT": "id::BIGINT", "HUGEINT": "10000000000000000000000000000000000000 - id::HUGEINT",
+    "UTINYINT": "id::UTINYINT", "UBIGINT": "18446744073709551615 - id::UBIGINT",
+    "UHUGEINT": "id::UHUGEINT", "FLOAT": "id::FLOAT", "DOUBLE": "id::DOUBLE / 3",
+    "DECIMAL": "id::DECIMAL(18, 3) / 8", "WIDE": "id::DECIMAL(38, 10)", "VARCHAR": "id::VARCHAR",
+    "BLOB": "('x' || id)::BLOB", "DATE": "DATE '2020-01-01' + id::INTEGER",
+    "TIMESTAMP": "TIMESTAMP '2020-01-01' + id * INTERVAL 1 DAY",
+    "TIMESTAMPTZ": "TIMESTAMPTZ '2020-01-01 00:00:00+00' + id * INTERVAL 1 DAY",
+    "TIMESTAMP_NS": "(TIMESTAMP '2020-01-01' + id * INTERVAL 1 DAY)::TIMESTAMP_NS",
+    "TIME": "TIME '00:00:00' + id * INTERVAL 1 MINUTE", "INTERVAL": "id * INTERVAL 1 DAY",
+    "UUID": "('00000000-0000-0000-0000-0000000000' || id + 10)::UUID",
+    "ENUM": "CAST(id::VARCHAR AS ENUM('1','2','3','11','12','13','14','15'))",
+    "BIT": "(id + 16)::INTEGER::BIT", "BOOLEAN": "id > 2", "STRUCT": "{'a': id}",
+    "MAP": "MAP {'a': id}", "LIST": "[id]", "ARRAY": "array_value(id, id)",
+    "JSON": "('{\"a\": ' || id || '}')::JSON", "BIGNUM": "id::BIGNUM",
+    "UNION": "union_value(a := id)", "NULL": "NULL",
+}  # fmt: skip
+# no ids, or, as BOOLEAN and NULL, not enough of them
+NO_IDS = {"BOOLEAN", "STRUCT", "MAP", "LIST", "ARRAY", "UNION", "NULL"}
+
+
+@pytest.mark.parametrize("column", ["user_id", "item_id"])
+@pytest.mark.parametrize("kind", some(ID_TYPES, ["HUGEINT", "ENUM"]))
+def test_types_of_ids(kind: str, column: str, expected: list[float]) -> None:
+    with duckdb.connect() as connection:
+        tables = {}
+        for name, table in (
+            ("recommendations", lists_table()), ("interactions", truth_table()),
+            ("history", history_table()),
+        ):  # fmt: skip
+            connection.register("given", table)
+            expression = ID_TYPES[kind].replace("id", column)
+            try:
+                connection.execute(
+                    f"CREATE TABLE {name} AS SELECT * REPLACE ({expression} AS {column}) FROM given"
+                )
+            except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException):
+                pytest.skip(f"this version of DuckDB has no {kind}")
+            connection.unregister("given")
+            tables[name] = name
+
+        def call() -> list[float]:
+            with sm.Evaluator(**tables, connection=connection) as evaluator:
+                found = values(evaluator.evaluate(METRICS))
+                assert len(evaluator.per_user(METRICS[:-1], k=2)["user_id"].unique()) == 3
+                sliced = evaluator.evaluate("recall@2", by="activity")
+                assert sum(sliced["n_users"]) == 3
+                return found
+
+        assert own_error_or(call) == (None if kind in NO_IDS else expected)
+
+
+def test_times_with_a_zone_need_no_further_package() -> None:
+    """DuckDB fetches them with the package pytz, which may not be there."""
+    times = pa.array([0, 1, 2], pa.timestamp("us", tz="Europe/Paris"))
+    history = history_table().append_column("timestamp", times)
+    with sm.Evaluator(lists_table(), truth_table(), history=history) as evaluator:
+        assert len(evaluator.evaluate("recall@2", by="activity")) > 0
+    twice = pa.concat_tables([history, history])
+    columns = {"interactions.item_id": "timestamp", "recommendations.item_id": "time"}
+    lists = lists_table().slice(0, 3).append_column("time", times)
+    shown = r"1970-01-01 0[01]:00:00(\.\d+)?\+0[01]:00"
+    with (
+        sm.Evaluator(lists, twice, columns=columns) as evaluator,
+        pytest.raises(sm.DataError, match=shown),
+    ):
+        evaluator.evaluate("recall@2")
+
+
+NUMBER_TYPES = {
+    "TINYINT": True, "UTINYINT": True, "INTEGER": True, "BIGINT": True, "UBIGINT": True,
+    "HUGEINT": True, "UHUGEINT": True, "FLOAT": True, "DOUBLE": True, "DECIMAL(9, 2)": True,
+    "DECIMAL(38, 9)": True, "VARCHAR": False, "BLOB": False,
+    "BOOLEAN": None, "BIGNUM": None, "JSON": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["score", "rank", "relevance"])
+@pytest.mark.parametrize("kind", some(NUMBER_TYPES, ["DECIMAL(38, 9)"]))
+def test_types_of_numbers(kind: str, column: str) -> None:
+    """Numbers of any type order and count as they do in double precision; all else is refused."""
+    table, name = (truth_table(), "truth") if column == "relevance" else (lists_table(), "lists")
+    metrics = ["ndcg(gain=linear)@3", "recall@2", "err(max_grade=4)@3", "map"]
+    options = {"settings": {} if column != "score" else {"order": "score"}}
+    with sm.Evaluator(lists_table(), truth_table(), **options) as evaluator:
+        plain = values(evaluator.evaluate(metrics))
+    with duckdb.connect() as connection:
+        connection.register("given", table)
+        try:
+            connection.execute(
+                f"CREATE TABLE {name} AS SELECT * REPLACE (CAST({column} AS {kind}) AS {column}) "
+                "FROM given"
+            )
+        except duckdb.Error:
+            with contextlib.suppress(duckdb.Error):
+                connection.execute(
+                    f"CREATE TABLE {name} AS SELECT * REPLACE "
+                    f"(CAST({column}::VARCHAR AS {kind}) AS {column}) FROM given"
+                )
+        connection.unregister("given")
+        if not connection.execute("SELECT 1 FROM duckdb_tables()").fetchall():
+            pytest.skip(f"no number can be written as {kind}")
+        sources = (lists_table(), "truth") if column == "relevance" else ("lists", truth_table())
+
+        def call() -> list[float]:
+            with sm.Evaluator(*sources, **options, connection=connection) as evaluator:
+                return values(evaluator.evaluate(metrics))
+
+        found = own_error_or(call)
+    if NUMBER_TYPES[kind] is True:
+        assert found == pytest.approx(plain, rel=1e-12)
+    elif NUMBER_TYPES[kind] is False:
+        assert found is None
+    elif found is not None and column == "relevance" and kind == "BOOLEAN":
+        truth = truth_table().set_column(2, "relevance", pa.array([1.0] * 5))
+        with sm.Evaluator(lists_table(), truth) as evaluator:
+            assert found == values(evaluator.evaluate(metrics))
+
+
+SPECIAL = [
+    0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e-30, 1e15, 2.0**53, 2.0**63,
+    3.4028235e38, 3.5e38, 1e100, 1.7976931348623157e308, -1.7976931348623157e308, math.inf,
+    -math.inf, math.nan, None,
+]  # fmt: skip
+BOUNDED = [
+    f"{name}@3"
+    for name, metric in Catalog.load().metrics.items()
+    if metric.range == (0, 1) and metric.family in ("accuracy", "ranking", "money")
+]
+
+
+def within_range(frame: pd.DataFrame) -> None:
+    for row in frame.to_dict("records"):
+        if not pd.isna(row["value"]):
+            assert -1e-9 <= row["value"] <= 1 + 1e-9, row
+
+
+special_numbers = st.lists(
+    st.one_of(st.sampled_from(SPECIAL), st.floats(width=64)), min_size=10, max_size=10
+)
+usual_numbers = st.sampled_from([1.0, 2.0, 0.0, -1.0, 0.5])
+
+
+def special_scores(numbers: list[float | None], precision: str) -> None:
+    """Scores of any size order a list as they do in Python; what is no number is refused."""
+    lists = (
+        lists_table()
+        .select(["user_id", "item_id"])
+        .append_column("score", pa.array(numbers, pa.float64()))
+    )
+    options = {"settings": {"score_type": precision}}
+
+    def call() -> list[float]:
+        with sm.Evaluator(lists, truth_table(), **options) as evaluator:
+            return values(evaluator.evaluate(METRICS[:-1]))
+
+    found = own_error_or(call)
+    regular = all(number is not None and math.isfinite(number) for number in numbers)
+    assert (found is not None) == regular
+    if found is None or precision == "float":
+        return
+    rows = sorted(
+        ((user, item, score) for (user, item, _), score in zip(list_rows(), numbers, strict=True)),
+        key=lambda row: (row[0], -row[2], row[1]),
+    )
+    users = [row[0] for row in rows]
+    ranks = [users[: place + 1].count(user) for place, user in enumerate(users)]
+    plain = pa.table({"user_id": users, "item_id": [row[1] for row in rows], "rank": ranks})
+    with sm.Evaluator(plain, truth_table()) as evaluator:
+        assert found == values(evaluator.evaluate(METRICS[:-1]))
+
+
+@FEW
+@given(numbers=special_numbers, precision=st.sampled_from(["double", "float"]))
+@example(numbers=[3.5e38, 1e100, -3.5e38, 0, 1, 2, 3, 4, 5, 6], precision="float")
+@pytest.mark.thorough
+def test_special_scores(numbers: list[float | None], precision: str) -> None:
+    special_scores(numbers, precision)
+
+
+@pytest.mark.thorough
+@MANY
+@given(
+    numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=10, max_size=10),
+    precision=st.sampled_from(["double", "float"]),
+)
+def test_more_special_scores(numbers: list[float | None], precision: str) -> None:
+    special_scores(numbers, precision)
+
+
+def special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
+    """Whatever the relevance is: refused, or values between 0 and 1."""
+    truth = truth_table().set_column(2, "relevance", pa.array(numbers, pa.float64()))
+    options = {"settings": {"relevant_from": threshold, "gain": gain}}
+
+    def call() -> pd.DataFrame:
+        with sm.Evaluator(lists_table(), truth, items=items_table(), **options) as evaluator:
+            return evaluator.evaluate([*BOUNDED, "ndcg"])
+
+    found = own_error_or(call)
+    regular = all(number is not None and math.isfinite(number) for number in numbers)
+    assert (found is not None) == regular
+    if found is not None:
+        within_range(found)
+
+
+def items_table() -> pa.Table:
+    return pa.table({"item_id": [11, 12, 13, 14, 15], "price": [1.0, 2.0, 3.0, 4.0, 5.0]})
+
+
+relevances = st.lists(st.one_of(usual_numbers, st.sampled_from(SPECIAL)), min_size=5, max_size=5)
+
+
+@FEW
+@given(
+    numbers=relevances,
+    gain=st.sampled_from(["binary", "linear", "exponential"]),
+    threshold=st.sampled_from(["none", "-inf", "0", "1e300", "1e-300"]),
+)
+def test_special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
+    special_relevance(numbers, gain, threshold)
+
+
+@pytest.mark.thorough
+@MANY
+@given(
+    numbers=st.lists(
+        st.one_of(usual_numbers, st.floats(allow_nan=False, allow_infinity=False)),
+        min_size=5,
+        max_size=5,
+    ),
+    gain=st.sampled_from(["binary", "linear", "exponential"]),
+    threshold=st.sampled_from(["none", "-inf", "0", "1e300", "1e-300"]),
+)
+def test_more_special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
+    special_relevance(numbers, gain, threshold)
+
+
+def special_attributes(numbers: list[float | None]) -> None:
+    """Prices, vectors, rewards and propensities of any size: refused, or numbers, never NaN."""
+    prices, vectors = numbers[:5], [numbers[place : place + 2] for place in range(5, 15, 2)]
+    items = pa.table(
+        {
+            "item_id": [11, 12, 13, 14, 15],
+            "price": pa.array(prices, pa.float64()),
+            "features": pa.array(vectors, pa.list_(pa.float64())),
+        }
+    )
+    logs = pa.table(
+        {
+            "user_id": [1, 1, 2, 2, 3],
+            "item_id": [11, 12, 12, 15, 13],
+            "reward": pa.array(numbers[:5], pa.float64()),
+            "propensity": pa.array(numbers[5:10], pa.float64()),
+        }
+    )
+    with sm.Evaluator(lists_table(), truth_table(), items=items, logs=logs) as evaluator:
+        for metric in ("money_precision", "money_recall", "intra_list_diversity"):
+            found = own_error_or(lambda metric=metric: evaluator.evaluate(f"{metric}@3"))
+            if found is not None and metric != "intra_list_diversity":
+                within_range(found)
+            elif found is not None:
+                assert all(pd.isna(v) or -1e-9 <= v <= 2 + 1e-9 for v in found["value"])
+        for metric in ("ctr", "ips", "doubly_robust"):
+            own_error_or(lambda metric=metric: evaluator.evaluate(f"{metric}@3"))
+
+
+attributes = st.lists(st.one_of(usual_numbers, st.sampled_from(SPECIAL)), min_size=15, max_size=15)
+
+
+@FEW
+@given(numbers=attributes)
+@pytest.mark.thorough
+def test_special_attributes(numbers: list[float | None]) -> None:
+    special_attributes(numbers)
+
+
+@pytest.mark.thorough
+@MANY
+@given(numbers=attributes)
+def test_more_special_attributes(numbers: list[float | None]) -> None:
+    special_attributes(numbers)
+
+
+def test_null_anywhere_is_refused() -> None:
+    """A row with a NULL id is in no number, and is not dropped without a word."""
+    for table, column in (("lists", 0), ("lists", 1), ("truth", 0), ("truth", 1), ("truth", 2)):
+        lists, truth = lists_table(), truth_table()
+        of = lists if table == "lists" else truth
+        broken = of[of.column_names[column]].to_pylist()
+        broken[1] = None
+        changed = of.set_column(column, of.column_names[column], pa.array(broken))
+        tables = (changed, truth) if table == "lists" else (lists, changed)
+        with sm.Evaluator(*tables) as evaluator, pytest.raises(sm.DataError, match="NULL"):
+            evaluator.evaluate(["recall@3"])

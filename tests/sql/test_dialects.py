@@ -1,0 +1,306 @@
+"""Statements for other systems: their tables by name, golden files, another parser than sqlglot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sqlfluff.core import FluffConfig, Linter
+
+import sqlmetrics as sm
+from sqlmetrics import TableName
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.sql.dialects import DIALECTS
+from tests.support.paths import TESTS
+
+GOLDEN = Path(__file__).with_name("golden")
+PARSED = Path(__file__).with_name("parsed.json")
+EXECUTED = TESTS / "engines" / "executed.json"
+METRICS = list(Catalog.load(()).metrics)
+PARSED_ONLY = ["databricks", "snowflake", "bigquery", "trino", "athena", "redshift"]
+TABLES = {
+    name: TableName(f"shop.{name}")
+    for name in ("interactions", "history", "items", "users", "aspects", "baseline", "logs")
+}
+COLUMNS = {
+    "recommendations.score": "score",
+    "interactions.relevance": "relevance",
+    "baseline.score": "score",
+    "items.price": "price",
+    "items.category": "category",
+    "items.features": "width,height",
+    "logs.propensity": "propensity",
+}
+
+
+def named(models: Sequence[str] = ("als", "popular")) -> sm.Evaluator:
+    """Make an evaluator of tables of which only the names are known, with all columns."""
+    lists = {model: TableName(f"shop.{model}") for model in models}
+    return sm.Evaluator(lists, **TABLES, columns=COLUMNS)
+
+
+def sql(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["sql", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refusal(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["sql", *arguments])
+    assert result.exit_code == 2
+    assert not result.stdout
+    return result.stderr
+
+
+# ---------------------------------------------------------------- golden files
+
+STATEMENTS: dict[str, dict[str, Any]] = {
+    "accuracy": {"metrics": ["ndcg@10", "recall@10", "map@5"]},
+    "by_country": {"metrics": ["ndcg(gain=exponential)@10", "coverage@10"], "by": "users.country"},
+    "per_user": {"metrics": ["kendall_tau@10", "surprisal@10"], "per_user": True},
+}
+# every pass that changes one of the statements above for a dialect changes this one too
+FOR_OTHERS: dict[str, Any] = {"metrics": ["ndcg(gain=exponential)@10"], "by": "users.country"}
+SAME_AS = {"databricks": "spark", "athena": "trino"}
+GOLDEN_FILES = {
+    **{("duckdb", name): GOLDEN / "duckdb" / f"{name}.sql" for name in STATEMENTS},
+    **{
+        (dialect, ""): GOLDEN / f"{SAME_AS.get(dialect, dialect)}.sql"
+        for dialect in DIALECTS
+        if dialect != "duckdb"
+    },
+}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("dialect", "name"), GOLDEN_FILES, ids=["-".join(filter(None, key)) for key in GOLDEN_FILES]
+)
+@pytest.mark.filterwarnings("ignore:postgres. items with equal scores")
+def test_golden(dialect: str, name: str, pytestconfig: pytest.Config) -> None:
+    statement = named().sql(dialect=dialect, **STATEMENTS.get(name, FOR_OTHERS))
+    path = GOLDEN_FILES[dialect, name]
+    if pytestconfig.option.renew and dialect not in SAME_AS:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(statement, encoding="utf-8")
+    assert statement == path.read_text(encoding="utf-8"), "python -m pytest tests --renew writes it"
+
+
+def test_golden_files_are_all_compared() -> None:
+    assert set(GOLDEN.rglob("*.sql")) == set(GOLDEN_FILES.values())
+
+
+# ---------------------------------------------------------------- another parser
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        one if one in ("snowflake", "bigquery") else pytest.param(one, marks=pytest.mark.exhaustive)
+        for one in PARSED_ONLY
+    ],
+)
+def test_statements_are_parsed(dialect: str, pytestconfig: pytest.Config) -> None:
+    """sqlfluff, which has grammars of its own, takes the statements of all metrics."""
+    states = {}
+    for metric in METRICS:
+        try:
+            named().sql(metric, k=[5, 10], dialect=dialect)
+            states[metric] = "parse-checked"
+        except sm.UsageError:
+            states[metric] = "refused"
+    there = [metric for metric, state in states.items() if state == "parse-checked"]
+    statement = named().sql(there, k=[5, 10], dialect=dialect)
+    config = FluffConfig(overrides={"dialect": dialect, "large_file_skip_byte_limit": 0})
+    parsed = Linter(config=config).parse_string(statement)
+    assert parsed.tree is not None
+    assert parsed.violations == []
+    if pytestconfig.option.renew:
+        known = json.loads(PARSED.read_text(encoding="utf-8")) if PARSED.exists() else {}
+        text = json.dumps(known | {dialect: states}, indent=1, sort_keys=True)
+        PARSED.write_text(text + "\n", encoding="utf-8")
+    assert json.loads(PARSED.read_text(encoding="utf-8"))[dialect] == states
+
+
+def test_records_speak_of_all_metrics_and_dialects() -> None:
+    records = {}
+    for path in (EXECUTED, PARSED):
+        records |= json.loads(path.read_text(encoding="utf-8"))
+    assert set(records) == set(DIALECTS)
+    assert all(set(states) == set(METRICS) for states in records.values())
+
+
+# ---------------------------------------------------------------- tables by name
+
+
+def test_names_and_columns_are_the_users() -> None:
+    statement = sql(
+        *("--dialect", "snowflake", "recall@5"),
+        *("--recommendations-table", 'analytics."Recs"', "--interactions-table", "raw.truth"),
+        *("--column", "user_id=customer", "--column", "recommendations.score=prediction"),
+    )
+    assert 'FROM analytics."Recs"' in statement
+    assert "FROM raw.truth" in statement
+    assert "customer AS user_id" in statement
+    assert "prediction AS score" in statement
+    assert "ORDER BY score DESC" in statement
+    assert "read_parquet" not in statement.lower()
+
+
+def test_without_a_score_lists_have_ranks() -> None:
+    statement = sql("recall@5", "--recommendations-table", "recs", "--interactions-table", "truth",
+                    "--dialect", "trino")  # fmt: skip
+    assert "rank AS rank" in statement
+    assert "score" not in statement
+    assert "relevance AS relevance\n  FROM truth" not in statement  # none was mapped
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_references_of_dbt_stay(dialect: str) -> None:
+    statement = sql(
+        *("recall@5", "--dialect", dialect),
+        *("--recommendations-table", "{{ ref('recs') }}"),
+        *("--interactions-table", "{{ source('shop', 'truth') }}"),
+    )
+    assert "FROM {{ ref('recs') }}\n" in statement
+    assert "FROM {{ source('shop', 'truth') }}\n" in statement
+
+
+def test_an_export_beside_the_name_tells_columns_and_types(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"user_id": [1], "item_id": ["a"], "score": [0.5]})
+    frame.to_parquet(tmp_path / "recs.parquet")
+    frame[["user_id", "item_id"]].to_parquet(tmp_path / "truth.parquet")
+    files = ("-r", str(tmp_path / "recs.parquet"), "-i", str(tmp_path / "truth.parquet"))
+    names = ("--recommendations-table", "recs", "--interactions-table", "truth")
+    statement = sql("recall@5", "--dialect", "postgres", *files, *names)
+    assert 'ORDER BY score DESC NULLS LAST, item_id COLLATE "C"' in statement
+    assert str(tmp_path) not in statement
+
+
+def test_postgres_warns_where_it_cannot_know_how_texts_are_ordered() -> None:
+    result = CliRunner().invoke(
+        cli, ["sql", "recall@5", "--dialect", "postgres", "--recommendations-table", "recs",
+              "--interactions-table", "truth", "--column", "recommendations.score=score"],
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert 'another collation than "C"' in result.stderr
+
+
+def test_no_cte_has_the_name_of_a_table() -> None:
+    """A CTE of that name would be read in the place of the table."""
+    lists = pd.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "rank": [1, 2]})
+    truth = pd.DataFrame({"user_id": [1], "item_id": [2]})
+    connection = duckdb.connect()
+    connection.register("ranked", lists)
+    connection.register("interactions", truth)
+    evaluator = sm.Evaluator(TableName("ranked"), TableName("interactions"))
+    row = connection.sql(evaluator.sql("mrr", dialect="duckdb")).df().iloc[0]
+    assert row["value"] == 1 / 2
+    assert re.search(r"\b(ranked|interactions) AS ", evaluator.sql("mrr")) is None
+
+
+def test_several_models_by_name() -> None:
+    statement = sql("recall@5", "--interactions-table", "truth", "--dialect", "spark",
+                    "--recommendations-table", "als=recs.als",
+                    "--recommendations-table", "popular=recs.popular")  # fmt: skip
+    assert "'als' AS model" in statement
+    assert "FROM recs.popular" in statement
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dialect", "snowflak"], "'snowflak' is not one of"),
+        (["--dialect", "bigquery", "-r", "{recs}", "--interactions-table", "truth"],
+         "--recommendations-table NAME"),
+        (["--recommendations-table", "recs", "--interactions-table", "from here"],
+         "no name of a table"),
+        (["--recommendations-table", "a=x", "--recommendations-table", "y"], "NAME=TABLE"),
+        (["--recommendations-table", "a=x", "--recommendations-table", "a=y"], "a model twice"),
+        (["-r", "a={recs}", "--recommendations-table", "b=x"], "name the same"),
+        (["--recommendations-table", ""], "the name of a table"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(tmp_path: Path, arguments: list[str], message: str) -> None:
+    frame = pd.DataFrame({"user_id": [1], "item_id": ["a"], "score": [0.5]})
+    frame.to_parquet(tmp_path / "recs.parquet")
+    given = [text.replace("{recs}", str(tmp_path / "recs.parquet")) for text in arguments]
+    assert message in refusal("recall@5", *given)
+
+
+def test_nothing_is_computed_of_a_name() -> None:
+    evaluator = sm.Evaluator(TableName("recs"), TableName("truth"))
+    for compute in (evaluator.evaluate, evaluator.per_user):
+        with pytest.raises(sm.UsageError, match="recs is only a name"):
+            compute("recall@5")
+    trusting = sm.Evaluator(TableName("recs"), TableName("truth"), trust_input=True)
+    with pytest.raises(sm.UsageError, match="recs is only a name"):
+        trusting.evaluate("recall@5")
+
+
+def test_a_column_that_is_needed_has_to_be_named() -> None:
+    evaluator = sm.Evaluator(
+        TableName("recs"), TableName("truth"), history=TableName("seen"), items=TableName("items")
+    )
+    with pytest.raises(sm.UsageError, match=r"column price of the table items.*columns="):
+        evaluator.sql("money_recall@5", dialect="snowflake")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "arguments", "message"),
+    [
+        ("trino", {"metrics": "recall(aggregate=median)@5"}, "no exact quantile"),
+        ("bigquery", {"metrics": "recall@5", "ci": "bootstrap"}, "no exact quantile"),
+        ("redshift", {"metrics": "alpha_ndcg"}, "Give cutoffs"),
+        ("snowflake", {"metrics": "recall@5", "by": "month(unit=seconds)"}, "timestamp"),
+    ],
+)
+def test_what_a_dialect_lacks_is_refused(
+    dialect: str, arguments: dict[str, Any], message: str
+) -> None:
+    lists = TableName("recs")
+    columns = {**COLUMNS, "interactions.timestamp": "at"}
+    with (
+        sm.Evaluator(lists, **TABLES, columns=columns) as evaluator,
+        pytest.raises(sm.UsageError, match=message),
+    ):
+        evaluator.sql(dialect=dialect, **arguments)
+
+
+@pytest.mark.parametrize("dialect", ["snowflake", "bigquery"])
+def test_single_precision_is_refused_where_there_is_none(dialect: str) -> None:
+    evaluator = sm.Evaluator(
+        TableName("recs"), TableName("truth"), columns={"recommendations.score": "score"},
+        settings={"score_type": "float"},
+    )  # fmt: skip
+    with pytest.raises(sm.UsageError, match="single precision"):
+        evaluator.sql("recall@5", dialect=dialect)
+
+
+def test_own_templates_that_only_duckdb_takes_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "longest.sql.j2").write_text(
+        '{#---\ntitle = "Items as a list"\naudience = "recommended"\n---#}\n'
+        "SELECT {{ keys }}, k, len(list(item_id)) AS value\n"
+        "FROM listed\nGROUP BY {{ keys }}, k\n",
+        encoding="utf-8",
+    )
+    evaluator = sm.Evaluator(TableName("recs"), TableName("truth"), templates=tmp_path)
+    with pytest.raises(sm.UsageError, match=r"snowflake: .*item_id\) cannot.*instead"):
+        evaluator.sql("longest@5", dialect="snowflake")
+
+
+def test_names_of_columns_are_short_enough_for_postgres() -> None:
+    long = "recall(duplicate_interactions=set,duplicate_recommendations=cut_then_dedup)"
+    evaluator = sm.Evaluator(TableName("recs"), TableName("truth"))
+    statement = evaluator.sql([f"{long}@5", f"{long}@10"], dialect="postgres")
+    names = re.findall(r" AS (\w+)", statement)
+    assert max(map(len, names)) <= 63

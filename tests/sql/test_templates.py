@@ -1,0 +1,449 @@
+"""Templates: every choice is one query, names are known, lint, and front matter."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import sqlglot
+from sqlfluff.core import FluffConfig, Linter
+
+from sqlmetrics.engines.relation import FolderColumn, Layout
+from sqlmetrics.metrics.front_matter import Metric, Slice, Stage, Template
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.sliced import ItemSlices, SlicedStages, by_user
+from sqlmetrics.plan.template_context import Heard, template_context
+from sqlmetrics.sql.query_graph import Rendered
+from sqlmetrics.sql.templates import environment
+from tests.support.templates import (
+    CATALOG,
+    CUTOFFS,
+    FILES,
+    INSTEAD,
+    KEYS,
+    METRIC_PARAMS,
+    METRICS,
+    RICH,
+    ROOT,
+    RUN_CI,
+    SLICES,
+    STAGES,
+    STANDARD,
+    TEMPLATES,
+    all_plans,
+    demo_queries,
+    file_of,
+    names_in,
+    nodes_of,
+    planner,
+    plans_of_calls,
+    renderings,
+    slicing,
+    text_in_plan,
+)
+
+MACROS = sorted(ROOT.rglob("*.sql"))
+
+
+RENDERED_RULES = (
+    "references.from, structure.unused_join, aliasing.unique, ambiguous.column_count, "
+    "ambiguous.join, ambiguous.set_columns, capitalisation, convention.select_trailing_comma"
+)
+# settings that a stage declares for others to read: the checks
+NOT_IN_ITS_STAGE = {"missing_attributes", "masked_scores"}
+# settings that no template reads by name: the planner says what they are for each column of totals,
+# and for each table of lists
+OF_COLUMNS = {"aggregate", "quantile", "masked_scores"}
+
+
+# ---------------------------------------------------------------- lint
+
+
+def lint(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """Lint files as `sqlfluff lint` does: file -> what is wrong with it."""
+    linter = Linter(config=FluffConfig.from_path(str(ROOT)))
+    result = linter.lint_paths(tuple(map(str, paths)))
+    return {
+        record["filepath"]: [
+            f"line {found['start_line_no']}: {found['code']} {found['description']}"
+            for found in record["violations"]
+        ]
+        for record in result.as_records()
+    }
+
+
+FOLDERS = sorted({path.relative_to(ROOT).parts[0] for path in FILES})
+
+
+def assert_lint_clean(paths: list[Path]) -> None:
+    found = lint(paths)
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
+    assert sorted(found) == sorted(map(str, paths))
+    assert paths
+
+
+def test_some_templates_are_lint_clean() -> None:
+    """Lint ten templates: lint takes a quarter of a second for each."""
+    assert_lint_clean(FILES[::24])
+
+
+@pytest.mark.thorough
+@pytest.mark.every_case
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_template_is_lint_clean(folder: str) -> None:
+    assert_lint_clean([path for path in FILES if ROOT / folder in path.parents])
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("SELECT item_id FROM WHERE", "PRS"),
+        ("select item_id\nFROM items", "CP01"),
+        ("SELECT item_id\nFROM {{ no_such_name }}", "TMP"),
+        ("SELECT\n    item_id,\n  price\nFROM items", "LT02"),
+        ("{% if several_models -%}\nselect 1\n{% else -%}\nSELECT 2\n{% endif %}", "CP01"),
+    ],
+)
+def test_lint_finds_what_is_wrong(tmp_path: Path, body: str, code: str) -> None:
+    config = (ROOT / ".sqlfluff").read_text().replace("= macros\n", f"= {ROOT / 'macros'}\n")
+    (tmp_path / ".sqlfluff").write_text(config)
+    path = tmp_path / "bad.sql.j2"
+    path.write_text(f"{body}\n")
+    (wrong,) = lint([path]).values()
+    assert [line for line in wrong if f" {code} " in line], wrong
+
+
+@pytest.mark.thorough
+def test_rendered_queries_are_lint_clean() -> None:
+    """What files alone cannot show: how macros and branches meet in the query of every choice."""
+    config = FluffConfig.from_path(
+        str(ROOT), overrides={"rules": RENDERED_RULES, "exclude_rules": "", "templater": "raw"}
+    )
+    linter = Linter(config=config)
+    texts = {text: label for t in TEMPLATES for label, text in renderings(t, briefly=True)}
+    nodes = [(label, node) for label, node in nodes_of(all_plans()).values() if file_of(node)]
+    texts.update({text_in_plan(node): f"{node.name}: {label}" for label, node in nodes})
+    assert len(texts) > 250
+    wrong = {}
+    for text, label in texts.items():
+        if found := linter.lint_string(f"{text}\n").get_violations():
+            wrong[label] = [str(violation) for violation in found]
+    assert wrong == {}
+
+
+# ---------------------------------------------------------------- all choices
+
+
+MANY_FORMS = {"dcg", "matched", "ndcg", "ranked"}  # all of them take seconds
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
+def test_every_choice_is_one_query(template: Template) -> None:
+    assert_one_query(renderings(template, briefly=template.name in MANY_FORMS))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(MANY_FORMS))
+def test_every_choice_of_many_is_one_query(name: str) -> None:
+    (template,) = (one for one in TEMPLATES if one.name == name)
+    assert_one_query(renderings(template))
+
+
+def assert_one_query(rendered: Iterable[tuple[str, str]]) -> None:
+    texts = {text: label for label, text in rendered}
+    assert texts
+    for text, label in texts.items():
+        trees = sqlglot.parse(text, read="duckdb")
+        assert len(trees) == 1, label
+        assert isinstance(trees[0], sqlglot.exp.Query), label
+
+
+@pytest.mark.thorough
+def test_plans_and_the_demo_use_every_other_template() -> None:
+    rendered: dict[str, set[str]] = {}
+    for _, node in nodes_of(all_plans()).values():
+        rendered.setdefault(file_of(node), set()).add(text_in_plan(node))
+    rendered.pop("")
+    for template, text in demo_queries():
+        rendered[f"demo/{template}.sql.j2"] = {text}
+    template = environment().get_template("inputs/uneven_lists.sql.j2")
+    rendered["inputs/uneven_lists.sql.j2"] = {
+        template.render(relation="some_table", columns=columns, where=where)
+        for columns in (["item_id", "rank"], ["user_id", "item_id", "score"])
+        for where in ("", "source.item_id > 1 OR source.score > 1")
+    }
+    sizes: dict[str, list[dict[str, Any]]] = {
+        "row_groups": [{"files": ["a.parquet"], "key": "user_id", "item": "it's"}],
+        "readable": [{"files": ["a.parquet"]}],
+        "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
+        "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
+        "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
+        "user_count": [
+            {"relation": "some_table", "columns": columns}
+            for columns in (["user_id"], ["user_id", "the day", "model"])
+        ],
+        "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
+        "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
+        "other_spellings": [
+            {
+                "relation": "some_table",
+                "ids": [{"name": n, "type": "HUGEINT", "text": "VARCHAR"} for n in names],
+                "trimmed": trimmed,
+            }
+            for names, trimmed in ((["user_id"], False), (["user_id", "it's"], True))
+        ],
+        "files_matched": [{"pattern": "s3://bucket/*.parquet"}],
+        "folder_values": [
+            {"relation": "some_table", "column": FolderColumn("country", kind)}
+            for kind in ("VARCHAR", "DOUBLE[]")
+        ],
+    }
+    for name, contexts in sizes.items():
+        template = environment().get_template(f"inputs/{name}.sql.j2")
+        rendered[f"inputs/{name}.sql.j2"] = {
+            template.render(table="recommendations", **context) for context in contexts
+        }
+    template = environment().get_template("inputs/unread_relevance.sql.j2")
+    (source,) = planner().tables["interactions"].sources
+    for columns in ([], ["rating"], ["rating", "the weight"]):
+        for one in (source, replace(source, where="source.item_id > 1")):
+            text = template.render(source=one, columns=columns)
+            rendered.setdefault("inputs/unread_relevance.sql.j2", set()).add(text)
+    for text in {text for texts in rendered.values() for text in texts}:
+        assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
+    others = {"results", "report", "record", "inputs", "demo", "partition", *INSTEAD}
+    files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
+    assert rendered.keys() == files
+    of_macros = [path for path in FILES if path.parent.name == "duckdb_macros"]
+    included = [name for stage in STAGES for name in re.findall(r'include "(.*?)"', stage.body)]
+    shared = {f"shared/{path.name}" for path in FILES if path.parent.name == "shared"}
+    assert {name for name in included if included.count(name) > 1} == shared
+    assert len(FILES) == len(files) + len(TEMPLATES) + len(of_macros) + len(shared)
+
+
+@pytest.mark.thorough
+def test_queries_of_results_run() -> None:
+    """Every column is there, is meant by one table, and is of a type that its use allows."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for name, columns in RICH.items():
+            keys = {"item_id": "BIGINT"} if name == "items" else KEYS
+            kinds = {**keys, **columns, "file_row_number": "BIGINT"}
+            listed = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
+            for file in (f"{name}_file", f"{name}_file_in_order"):
+                connection.execute(f"CREATE TABLE {file} ({listed})")
+        for label, node in nodes_of(plans_of_calls()).values():
+            query = node.sql({key: key for key in node.parents}, pretty=False)
+            try:
+                connection.execute(f"CREATE TABLE {node.key} AS {query}")
+            except duckdb.Error as error:
+                raise AssertionError(f"{label}: {node.name}: {error}") from error
+
+
+# ---------------------------------------------------------------- names
+
+
+def context_of(plans: Planner) -> set[str]:
+    """Name all that a planner lets templates know, but for settings and cutoffs."""
+    return {
+        *template_context(plans.inputs, {}, Heard()), "checked", "baseline_model"
+    }  # fmt: skip
+
+
+OF_STAGES = {name for stage in STAGES for name in names_in(stage.body)}
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
+def test_every_name_is_known(template: Template) -> None:
+    used = names_in(template.body)
+    known = {*context_of(planner()), *CUTOFFS[0], *environment().globals}
+    if isinstance(template, Metric):
+        known |= {*template.params, *CATALOG.stage_params}
+        assert set(template.params) <= used | OF_STAGES
+    else:
+        known |= {*METRIC_PARAMS, *CATALOG.stage_params, *template.params}
+        assert set(template.params) - NOT_IN_ITS_STAGE <= used
+    assert used <= known
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    used = {name for template in TEMPLATES for name in names_in(template.body)}
+    assert set(CATALOG.stage_params) - OF_COLUMNS <= used
+
+
+def test_lint_knows_only_names_that_templates_get() -> None:
+    """A stand-in of the lint configuration must not outlive what it stands for."""
+    stand_ins = set()
+    for path in (ROOT / ".sqlfluff", ROOT / "results/.sqlfluff", ROOT / "inputs/.sqlfluff"):
+        config = configparser.ConfigParser(delimiters="=", interpolation=None)
+        config.read(path, encoding="utf-8")
+        for part in ("context", "macros"):
+            section = f"sqlfluff:templater:jinja:{part}"
+            stand_ins |= set(config[section]) if section in config else set()
+    plans = planner()
+    known = {*context_of(plans), *CUTOFFS[0], *environment().globals, "ref"}
+    known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
+    known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
+    known |= {"key", "item", "list_column"}  # of counts of rows
+    known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
+    known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
+    _, values = STANDARD.resolve(None)
+    of_items = ItemSlices.of(slicing(plans, by_item=["category"]), [values]).planner.stages
+    _, of_users = by_user(plans, None)
+    assert isinstance(of_items, SlicedStages)
+    known |= {"names", *of_items.context, *of_users.context, *RUN_CI.draws}
+    for _, node in nodes_of(all_plans()).values():
+        known |= set(node.context) if isinstance(node, Rendered) else set()
+    assert stand_ins <= known
+
+
+# ---------------------------------------------------------------- what templates say
+
+
+@pytest.mark.parametrize("path", [*FILES, *MACROS], ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_stars_are_spelled_out(path: Path) -> None:
+    stars = re.findall(r"\bSELECT\s+(?:DISTINCT\s+)?(?:\w+\.)?\*|^\s*\*,?$", path.read_text(), re.M)
+    # the columns of a CSV file that is read in the order of its rows are not known
+    assert len(stars) == (1 if path.name == "sources.sql" else 0)
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param(
+            stage,
+            id=stage.name,
+            marks=[pytest.mark.thorough] if stage.name in MANY_FORMS else [],
+        )
+        for stage in STAGES
+    ],
+)
+def test_stages_say_what_a_row_is(stage: Stage) -> None:
+    assert stage.title.startswith("one row per ")
+    for text, label in {text: label for label, text in renderings(stage)}.items():
+        comments = [line for line in text.splitlines() if line.startswith("--")]
+        assert text.startswith("-- one row"), label
+        ctes = len(re.findall(r"^(?:WITH )?\w+ AS \($", text, re.M))
+        assert sum(line.startswith("-- one row") for line in comments) >= max(ctes, 1), label
+
+
+@pytest.mark.parametrize("slice_", SLICES, ids=lambda slice_: slice_.name)
+def test_slices_say_what_a_row_is(slice_: Slice) -> None:
+    assert slice_.title != slice_.name
+    for label, text in renderings(slice_):
+        assert without_comment(text) == [], label
+
+
+CTE = re.compile(r"(?:WITH )?(?P<name>\w+) AS \($")
+CLAUSE = re.compile(
+    r"( *)(FROM|WHERE|GROUP BY|HAVING|ORDER BY|LIMIT|UNION|(INNER |LEFT |FULL |CROSS )JOIN)\b"
+)
+
+
+def without_comment(text: str) -> list[str]:
+    """Find the SELECTs of a query, its CTEs and its last, that no comment says a row of."""
+    lines = text.splitlines()
+    found, comment, after_ctes = [], "", True
+    for line in lines:
+        if line.startswith("-- "):
+            comment = comment or line
+            continue
+        cte = CTE.match(line)
+        if (cte or (after_ctes and line == "SELECT")) and not comment.startswith("-- one row"):
+            found.append(cte["name"] if cte else line)
+        after_ctes = not cte and ((after_ctes and line != "SELECT") or line == ")")
+        comment = comment if not line else ""
+    return found
+
+
+def misplaced(text: str) -> list[str]:
+    """Find lines of a query that do not stand where its SELECT does, and lines without words."""
+    found, above, indent = [], "", ""
+    around: list[str] = []  # for every open parenthesis, where the SELECT around it stands
+    for line in text.splitlines():
+        if line != line.rstrip() or (not line and not above.endswith((")", "),"))):
+            found.append(f"{above!r}, {line!r}")
+        if line.strip().startswith("SELECT"):
+            indent = line.partition("SELECT")[0]
+        clause = CLAUSE.match(line)
+        if clause and clause[1] != indent and not above.endswith("("):
+            found.append(line)
+        for mark in re.findall(r"[()]", line):
+            if mark == "(":
+                around.append(indent)
+            else:
+                indent = around.pop()
+        above = line
+    return found
+
+
+def test_queries_of_plans_are_laid_out() -> None:
+    """Where rows of a template end with a loop or a branch, their indentation is easily lost."""
+    seen = 0
+    for label, node in nodes_of(all_plans()).values():
+        text = text_in_plan(node)
+        if isinstance(node, Rendered):
+            seen += 1
+            assert misplaced(text) == [], f"{node.name}: {label}"
+            of_result = node.template in ("results/summary", "results/look")
+            assert of_result or without_comment(text) == [], f"{node.name}: {label}"
+        elif file_of(node):
+            assert text.startswith("/* one row per "), f"{node.name}: {label}"
+    assert seen > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("-- one row\nSELECT\n    a\nFROM b", []),
+        ("-- one row\nSELECT\n    a\n    FROM b", ["    FROM b"]),
+        ("-- one row\nWITH b AS (\n    SELECT a\n    FROM c\n)\n\n-- one\nSELECT a\nFROM b", []),
+        ("WITH b AS (\n    SELECT a\n    FROM c\n)\n\nSELECT a\n    FROM b", ["    FROM b"]),
+        ("SELECT a\nFROM b\n\nORDER BY a", ["'FROM b', ''"]),
+        ("SELECT a \nFROM b", ["'', 'SELECT a '"]),
+        ("SELECT a\nFROM (\n    SELECT a\n    FROM b\n) AS c\nORDER BY a", []),
+        ("SELECT a\nFROM (\n    SELECT a\n    FROM b\n) AS c\n    WHERE a", ["    WHERE a"]),
+        ("SELECT\n    rank() OVER (\n        ORDER BY a\n    )\nFROM b", []),
+    ],
+)
+def test_misplaced_lines_are_found(text: str, found: list[str]) -> None:
+    assert misplaced(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("-- one row\nSELECT\n    a\nFROM b", []),
+        ("SELECT\n    a\nFROM b", ["SELECT"]),
+        ("-- one row\nWITH b AS (\n    SELECT a\n)\n\n-- one row\nSELECT\n    a\nFROM b", []),
+        ("-- one row\nWITH b AS (\n    SELECT a\n)\n\nSELECT\n    a\nFROM b", ["SELECT"]),
+        ("WITH b AS (\n    SELECT a\n)\n\n-- one row\nSELECT\n    a\nFROM b", ["b"]),
+        (
+            "-- one row\nWITH b AS (\n    SELECT a\n),\n\nc AS (\n    SELECT a\n)\n\n-- one row\n"
+            "-- more\nSELECT\n    a\nFROM b",
+            ["c"],
+        ),
+    ],
+)
+def test_queries_without_comments_are_found(text: str, found: list[str]) -> None:
+    assert without_comment(text) == found
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_metrics_say_what_they_are(metric: Metric) -> None:
+    assert metric.title != metric.name
+    assert metric.formula
+    assert metric.cite
+    assert (metric.range is None) == bool(metric.unbounded)
+    assert metric.higher_is_better is not None
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
+def test_params_are_explained(template: Template) -> None:
+    for param in template.params.values():
+        assert param.doc, param.name

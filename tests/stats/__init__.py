@@ -1,0 +1,1 @@
+"""Tests of intervals, significance tests, leaderboards and gates."""

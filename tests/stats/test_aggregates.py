@@ -1,0 +1,147 @@
+"""Aggregates other than the mean."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from tests.support.further_tables import CATALOG, EVERYTHING, Evaluator, Z, evaluate
+from tests.support.resampling import ONE_MODEL, lists_of, skewed
+
+# reciprocal ranks 1, 1/2, 1/3, and 0 of a user without a list
+FOUR = {
+    "recommendations": {1: [10], 2: [11, 10], 3: [11, 12, 10]},
+    "interactions": {user: [10] for user in (1, 2, 3, 4)},
+}
+RECIPROCALS = [1, 1 / 2, 1 / 3, 0]
+AGGREGATES = {
+    "mean": mean(RECIPROCALS),
+    "median": (1 / 2 + 1 / 3) / 2,
+    "median_low": 1 / 3,
+    "half_width": Z[0.9] * stdev(RECIPROCALS) / math.sqrt(4),
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "aggregate"),
+    [
+        *(("setting", aggregate) for aggregate in AGGREGATES),
+        ("setting of the metric", "median_low"),
+        ("convention", "median"),
+    ],
+)
+def test_aggregate(aggregate: str, how: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(f'[settings]\naggregate = "{aggregate}"\n')
+    options: dict[str, Any] = {
+        "setting": {"settings": {"aggregate": aggregate}},
+        "setting of the metric": {"settings": {"mrr.aggregate": aggregate}},
+        "convention": {"convention": tmp_path / "mine.toml"},
+    }[how]
+    row = evaluate("mrr", **FOUR, confidence=0.9, **options).iloc[0]
+    assert row["value"] == pytest.approx(AGGREGATES[aggregate], abs=1e-15)
+    assert row["n_users"] == 4
+    assert row["std"] == pytest.approx(stdev(RECIPROCALS), abs=1e-15)
+    half = AGGREGATES["half_width"]
+    if aggregate == "mean":
+        low, high = AGGREGATES["mean"] - half, AGGREGATES["mean"] + half
+        assert [row["ci_low"], row["ci_high"]] == pytest.approx([low, high], abs=1e-15)
+    else:
+        assert row[["ci_low", "ci_high"]].isna().all()
+
+
+def test_aggregates_in_specs() -> None:
+    specs = ["mrr", *(f"mrr(aggregate={name})" for name in AGGREGATES if name != "mean")]
+    result = evaluate(specs, **FOUR)
+    expected = {**AGGREGATES, "half_width": Z[0.95] * stdev(RECIPROCALS) / math.sqrt(4)}
+    assert result["metric"].tolist() == specs
+    assert result["value"].tolist() == pytest.approx(list(expected.values()), abs=1e-15)
+    assert result["ci_low"].isna().tolist() == [False, True, True, True]
+
+
+def test_aggregate_is_of_each_model_and_leaves_users_as_they_are() -> None:
+    models = {"four": FOUR["recommendations"], "none": {1: [99]}}
+    with Evaluator(models, FOUR["interactions"], settings={"aggregate": "median"}) as evaluator:
+        result = evaluator.evaluate("mrr")
+        users = evaluator.per_user("mrr")
+    assert result.set_index("model")["value"].to_dict() == {
+        "four": pytest.approx(AGGREGATES["median"], abs=1e-15), "none": 0}  # fmt: skip
+    assert users["mrr"].tolist() == pytest.approx([*RECIPROCALS, 0, 0, 0, 0], abs=1e-15)
+
+
+RUN_METRICS = [name for name, metric in CATALOG.metrics.items() if metric.grain == "run"]
+
+
+@pytest.mark.parametrize("metric", RUN_METRICS)
+def test_aggregate_of_a_metric_without_users(smallest: sm.Evaluator, metric: str) -> None:
+    for spec in (f"{metric}(aggregate=median)", f"{metric}(aggregate=half_width)@5"):
+        with pytest.raises(sm.UsageError) as caught:
+            smallest.evaluate(spec)
+        assert not isinstance(caught.value, sm.MissingTableError)
+        for words in (spec, "aggregate", "one value for all users"):
+            assert words in str(caught.value)
+    with pytest.raises(sm.UsageError, match=rf"{metric}\.aggregate.*one value for all users"):
+        evaluate(metric, settings={f"{metric}.aggregate": "median"})
+
+
+def test_a_setting_aggregate_is_for_metrics_with_users(everything: sm.Evaluator) -> None:
+    assert len(RUN_METRICS) > 3
+    plain = everything.evaluate([*RUN_METRICS, "mrr"])
+    median = evaluate([*RUN_METRICS, "mrr"], **EVERYTHING, settings={"aggregate": "median"})
+    pd.testing.assert_frame_equal(plain.iloc[:-1], median.iloc[:-1])
+    assert plain["ci_low"].notna().iloc[-1]
+    assert median["ci_low"].isna().iloc[-1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 19, 100])
+def test_quantiles_are_those_of_numpy(n: int, given_metric: Path) -> None:
+    values = skewed(n, n)
+    shares = [0.0, 0.05, 0.1, 0.25, 0.7, 0.9, 0.95, 1.0]
+    kinds = {"quantile": "linear", "quantile_low": "inverted_cdf"}
+    calls = {
+        f"given(aggregate={kind}, quantile={share})": np.quantile(values, share, method=method)
+        for kind, method in kinds.items()
+        for share in shares
+    }
+    calls |= {
+        "given(aggregate=quantile)": np.median(values),
+        "given(aggregate=quantile_low)": np.quantile(values, 0.5, method="inverted_cdf"),
+        "given(aggregate=median_low)": np.quantile(values, 0.5, method="inverted_cdf"),
+        "given(aggregate=min)": values.min(),
+        "given(aggregate=max)": values.max(),
+    }
+    with sm.Evaluator(lists_of(values), templates=given_metric) as evaluator:
+        found = evaluator.evaluate(list(calls))
+    assert found["value"].tolist() == pytest.approx(list(calls.values()), rel=1e-12, abs=1e-15)
+    assert found[["ci_low", "ci_high"]].isna().all(axis=None)
+
+
+def test_the_lower_quantile_is_exact_where_a_share_is_a_whole_number_of_users(
+    given_metric: Path,
+) -> None:
+    """0.29 of 100 users are 29, though 0.29 · 100 is 28.999999999999996 in floating point."""
+    for n, share in ((100, "0.29"), (100, "0.57"), (20, "0.55"), (30, "0.1"), (10, "0.3")):
+        values = np.arange(1.0, n + 1)
+        place = math.ceil(Fraction(share) * n)
+        with sm.Evaluator(lists_of(values), templates=given_metric) as evaluator:
+            call = f"given(aggregate=quantile_low, quantile={share})"
+            assert evaluator.evaluate(call)["value"].tolist() == [place]
+
+
+def test_aggregates_leave_out_undefined_values() -> None:
+    with sm.Evaluator(**ONE_MODEL) as evaluator:
+        values = evaluator.per_user("mrr(no_hits=drop)@2").dropna().iloc[:, -1].to_numpy()
+        found = evaluator.evaluate(
+            [f"mrr(no_hits=drop, aggregate={name})@2" for name in ("min", "median", "max")]
+        )
+    assert 1 < len(values) < 70
+    assert (found["n_users"] == len(values)).all()
+    expected = [values.min(), np.median(values), values.max()]
+    assert found["value"].tolist() == pytest.approx(expected, rel=1e-12)

@@ -1,0 +1,359 @@
+"""p-values, intervals, effect sizes and corrections, from statistics that numpy sums up here.
+
+They are compared with scipy and numpy on generated differences of many shapes. Wilcoxon's test is
+compared with scipy on the differences that are not 0: with zeros among at most 50 differences
+scipy does not use its exact distribution. That of few differences is also counted out by hand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from numpy.random import Generator
+from numpy.testing import assert_allclose
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.stats.paired_tests import TESTS, adjusted, check_scipy, checked, finished
+
+NAN = math.nan
+# it took the distribution of untied differences also for tied ones
+OLD_SCIPY = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15)
+SIZES = [2, 3, 10, 14, 49, 50, 51, 52, 1000]
+# all are multiples of a power of 1/2, so that differences of sums with them are exact
+SHAPES: dict[str, Callable[[Generator, int], np.ndarray]] = {
+    "normal": lambda draw, n: np.round(draw.normal(0.1, 1, n) * 2**30) / 2**30,
+    "many ties": lambda draw, n: draw.choice([-3, -2, -1, 1, 2, 3, 4], n) / 4,
+    "many zeros": lambda draw, n: draw.choice([0, 0, 0, 1], n) * np.round(draw.normal(0, 2**30, n)),
+    "hits": lambda draw, n: draw.choice([-1.0, 0.0, 0.0, 1.0], n, p=[0.2, 0.3, 0.2, 0.3]),
+    "zeros over 50": lambda draw, n: np.pad(draw.normal(0.3, 1, min(n, 40)), (0, max(n - 40, 0))),
+}
+NUMBERS = ["value", "baseline_value", "difference", "std", "wins", "ties", "losses"]
+RANKS = ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
+
+
+def differences(shape: str, n: int) -> np.ndarray:
+    found = SHAPES[shape](np.random.default_rng(n), n)
+    found[:2] = 2.0, 1.0  # not all are equal, nor are all 0
+    return found
+
+
+def row_of(d: Any, baseline_value: float = 0.5, **more: Any) -> dict[str, Any]:
+    """Sum differences up as SQL does."""
+    d = np.asarray(d, dtype=float)
+    sizes = np.abs(d[d != 0])
+    ranks = scipy.stats.rankdata(sizes)
+    _, counts = np.unique(sizes, return_counts=True)
+    mean = d.mean() if len(d) else NAN
+    return {
+        "metric": "ndcg",
+        "k": 10,
+        "model": "als",
+        "baseline": "popular",
+        "n_users": len(d),
+        "value": baseline_value + mean,
+        "baseline_value": baseline_value,
+        "difference": mean,
+        "std": d.std(ddof=1) if len(d) > 1 else NAN,
+        "wins": (d > 0).sum(),
+        "ties": (d == 0).sum(),
+        "losses": (d < 0).sum(),
+        "n_nonzero": len(sizes),
+        "positive_ranks": ranks[d[d != 0] > 0].sum(),
+        "negative_ranks": ranks[d[d != 0] < 0].sum(),
+        "tie_term": (counts.astype(float) ** 3 - counts).sum(),
+        # backwards; what is in it for more than 50 must not matter
+        "few_differences": d[d != 0][::-1] if len(sizes) <= 50 else np.array([1.0]),
+        **more,
+    }
+
+
+NOBODY = {
+    **row_of([]),
+    **dict.fromkeys([*NUMBERS, *RANKS, "few_differences", "n_extreme", "n_resamples"]),
+}
+
+
+def result(*rows: dict[str, Any], **asked: Any) -> pd.DataFrame:
+    defaults = {"test": "t", "interval": "none", "confidence": 0.95, "correction": "none"}
+    return finished(pd.DataFrame(list(rows)), **{**defaults, **asked})
+
+
+def one(d: Any, **asked: Any) -> pd.Series:
+    return result(row_of(d), **asked).iloc[0]
+
+
+# ---- the paired t-test and its interval --------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_t_test_and_the_normal_interval_are_those_of_scipy(shape: str) -> None:
+    samples = [differences(shape, n) for n in SIZES]
+    found = result(*map(row_of, samples), interval="normal", confidence=0.9)
+    for d, (_, row) in zip(samples, found.iterrows(), strict=True):
+        base = np.arange(len(d)) % 7.0
+        expected = scipy.stats.ttest_rel(base + d, base)
+        low, high = scipy.stats.t.interval(0.9, len(d) - 1, d.mean(), scipy.stats.sem(d))
+        assert_allclose(row["p_value"], expected.pvalue, rtol=1e-9)
+        assert_allclose([row["ci_low"], row["ci_high"]], [low, high], rtol=1e-9)
+        assert_allclose(row["effect_size"], d.mean() / np.std(d, ddof=1), rtol=1e-9)
+        assert (row["test"], row["n_users"]) == ("t", len(d))
+
+
+def test_a_difference_is_significant_where_its_interval_leaves_out_0() -> None:
+    p = one([1, 2, 3, 4])["p_value"]
+    at_the_edge = one([1, 2, 3, 4], interval="normal", confidence=1 - p)
+    assert at_the_edge["ci_low"] == pytest.approx(0, abs=1e-9)
+    assert at_the_edge["ci_high"] == pytest.approx(5)  # the mean is 2.5
+
+
+def test_equal_differences_and_single_users() -> None:
+    found = result(
+        row_of([0, 0, 0]),
+        row_of([0.25, 0.25]),
+        row_of([-0.25] * 3),
+        {**row_of([0.1] * 3), "std": 1e-18},  # what summing up in another order may leave
+        row_of([0.25]),
+        row_of([0]),
+        NOBODY,
+        interval="normal",
+    )
+    assert_allclose(found["p_value"], [1, 0, 0, 0, NAN, NAN, NAN])
+    assert_allclose(found["effect_size"], [0, NAN, NAN, NAN, NAN, NAN, NAN])
+    assert_allclose(found["ci_low"], [0, 0.25, -0.25, 0.1, NAN, NAN, NAN])
+    assert_allclose(found["ci_high"], [0, 0.25, -0.25, 0.1, NAN, NAN, NAN])
+
+
+# ---- Wilcoxon's signed-rank test ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_wilcoxon_is_that_of_scipy(shape: str) -> None:
+    samples = [differences(shape, n) for n in SIZES]
+    found = result(*map(row_of, samples), test="wilcoxon")
+    for d, p in zip(samples, found["p_value"], strict=True):
+        if OLD_SCIPY and len(np.unique(np.abs(d[d != 0]))) < len(d) <= 50:
+            continue
+        if np.any(d != 0):
+            assert_allclose(p, scipy.stats.wilcoxon(d).pvalue, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "d",
+    [
+        [1, 2, 3],
+        [-0.5, 2, 3, 4.5],
+        [1, 1, -1, 2, 2, 2, -3],
+        [-2, -2, -2, -2],
+        [1, -1],
+        [0.5],
+        [4, 3, 3, -3, -2, -2, 1, 1, 1, 1],
+        [7, 6, 6, 5, 5, 5, -4, -3, 3, 2, 1, -1, 1],
+    ],
+)
+def test_few_differences_are_judged_by_all_their_signs(d: list[float]) -> None:
+    ranks = scipy.stats.rankdata(np.abs(d))
+    observed = ranks[np.array(d) > 0].sum()
+    sums = np.array(list(itertools.product([0, 1], repeat=len(d)))) @ ranks
+    tail = min(np.mean(sums >= observed), np.mean(sums <= observed))
+    with_zeros = [*d, *[0] * min(2, 13 - len(d))]  # which change nothing
+    assert one(with_zeros, test="wilcoxon")["p_value"] == pytest.approx(min(1, 2 * tail))
+
+
+def test_wilcoxon_by_hand() -> None:
+    # of 8 patterns of signs, one has all ranks above 0 and one none: p = 2 / 8
+    assert one([1, 2, 3], test="wilcoxon")["p_value"] == pytest.approx(0.25)
+    # sizes 1, 2, 2, 4 have the ranks 1, 2.5, 2.5, 4; above 0 are 1 and 2.5, below 2.5 and 4
+    assert one([1, 2, -2, 0, -4], test="wilcoxon")["effect_size"] == pytest.approx(-3 / 10)
+
+
+def test_wilcoxon_where_nothing_differs_and_where_nobody_is() -> None:
+    found = result(row_of([0, 0]), NOBODY, row_of([0]), row_of([2]), test="wilcoxon")
+    assert_allclose(found["p_value"], [1, NAN, 1, 1])
+    assert_allclose(found["effect_size"], [0, NAN, 0, 1])
+
+
+def test_wilcoxon_does_not_depend_on_the_order_of_users() -> None:
+    d = np.random.default_rng(5).normal(0.2, 0.1, 13)
+    d[3] = -d[7]
+    there, back = (result(row_of(order), test="wilcoxon") for order in (d, d[::-1]))
+    pd.testing.assert_frame_equal(
+        there[["p_value", "effect_size"]], back[["p_value", "effect_size"]], check_exact=True
+    )
+
+
+# ---------------------------------------------------------------- resampling
+
+
+@pytest.mark.parametrize("test", ["randomization", "bootstrap"])
+def test_resamples_are_counted_with_the_observed_one(test: str) -> None:
+    d = [1, 2, 0, -1]
+    found = result(
+        row_of(d, n_extreme=0, n_resamples=999),
+        row_of(d, n_extreme=49, n_resamples=99),
+        row_of(d, n_extreme=99, n_resamples=99),
+        {**NOBODY, "n_extreme": 0, "n_resamples": 99},
+        test=test,
+    )
+    assert_allclose(found["p_value"], [1 / 1000, 50 / 100, 1, NAN])
+    d_of_cohen = 0.5 / math.sqrt((0.25 + 2.25 + 0.25 + 2.25) / 3)  # the mean is 0.5
+    assert_allclose(found["effect_size"], [d_of_cohen] * 3 + [NAN])
+
+
+def test_percentiles_are_taken_as_they_are() -> None:
+    rows = [row_of([1, 2], interval_low=0.5, interval_high=1.75), NOBODY]
+    found = result(*rows, interval="bootstrap")
+    assert_allclose(found["ci_low"], [0.5, NAN])
+    assert_allclose(found["ci_high"], [1.75, NAN])
+    assert result(*rows)[["ci_low", "ci_high"]].isna().all(axis=None)
+
+
+# ---------------------------------------------------------------- corrections
+
+
+def p_adjusted(p_values: list[float], correction: str) -> list[float]:
+    return list(adjusted(np.array(p_values), correction))
+
+
+def test_holm_by_hand() -> None:
+    # 0.005 * 4, 0.01 * 3, 0.03 * 2 = 0.06, and 0.04 * 1 is raised to 0.06
+    assert p_adjusted([0.01, 0.04, 0.03, 0.005], "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    # 0.6 * 2 is cut to 1, and 0.7 raised to it
+    assert p_adjusted([0.7, 0.6], "holm") == [1, 1]
+    assert p_adjusted([0.02, 0.02, 0.02], "holm") == pytest.approx([0.06] * 3)
+
+
+def test_bh_by_hand() -> None:
+    # 0.005 * 4/1, 0.01 * 4/2, 0.03 * 4/3, 0.04 * 4/4
+    assert p_adjusted([0.01, 0.04, 0.03, 0.005], "bh") == pytest.approx([0.02, 0.04, 0.04, 0.02])
+    # 0.01 * 3/1 = 0.03 and 0.02 * 3/2 = 0.03 are lowered to 0.021 * 3/3
+    assert p_adjusted([0.01, 0.02, 0.021], "bh") == pytest.approx([0.021] * 3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_bh_is_that_of_scipy(n: int) -> None:
+    p_values = np.random.default_rng(n).uniform(0, 1, n) ** 3
+    expected = scipy.stats.false_discovery_control(p_values)
+    assert_allclose(adjusted(p_values, "bh"), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("correction", "expected"), [("holm", 2), ("bh", 2), ("none", 1)])
+def test_missing_p_values_do_not_count(correction: str, expected: float) -> None:
+    rows = [
+        row_of([1, 2], n_extreme=9, n_resamples=999),  # p = 0.01, the smaller of two
+        {**NOBODY, "n_extreme": None, "n_resamples": None},
+        row_of([1, 2], n_extreme=499, n_resamples=999),
+    ]
+    found = result(*rows, test="randomization", correction=correction)
+    assert_allclose(found["p_value"], [0.01, NAN, 0.5])
+    assert_allclose(found["p_adjusted"], [0.01 * expected, NAN, 0.5])
+    assert p_adjusted([NAN], correction) == pytest.approx([NAN], nan_ok=True)
+    assert p_adjusted([], correction) == []
+
+
+# ---------------------------------------------------------------- the table
+
+CONTRACT = [
+    *("metric", "k", "model", "baseline", "value", "baseline_value", "difference"),
+    *("ci_low", "ci_high", "relative", "wins", "ties", "losses"),
+    *("test", "p_value", "p_adjusted", "effect_size", "n_users"),
+]
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_the_result_has_the_columns_of_the_contract(test: str) -> None:
+    resamples = {"n_extreme": 1, "n_resamples": 9}
+    rows = [
+        {"model": "als", "country": "DE", **row_of([1, 2, 3, -1, 0], **resamples)},
+        {"country": None, **NOBODY},
+        {"country": "AT", **row_of([1, 2, 3], **resamples), "k": None, "metric": "map"},
+    ]
+    frame = pd.DataFrame(rows, index=[7, 3, 5])
+    before = frame.copy()
+    found = finished(frame, test=test, interval="normal", confidence=0.95, correction="holm")
+    pd.testing.assert_frame_equal(frame, before)
+    assert list(found.columns) == ["country", *CONTRACT]
+    assert list(found.index) == [0, 1, 2]
+    assert list(found["metric"]) == ["ndcg", "ndcg", "map"]
+    assert found["country"].tolist()[::2] == ["DE", "AT"]
+    assert found["country"].isna().tolist() == [False, True, False]
+    assert (found["test"] == test).all()
+    counts = ["k", "wins", "ties", "losses", "n_users"]
+    assert all(found[name].dtype == "Int64" for name in counts)
+    texts = ["metric", "model", "baseline", "test"]
+    numbers = [name for name in CONTRACT if name not in (*counts, *texts)]
+    assert all(found[name].dtype == "float64" for name in numbers)
+    assert found.loc[0, counts].tolist() == [10, 3, 1, 1, 5]
+    assert found["k"].isna().tolist() == [False, False, True]
+    assert found.loc[1, "n_users"] == 0
+    assert found.loc[1, numbers].isna().all()
+    assert found.loc[[0, 2], numbers].notna().all(axis=None)
+
+    empty = finished(
+        frame.iloc[:0], test=test, interval="normal", confidence=0.95, correction="holm"
+    )
+    assert list(empty.columns) == ["country", *CONTRACT]
+    assert len(empty) == 0
+
+
+def test_relative_is_missing_where_the_baseline_is_0() -> None:
+    found = result(row_of([1, 2], 3.0), row_of([1, 2], 0.0), row_of([1, 2], -3.0))
+    assert_allclose(found["relative"], [0.5, NAN, -0.5])
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"test": "wilcox"}, "unknown test 'wilcox'; there are t, wilcoxon, .*mean 'wilcoxon'"),
+        ({"interval": "norm"}, "unknown interval 'norm'; .*mean 'normal'"),
+        (
+            {"correction": "holmes"},
+            "unknown correction 'holmes'; there are holm, .*'holm'",
+        ),
+    ],
+)
+def test_unknown_names_are_refused(asked: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        checked(**asked)
+    with pytest.raises(UsageError, match=said):
+        one([1, 2], **asked)
+    checked(test="t", interval="none", correction="bh")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"test": "t", "interval": "none"}, "the t-test needs scipy"),
+        ({"test": "wilcoxon", "interval": "none"}, "Wilcoxon's test needs scipy"),
+        ({"test": "bootstrap", "interval": "normal"}, "the interval 'normal' needs scipy"),
+        ({"test": "t", "interval": "normal"}, "the t-test and the interval 'normal' need scipy"),
+    ],
+)
+def test_without_scipy(asked: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "scipy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(UsageError, match=said) as refused:
+        check_scipy(**asked)
+    assert "pip install 'sqlmetrics[stats]'" in str(refused.value)
+    with pytest.raises(UsageError, match=said):
+        finished(pd.DataFrame([NOBODY]), **asked, confidence=0.95, correction="holm")
+
+
+def test_resampling_does_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = row_of([1, 2], n_extreme=0, n_resamples=99)
+    for name in [name for name in sys.modules if name.split(".")[0] == "scipy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    found = result(row, test="randomization", correction="bh")
+    assert found.loc[0, "p_adjusted"] == pytest.approx(0.01)

@@ -1,0 +1,61 @@
+"""Plugin: the short run leaves out most cases of parametrised tests, and the marked tests.
+
+Without --thorough, a test runs with its first case if it has two or three, and with every sixth if
+it has more. With --thorough, it runs with all of two or three cases and with about half of more;
+with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
+`every_case`, and cases that docs/coverage.md names by their id always run. Tests that it names as
+a whole keep up to three cases in the short run, and all cases with --thorough.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.coverage_watch import COVERAGE, named_tests
+
+FEW, SHARE = 3, 6
+WHOLE = ("tests/engines/", "tests/browser/")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="also slow tests that mostly overlap with faster ones; .ci/run does",
+    )
+    parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        help="all tests, for releases: also further cases of the --thorough tests",
+    )
+
+
+def _mark_further_cases(items: list[pytest.Item]) -> None:
+    """Mark most cases of parametrised tests as thorough or exhaustive."""
+    named = set(named_tests(COVERAGE.read_text(encoding="utf-8")))
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not item.get_closest_marker("thorough") and not item.get_closest_marker("every_case"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, of_test in cases.items():
+        if name.startswith(WHOLE) or (name in named and len(of_test) <= FEW):
+            continue
+        for number, item in enumerate(of_test):
+            if number % SHARE and item.nodeid not in named:
+                rare = len(of_test) > FEW and name not in named and number % 2 == 0
+                item.add_marker("exhaustive" if rare else "thorough")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # runs before -m selects tests and before the order is shuffled
+    _mark_further_cases(items)
+    absent = ["exhaustive", "thorough"]
+    if config.getoption("--exhaustive"):
+        absent = []
+    elif config.getoption("--thorough"):
+        absent = ["exhaustive"]
+    left_out = [item for item in items if any(map(item.get_closest_marker, absent))]
+    if left_out:
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
+        config.hook.pytest_deselected(items=left_out)

@@ -1,0 +1,35 @@
+"""Evaluators of the table of five users under conventions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import conventions
+from tests.support.five_users import INTERACTIONS, RECOMMENDATIONS
+from tests.support.notation import interaction_frame, recommendation_frame
+
+CATALOG = Catalog.load()
+NAMES = list(conventions())
+FIVE_USERS = {
+    "recommendations": recommendation_frame(RECOMMENDATIONS),
+    "interactions": interaction_frame(INTERACTIONS),
+}
+TWO_MODELS = {
+    "recommendations": {
+        "one": FIVE_USERS["recommendations"],
+        "two": FIVE_USERS["recommendations"].query("user_id != 'u1'"),
+    },
+    "interactions": FIVE_USERS["interactions"],
+}
+
+
+def evaluator(**options: Any) -> sm.Evaluator:
+    return sm.Evaluator(**{**FIVE_USERS, **options})
+
+
+def exactly(expected: Any) -> Any:
+    return pytest.approx(expected, rel=0, abs=1e-12)

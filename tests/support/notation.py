@@ -1,0 +1,170 @@
+"""Numbers written as text, and tables in short notation."""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+Recommendation = tuple[Any, ...]  # (user, item, score) or (user, item, score, rank)
+Interaction = tuple[Any, Any, float | None]  # (user, item, relevance)
+Item = tuple[Any, ...]  # (item, price, categories, features), None where it lacks one
+Aspect = tuple[Any, ...]  # (item, aspect) or (user, item, aspect)
+Decision = tuple[Any, ...]  # (user, item, reward) or (user, item, reward, propensity)
+
+
+_OPERATORS: dict[type, Callable[..., float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_FUNCTIONS: dict[str, Callable[[float], float]] = {"log2": math.log2, "sqrt": math.sqrt}
+
+
+def number(text: str | float) -> float:
+    """Evaluate "1/3" or "(1 + 1/log2(4)) / 2": numbers, + - * / **, log2 and sqrt, nothing else."""
+
+    def value(node: ast.AST) -> float:
+        match node:
+            case ast.Constant(value=int() | float() as constant):
+                return constant
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return _OPERATORS[type(op)](value(left), value(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -value(operand)
+            case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _FUNCTIONS:
+                return _FUNCTIONS[name](value(argument))
+        raise ValueError(f"not arithmetic: {text!r}")
+
+    return float(value(ast.parse(str(text), mode="eval").body))
+
+
+# ---------------------------------------------------------------- tables in short notation
+
+
+def recommendation_rows(
+    lists: Mapping[str, str], item: Callable[[str], Any] = str
+) -> list[Recommendation]:
+    """Read {"u1": "a b c"} (best first: ranks 1, 2, 3) or {"u1": "a:5 b:5 c:3"} (scores)."""
+    rows: list[Recommendation] = []
+    for user, text in lists.items():
+        for rank, entry in enumerate(text.split(), start=1):
+            name, _, score = entry.partition(":")
+            rows.append(
+                (user, item(name), float(score)) if score else (user, item(name), None, rank)
+            )
+    return rows
+
+
+def interaction_rows(
+    lists: Mapping[str, str], item: Callable[[str], Any] = str
+) -> list[Interaction]:
+    """Read {"u1": "a c"} (no relevance column) or {"u1": "a:3 c:0"} (relevance)."""
+    rows: list[Interaction] = []
+    for user, text in lists.items():
+        for entry in text.split():
+            name, _, relevance = entry.partition(":")
+            rows.append((user, item(name), float(relevance) if relevance else None))
+    return rows
+
+
+def item_rows(items: Mapping[str, Any], item: Callable[[str], Any] = str) -> list[Item]:
+    """Read {"a": {"price": 3, "category": ["x", "y"], "features": [1, 0]}}, each of them or not."""
+    rows: list[Item] = []
+    for name, given in items.items():
+        assert set(given) <= {"price", "category", "features"}, given
+        category = given.get("category")
+        categories = [category] if isinstance(category, str) else category
+        rows.append((item(name), given.get("price"), categories, given.get("features")))
+    return rows
+
+
+def aspect_rows(aspects: Mapping[str, Any], item: Callable[[str], Any] = str) -> list[Aspect]:
+    """Read {"a": "x y"} (aspects of items) or {"u1": {"a": "x y"}} (of items for one user)."""
+    rows: list[Aspect] = []
+    for name, given in aspects.items():
+        if isinstance(given, str):
+            rows += [(item(name), aspect) for aspect in given.split()]
+        else:
+            rows += [(name, *row) for row in aspect_rows(given, item)]
+    return rows
+
+
+def log_rows(lists: Mapping[str, str], item: Callable[[str], Any] = str) -> list[Decision]:
+    """Read {"u1": "a:1 b:0"} (rewards) or {"u1": "a:1@0.5 b:0@0.25"} (and propensities)."""
+    rows: list[Decision] = []
+    for user, text in lists.items():
+        for entry in text.split():
+            name, _, decision = entry.partition(":")
+            reward, _, propensity = decision.partition("@")
+            row = (user, item(name), float(reward))
+            rows.append((*row, float(propensity)) if propensity else row)
+    return rows
+
+
+def recommendation_frame(rows: Sequence[Recommendation], order: str = "auto") -> pd.DataFrame:
+    """Return a frame with the column that gives the order: rank, score, or none for row order."""
+    frame = pd.DataFrame({"user_id": [row[0] for row in rows], "item_id": [row[1] for row in rows]})
+    if order == "row":
+        return frame
+    if all(row[2] is not None for row in rows):
+        frame["score"] = [row[2] for row in rows]
+    if all(len(row) == 4 for row in rows):
+        frame["rank"] = [row[3] for row in rows]
+    return frame
+
+
+def interaction_frame(rows: Sequence[Interaction]) -> pd.DataFrame:
+    frame = pd.DataFrame({"user_id": [row[0] for row in rows], "item_id": [row[1] for row in rows]})
+    if all(row[2] is not None for row in rows):
+        frame["relevance"] = [row[2] for row in rows]
+    return frame
+
+
+def item_frame(rows: Sequence[Item]) -> pd.DataFrame:
+    """Return a frame with the columns that any item has a value in, NULL for the others."""
+    frame = pd.DataFrame({"item_id": [row[0] for row in rows]})
+    _, prices, categories, features = zip(*rows, strict=True)
+    if any(price is not None for price in prices):
+        frame["price"] = pd.array(prices, dtype="Float64")
+    if any(of_item is not None for of_item in categories):
+        single = all(of_item is None or len(of_item) == 1 for of_item in categories)
+        frame["category"] = [
+            of_item[0] if of_item is not None and single else of_item for of_item in categories
+        ]
+    if any(vector is not None for vector in features):
+        frame["features"] = list(features)
+    return frame
+
+
+def named_frame(rows: Sequence[tuple[Any, ...]], *names: str) -> pd.DataFrame:
+    """Return a frame of rows that all have the first of the columns, as many as they are long."""
+    return pd.DataFrame(rows, columns=list(names[: len(rows[0])]))
+
+
+def further_frames(
+    order: str,
+    history: Sequence[tuple[Any, Any]] | None = None,
+    items: Sequence[Item] | None = None,
+    aspects: Sequence[Aspect] | None = None,
+    baseline: Sequence[Recommendation] | None = None,
+    logs: Sequence[Decision] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Return frames of the tables that are given, beside recommendations and interactions."""
+    frames: dict[str, pd.DataFrame] = {}
+    if history is not None:
+        frames["history"] = named_frame(history, "user_id", "item_id")
+    if items is not None:
+        frames["items"] = item_frame(items)
+    if aspects is not None:
+        names = ("user_id", "item_id", "aspect")[3 - len(aspects[0]) :]
+        frames["aspects"] = named_frame(aspects, *names)
+    if baseline is not None:
+        frames["baseline"] = recommendation_frame(baseline, order)
+    if logs is not None:
+        frames["logs"] = named_frame(logs, "user_id", "item_id", "reward", "propensity")
+    return frames

@@ -1,0 +1,59 @@
+"""Lists of three models for reports, and the values that pandas gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+USERS, ITEMS = list(range(30)), list(range(100, 124))
+METRICS, K = ["ndcg", "precision", "popularity", "coverage"], [2, 4]
+MODELS = ["good", "fair", "poor"]
+
+
+def pairs(n: int, seed: int, users: list[int] | None = None) -> pd.DataFrame:
+    """Give every user n items."""
+    random = np.random.default_rng(seed)
+    rows = [(u, i) for u in users or USERS for i in random.permutation(ITEMS)[:n].tolist()]
+    return pd.DataFrame(rows, columns=["user_id", "item_id"])
+
+
+def ranked(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(rank=rows.groupby("user_id").cumcount() + 1)
+
+
+def lists(n_good: int, seed: int, n: int = 6) -> pd.DataFrame:
+    """Give every user a list that starts with up to `n_good` relevant items."""
+    first = TRUTH.groupby("user_id").head(n_good)
+    first = first[first["user_id"] % 4 > 0]
+    rows = pd.concat([first, pairs(n, seed)]).drop_duplicates(["user_id", "item_id"])
+    rows = rows.sort_values("user_id", kind="stable").groupby("user_id").head(n)
+    return ranked(rows.reset_index(drop=True))
+
+
+TRUTH = pairs(5, 1)
+HISTORY = pd.concat([pairs(6, 2), pairs(9, 5, USERS[:10])]).drop_duplicates(ignore_index=True)
+GOOD, POOR = lists(2, 3), lists(0, 4).query("user_id < 25")
+FAIR = pd.concat([GOOD[GOOD["user_id"] % 2 == 0], lists(1, 6).query("user_id % 2 == 1")])
+RECOMMENDED = {"poor": POOR, "good": GOOD, "fair": FAIR}
+ITEM_TABLE = pd.DataFrame({"item_id": ITEMS, "title": [f"Title {item}" for item in ITEMS]})
+USER_TABLE = pd.DataFrame(
+    {
+        "user_id": USERS,
+        "country": ["NO" if user % 3 else "SE" for user in USERS],
+        "age": USERS,  # too many values
+        "planet": "Earth",  # too few
+    }
+)
+TABLES = {"history": HISTORY, "items": ITEM_TABLE, "users": USER_TABLE}
+
+
+def same(ours: pd.DataFrame, theirs: pd.DataFrame, *keys: str) -> None:
+    """Compare the columns of the second table, with rows in the order of keys."""
+    frames = [
+        frame[theirs.columns].sort_values(list(keys)).reset_index(drop=True)
+        for frame in (ours, theirs)
+    ]
+    pd.testing.assert_frame_equal(*frames, check_dtype=False, rtol=1e-9, atol=1e-12)
+
+
+TWO = {"good": GOOD, "fair": FAIR}

@@ -1,0 +1,504 @@
+"""Every template, rendered in every choice, and the plans that use them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jinja2.meta
+import pytest
+
+from sqlmetrics import demo
+from sqlmetrics.errors import DataError, MissingTableError, UsageError
+from sqlmetrics.evaluator import Evaluator
+from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.front_matter import Metric, Param, Template
+from sqlmetrics.metrics.requests import Request, calls_of, requests_of
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import parse_spec
+from sqlmetrics.partitions.split import Bounds, Partition, Split, for_parquet, reader
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Slicing, attributes_of
+from sqlmetrics.record import fingerprints
+from sqlmetrics.report.analysis import Question
+from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.query_graph import Node, Plan, Rendered
+from sqlmetrics.sql.quoting import literal
+from sqlmetrics.sql.templates import Keys, environment
+from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.tables.schema import ATTRIBUTES, Source, SourceColumn, Table
+from tests.support.calls import studied
+from tests.support.paths import DATA
+
+ROOT = template_root()
+FILES = sorted(ROOT.rglob("*.sql.j2"))
+CATALOG = Catalog.load()
+STANDARD = Settings(CATALOG, Convention.load("standard"), {})
+METRICS = list(CATALOG.metrics.values())
+STAGES = list(CATALOG.stages.values())
+METRIC_PARAMS = {name: param for metric in METRICS for name, param in metric.params.items()}
+SLICES = list(CATALOG.slices.values())
+TEMPLATES: list[Template] = [
+    *METRICS, *STAGES, *CATALOG.checks.values(), *SLICES, *CATALOG.alternatives
+]  # fmt: skip
+# templates in place of stages: of the truth for slices of items, of lists for populations
+INSTEAD = ("by_item", "by_user")
+MODEL_NAMES = set(Keys(model="als").context)  # what several models change
+NUMBERS: dict[str, list[float | None]] = {
+    "relevant_from": [None, float("-inf"), -1, 2.5],
+    "beta": [0.5, 1, 2],
+    "alpha": [0, 0.5],
+    "break_probability": [0, 0.15],
+    "max_grade": [None, 4],
+    "max_weight": [None, 20],
+    "sample_users": [None, 100],
+    "runs": [1, 3],
+    "seed": [1],
+    "warm_from": [20],
+    "groups": [4],
+    "head_share": [0.2],
+}
+RECURSIVE = ("duckdb", "clickhouse", "datafusion", "postgres")  # with windows in the recursion
+READS_COLUMNS = {"has", "has_user", "need", "need_time", "rank_is_whole"}
+MONTH_READS = {"timestamp": "TIMESTAMP", "seconds": "BIGINT", "milliseconds": "BIGINT"}
+CUTOFFS = [
+    {"cutoffs": [5, 10], "max_cutoff": 10},
+    {"cutoffs": [10, None], "max_cutoff": None},
+]
+
+
+def table(
+    name: str, columns: Mapping[str, str], models: tuple[str | None, ...] = (None,), **more: Any
+) -> Table:
+    sources = tuple(
+        Source(
+            f"{name}_file",
+            f"{name}_file_in_order",
+            tuple(SourceColumn(column, column, kind) for column, kind in columns.items()),
+            name,
+            model,
+            **more,
+        )
+        for model in models
+    )
+    return Table(name, sources, columns)
+
+
+KEYS = {"user_id": "BIGINT", "item_id": "BIGINT"}
+RICH = {
+    "recommendations": {"score": "DOUBLE", "rank": "BIGINT"},
+    "interactions": {"relevance": "INTEGER", "timestamp": "TIMESTAMP"},
+    "history": {"timestamp": "TIMESTAMP"},
+    "items": {"price": "DOUBLE", "category": "VARCHAR[]", "features": "FLOAT[]"},
+    "users": {"country": "VARCHAR"},
+    "aspects": {"aspect": "VARCHAR"},
+    "baseline": {"score": "DOUBLE"},
+    "logs": {"reward": "INTEGER", "propensity": "DOUBLE"},
+}
+POOR: dict[str, dict[str, str]] = {
+    **{name: {} for name in RICH},
+    "recommendations": {"rank": "DOUBLE"},
+    "logs": {"reward": "INTEGER"},
+}
+
+
+def planner(
+    several_models: bool = False,
+    poor: bool = False,
+    checked: bool = False,
+    fuse: bool = True,
+    baseline: str = "score",
+    timestamp: str = "TIMESTAMP",
+    dialect: str = NATIVE,
+) -> Planner:
+    """Make a planner for tables with all columns that there are, or with as few as possible.
+
+    `baseline`: the column that orders the baseline lists, or "row". `timestamp`: the type of the
+    columns of that name.
+    """
+    models = ("als", "popular") if several_models else (None,)
+    order: dict[str, str] = {} if baseline == "row" else {baseline: "BIGINT"}
+    tables = {}
+    for name, columns in {**(POOR if poor else RICH), "baseline": order}.items():
+        of_users = name != "items" and not (poor and name == "aspects")
+        keys = KEYS if of_users else {"item_id": "BIGINT"}
+        parts = models if name == "recommendations" else (None,)
+        columns = {key: timestamp if key == "timestamp" else columns[key] for key in columns}
+        tables[name] = table(name, {**keys, **columns}, parts)
+    return Planner(
+        CATALOG,
+        tables,
+        several_models=several_models,
+        checked=checked,
+        fuse=fuse,
+        dialect=dialect,
+    )
+
+
+def values_of(param: Param) -> list[Any]:
+    if param.choices:
+        return [choice for choice in param.choices if choice != "auto"]
+    return NUMBERS[param.name]
+
+
+def names_in(source: str) -> set[str]:
+    return jinja2.meta.find_undeclared_variables(environment().parse(source))
+
+
+def renderings(
+    template: Template, briefly: bool = False, dialect: str = NATIVE
+) -> Iterator[tuple[str, str]]:
+    """Yield the SQL of a template for every choice that it looks at, and what was chosen.
+
+    `briefly`: several models only where they change more than the list of keys, and of many
+    combinations those in which two choices at most are not the first.
+    """
+    used = names_in(template.body)
+    model_names = {"several_models", "model_of"} if briefly else MODEL_NAMES
+    params = {**METRIC_PARAMS, **CATALOG.stage_params, **template.params}
+    choices = {name: values_of(params[name]) for name in params if name in used}
+    if "score_is_read" in used:
+        choices["order"] = values_of(params["order"])
+    facts = {
+        "checked": [False, True] if "checked" in used else [False],
+        "poor": [False, True] if used & READS_COLUMNS else [False],
+        "several_models": [False, True] if used & model_names else [False],
+        "baseline": ["rank", "score", "row"] if "order_of" in used else ["score"],
+        "timestamp": ["TIMESTAMP", "BIGINT"] if "need_time" in used else ["TIMESTAMP"],
+    }
+    cutoffs = CUTOFFS if used & {"cutoffs", "max_cutoff"} else CUTOFFS[:1]
+    defaults = {name: param.default for name, param in params.items()}
+    for fact_values in itertools.product(*facts.values()):
+        fact = dict(zip(facts, fact_values, strict=True))
+        plans = planner(**fact, dialect=dialect)
+        for cutoff in cutoffs:
+            chosen_values = list(itertools.product(*choices.values()))
+            if briefly and len(chosen_values) > 40:
+                chosen_values = [c for c in chosen_values if n_unusual(c, choices) <= 2]
+            for chosen in chosen_values:
+                choice = dict(zip(choices, chosen, strict=True))
+                values = {**defaults, **choice, **cutoff, "chosen_settings": tuple(choice)}
+                label = f"{template.name} {fact} {cutoff} {choice}"
+                asked = {**choice, **cutoff, "dialect": dialect}
+                if (expected := refusal(template, fact, asked)) is None:
+                    yield label, text_of(template, plans, values)
+                else:
+                    error, message = expected
+                    with pytest.raises(error, match=message):
+                        text_of(template, plans, values)
+
+
+def n_unusual(chosen: tuple[Any, ...], choices: Mapping[str, list[Any]]) -> int:
+    """Count the choices that are not the first of their setting."""
+    return sum(value != of[0] for value, of in zip(chosen, choices.values(), strict=True))
+
+
+# a call of refuse_setting: the name of the setting, and the values that mean nothing there
+REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+, \[(?P<values>[^]]*)\]')
+
+
+def refusal(
+    template: Template, fact: Mapping[str, Any], choice: Mapping[str, Any]
+) -> tuple[type[Exception], str] | None:
+    """Say how a template refuses tables or settings, None if it takes them."""
+    poor = fact["poor"]
+    needs = {"need", "need_time"} & names_in(template.body)
+    if poor and needs and choice.get("gain") != "binary":
+        return MissingTableError, "needs the column"
+    if template.name == "month" and MONTH_READS[choice["unit"]] != fact["timestamp"]:
+        return DataError, f"interactions, column timestamp: .* holds {fact['timestamp']}, not"
+    if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
+        return DataError, "relevant_from is 2.5"
+    for found in REFUSED.finditer(template.body):
+        if f'"{choice[found["name"]]}"' in found["values"].split(", "):
+            return UsageError, "has no meaning for"
+    threshold = choice.get("relevant_from", 0)
+    if choice.get("gain") == "exponential_from" and (threshold is None or threshold < 0):
+        return UsageError, "needs a number from 0 up"
+    if template.name == "sampled_users" and choice["sample_users"] is None:
+        return DataError, "nobody is drawn"
+    if template.name == "diverse_ideal" and choice["dialect"] not in RECURSIVE:
+        return (UsageError, "give cutoffs") if choice["max_cutoff"] is None else None
+    if template.name == "month" and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
+        return UsageError, "give a view with a timestamp"
+    return None
+
+
+def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> str:
+    if isinstance(template, Metric):
+        return plans.metric_text(template, values).sql
+    return plans.text(template.body, str(template.path), values).sql
+
+
+def wanted(plans: Planner, *calls: str, k: Iterable[int | None] = (5, None)) -> list[Request]:
+    """Ask for calls at cutoffs."""
+    pairs = [(parse_spec(call), cutoff) for call in calls for cutoff in k]
+    if plans.dialect not in RECURSIVE:  # the others refuse whole lists of it
+        pairs = [(call, cutoff) for call, cutoff in pairs if cutoff or call.metric != "alpha_ndcg"]
+    return requests_of(pairs, [STANDARD], None, plans.has_rank)
+
+
+def slicing(
+    plans: Planner, by: Iterable[str] = (), by_item: Iterable[str] = (), combinations: bool = False
+) -> Slicing:
+    attributes = attributes_of(by, by_item, CATALOG, plans.tables, plans.user_keys)
+    _, values = STANDARD.resolve(None)
+    return Slicing(plans, attributes, combinations, values)
+
+
+NORMAL, NONE = Interval(), Interval("none")
+BOOTSTRAP, RUN_CI = Interval("bootstrap"), Interval("bootstrap", of_runs=True)
+ALL_AGGREGATES = [f"hit_rate(aggregate={a})" for a in CATALOG.stage_params["aggregate"].choices]
+PER_USER = [
+    *("ndcg", "map@5", "mrr(audience=recommended)", "alpha_ndcg", "money_recall"),
+    *("intra_list_diversity(over=category)", *ALL_AGGREGATES),
+]
+PER_RUN = ["coverage", "ips", "snips"]
+OF_JUDGED = ["ndcg", "recall(audience=judged)"]  # what slices of items are for
+BY_USER: list[dict[str, Any]] = [
+    {"by": ["country"]},
+    {"by": ["country", "activity"], "combinations": True},
+]
+BY_ITEM: list[dict[str, Any]] = [
+    {"by_item": ["category", "popularity"]},
+    {"by": ["month"], "combinations": True},
+    {"by": ["activity_group"], "by_item": ["category"]},
+]
+TESTS = ["t", "wilcoxon", "randomization", "bootstrap"]
+
+
+def plans() -> Iterator[tuple[str, Plan]]:
+    """Yield plans that need every template but those of stages, metrics and the like."""
+    yield from plans_of_calls()
+    yield from plans_of_inputs()
+    yield from plans_of_partitions()
+    yield from plans_of_records()
+    yield from plans_of_reports()
+
+
+def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
+    """Yield plans of results for calls of metrics, and looks at stages."""
+    for several_models, fuse in itertools.product([False, True], repeat=2):
+        plans = planner(several_models, fuse=fuse, dialect=dialect)
+        where = f"several_models={several_models} fuse={fuse}"
+        of_users, of_runs = wanted(plans, *PER_USER), wanted(plans, *PER_RUN)
+        yield f"summary {where}", Results(plans, [*of_users, *of_runs]).summary()
+        yield f"summary of runs {where}", Results(plans, of_runs).summary()
+        yield f"per user {where}", Results(plans, of_users).per_user()
+        yield f"one per user {where}", Results(plans, of_users[:1]).per_user()
+        yield from long_plans(f"long {where}", Results(plans, [*of_users, *of_runs]))
+        _, values = STANDARD.resolve(None)
+        yield "look", plans.stage("hits", values)
+        yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
+        yield "is there a row", plans.some_row("recommendations", values)
+        yield "some users", plans.some_users("interaction_profile", values, n_users=3)
+    for several_models in (False, True):
+        yield from plans_of_results(planner(several_models, dialect=dialect))
+
+
+def long_plans(label: str, results: Results) -> Iterator[tuple[str, Plan]]:
+    """Yield the plan of values of users in rows."""
+    plan = results.per_user_long()
+    assert plan is not None
+    yield label, plan
+
+
+def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
+    """Yield plans of slices, intervals and comparisons, for one convention and for two."""
+    where = f"several_models={plans.several_models}"
+    few, of_runs = wanted(plans, "ndcg", "mrr(audience=recommended)"), wanted(plans, *PER_RUN)
+    two = [STANDARD, Settings(CATALOG, Convention.load("recommenders"), {})]
+    both = requests_of([(parse_spec("map"), 5)], two, None, plans.has_rank)
+    for interval in (NONE, BOOTSTRAP, RUN_CI):
+        label = f"{interval.kind} of_runs={interval.of_runs} {where}"
+        yield label, Results(plans, [*few, *of_runs], interval=interval).summary()
+    for sliced in (None, *BY_USER):
+        slices = slicing(plans, **sliced) if sliced else None
+        for interval in (NORMAL, RUN_CI) if sliced else ():
+            results = Results(plans, [*few, *of_runs], slicing=slices, interval=interval)
+            yield f"{interval.kind} {sliced} {where}", results.summary()
+        results = Results(plans, both, True, slices)
+        yield f"two conventions {sliced} {where}", results.summary()
+        yield f"two conventions per user {sliced} {where}", results.per_user()
+        yield from long_plans(f"two conventions long {sliced} {where}", results)
+    for sliced in BY_ITEM:
+        requests = wanted(plans, *OF_JUDGED, k=(5, 10))
+        for interval in (NORMAL, BOOTSTRAP):
+            results = Results(plans, requests, slicing=slicing(plans, **sliced), interval=interval)
+            yield f"{interval.kind} {sliced} {where}", results.summary()
+        yield f"per user {sliced} {where}", results.per_user()
+        yield from long_plans(f"long {sliced} {where}", results)
+    many = Results(plans, wanted(plans, "ndcg", "map", k=range(1, 50)), interval=BOOTSTRAP)
+    yield f"many cutoffs {where}", many.summary()
+    yield f"many cutoffs per user {where}", many.per_user()
+    for name in ("country", "recommendations.score", "activity"):
+        slices = slicing(plans, [name])
+        yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
+    for test, interval in itertools.product(
+        TESTS if plans.several_models and plans.dialect == NATIVE else (), (NORMAL, BOOTSTRAP)
+    ):
+        label = f"{test} {interval.kind}"
+        yield label, Results(plans, few, interval=interval).comparison("als", test)
+        results = Results(plans, both, True, slicing(plans, **BY_USER[1]), interval)
+        yield f"two conventions {label}", results.comparison("als", test)
+
+
+def plans_of_partitions() -> Iterator[tuple[str, Plan]]:
+    """Yield what a partition of the users computes, and how all of that is read."""
+    plans = planner(several_models=True)
+    root = Results(plans, wanted(plans, "ndcg", "coverage", k=[5])).summary().root
+    split = Split(plans.user_keys, {}, frozenset())
+    for piece in split.pieces(root):
+        columns = [
+            {"name": name, "merge": (piece.merge or {}).get(name), "type": type_name,
+             "is_huge": type_name is not None}
+            for name, type_name in zip(piece.columns, itertools.cycle([None, "HUGEINT"]))
+        ]  # fmt: skip
+        for bounds in (None, Bounds(None, 7), Bounds(7, 9), Bounds(9, None)):
+            node = split.piece_of(piece.node, Partition(3, 8, bounds))
+            yield f"partition of {node.name}, {bounds}", Plan(for_parquet(node, columns))
+        yield f"{node.name} in order", Plan(for_parquet(node, columns, sorted_by="user_id"))
+        files, title = literal(f"{node.name}/part-*-of-0008.parquet"), "one row per row"
+        yield f"parts of {node.name}", Plan(reader(piece, node.name, files, columns, title))
+
+
+def plans_of_records() -> Iterator[tuple[str, Plan]]:
+    """Yield what is read for records."""
+    kinds = ["INTEGER", "UBIGINT", "DOUBLE", "DATE", "TIMESTAMP_NS", "VARCHAR"]
+    for several_models in (False, True):
+        plans = planner(several_models)
+        (call,) = calls_of(wanted(plans, "ndcg", k=[5]))
+        for table in ("recommendations", "interactions"):
+            node = plans.node(table, call.values)
+            of_all = dict(zip(sorted(node.columns), itertools.cycle(kinds), strict=False))
+            for types in ({}, of_all):
+                yield f"fingerprint of {table} {types}", Plan(fingerprints.rows_of(node, types))
+        sides = ["audience", "lists", "relevant_users"]
+        for names in (sides, sides[:2]):
+            nodes: dict[str, Node] = {name: plans.node(name, call.values) for name in names}
+            counts = plans.rendered("record/user_counts", nodes, has_truth=names is sides)
+            yield f"users by {names}", Plan(counts)
+
+
+def plans_of_reports() -> Iterator[tuple[str, Plan]]:
+    """Yield what reports of one model and of two are made from."""
+    lists = {name: DATA / f"recommendations_{name}.parquet" for name in ("als", "popular")}
+    others = {name: DATA / f"{name}.parquet" for name in ("history", "items", "users")}
+    for recommendations, tables, k in ((lists, others, [5]), (lists["popular"], {}, None)):
+        evaluator = Evaluator(recommendations, DATA / "interactions.parquet", **tables)
+        run: list[Plan] = []
+        with evaluator, studied(evaluator, Question(["ndcg", "dcg"], k)) as study:
+            study.run = watched(study.run, run)
+            for name in ("histograms", "difference_histograms", "exposure", "popularity"):
+                getattr(study, name)
+            study.add_usual_slices()
+            assert study.examples["lists"].size
+        yield from ((f"report {number} of {recommendations}", plan)
+                    for number, plan in enumerate(run))  # fmt: skip
+
+
+def watched(run: Callable[[Plan], Any], plans: list[Plan]) -> Callable[[Plan], Any]:
+    return lambda plan: plans.append(plan) or run(plan)
+
+
+def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
+    """Yield looks at tables that are there in all the ways that there are."""
+    ways: dict[str, dict[str, Any]] = {
+        "row": {"row_number": "file_row_number"},
+        "rank": {"list_column": "item_id"},
+    }
+    for order, way in ways.items():
+        kind = "BIGINT[]" if "list_column" in way else "BIGINT"
+        lists = table("recommendations", {"user_id": "BIGINT", "item_id": kind}, **way)
+        lists = replace(lists, columns={**lists.columns, "rank": "BIGINT"})
+        plans = planner()
+        plans = replace(plans, tables={**plans.tables, "recommendations": lists})
+        _, values = STANDARD.resolve(None)
+        yield f"in order of {order}", plans.stage("recommendations", {**values, "order": order})
+    attributes = {
+        "lists": [("category", "VARCHAR[]", ()), ("features", "FLOAT[]", ())],
+        "columns": [("category", "VARCHAR", ()), ("features", "DOUBLE[]", ("width", "height"))],
+    }
+    for way, columns in attributes.items():
+        items = table("items", {"item_id": "BIGINT"})
+        source = items.sources[0]
+        more = [SourceColumn(name, name, kind, parts=parts) for name, kind, parts in columns]
+        kinds = {**items.columns, **{column.name: column.type for column in more}}
+        items = Table("items", (replace(source, columns=(*source.columns, *more)),), kinds)
+        plans = planner()
+        plans = replace(plans, tables={**plans.tables, "items": items})
+        _, values = STANDARD.resolve(None)
+        for name in ("items", *ATTRIBUTES):
+            yield f"{name} from {way}", plans.stage(name, values)
+        some_rows = {name: with_condition(table) for name, table in plans.tables.items()}
+        plans = replace(plans, tables=some_rows)
+        for name in ("items", *ATTRIBUTES):
+            yield f"{name} from {way}, some rows", plans.stage(name, values)
+        slices = slicing(plans, ["country"])
+        yield "some rows, sliced", slices.uneven(slices.of_users[0])
+    for settings in ({"masked_scores": "drop"}, {"drop_seen": "true"}):
+        for more in ({}, {"masked_scores": "drop", "order": "score"}):
+            plans = planner()
+            _, values = STANDARD.resolve(None)
+            for name in ("recommendations", "baseline"):
+                look = plans.stage(name, {**values, **settings, **more})
+                yield f"{name} with {settings} {more}", look
+
+
+def with_condition(table: Table) -> Table:
+    sources = (replace(source, where="source.item_id > 1") for source in table.sources)
+    return replace(table, sources=tuple(sources))
+
+
+@functools.cache
+def all_plans() -> list[tuple[str, Plan]]:
+    return list(plans())
+
+
+def nodes_of(some: Iterable[tuple[str, Plan]]) -> dict[str, tuple[str, Node]]:
+    """Find the queries of plans, parents first: identity -> one of the plans, and the query."""
+    found: dict[str, tuple[str, Node]] = {}
+    for label, plan in some:
+        for node in plan.nodes():
+            found.setdefault(node.key, (label, node))
+    return found
+
+
+def file_of(node: Node) -> str:
+    """Find the template of a query that is no stage or metric; empty for those and fused ones."""
+    if isinstance(node, Rendered):
+        return f"{node.template}.sql.j2"
+    if node.name.startswith("kept_"):
+        return "inputs/kept_rows.sql.j2"
+    if node.name.endswith("_of_examples"):
+        return "inputs/rows_of_users.sql.j2"
+    if node.is_input:
+        kind = "table" if node.name in RICH else "attribute"
+        return f"inputs/{node.name if node.name in ATTRIBUTES else kind}.sql.j2"
+    stage, _, folder = node.name.rpartition("_by_")
+    if f"by_{folder}" not in INSTEAD:
+        return ""
+    if folder == "item" and CATALOG.stages[stage].judged_only:
+        stage = "judged"
+    if (stage, folder) == ("ranked", "user"):
+        stage = "lists"
+    return f"by_{folder}/{stage}.sql.j2"
+
+
+def text_in_plan(node: Node) -> str:
+    return node.sql({key: parent.name for key, parent in node.parents.items()}, pretty=True)
+
+
+def demo_queries() -> Iterator[tuple[str, str]]:
+    """Yield the queries of the demo."""
+    context = {"users": 500, "per_user": 20, "seed": 1, "levels": 100, "models": demo._MODELS}
+    for template in ["user_profile", *demo._TABLES]:
+        yield template, demo._render(template, {**context, "model": None})
+    for model in demo._MODELS:
+        yield model.template, demo._render(model.template, {**context, "model": model})

@@ -1,0 +1,102 @@
+"""Random tables for tests of properties."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import random
+from collections.abc import Iterable
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Param
+from sqlmetrics.metrics.spec import value_text
+
+CATALOG = Catalog.load()
+CUTOFFS = [1, 5, 20]
+
+
+def numbers(param: Param) -> list[str]:
+    """Return values that a number can have, other than its default where there are others."""
+    found = []
+    for text in ("4.5", "30") if param.name == "max_grade" else ("0.5", "2", "30"):
+        with contextlib.suppress(sm.UsageError):
+            found.append(value_text(param.parse(text, param.name)))
+    return found[:1] if param.whole else found[:2]
+
+
+def variants(every_combination: bool) -> list[str]:
+    """Return every metric with each value of its choices, one at a time or in all combinations."""
+    specs = []
+    for metric in CATALOG.metrics.values():
+        choices = [
+            [(param.name, choice) for choice in param.choices or numbers(param)]
+            for param in metric.params.values()
+        ]
+        if every_combination:
+            combinations = list(itertools.product(*choices))
+        else:
+            combinations = [(), *((pair,) for pairs in choices for pair in pairs)]
+        for combination in combinations:
+            if ("gain", "exponential_from") in combination:
+                if every_combination and ("discount", "log2") not in combination:
+                    continue  # it is one more gain, and a discount is one whatever the gain
+                combination = (*combination, ("relevant_from", "1"))  # which it needs
+            inside = ", ".join(f"{name}={value}" for name, value in combination)
+            specs.append(f"{metric.name}({inside})" if inside else metric.name)
+    return specs
+
+
+VARIANTS = variants(every_combination=False)
+# every metric as it is, and one of three of the others
+FEW = [spec for place, spec in enumerate(VARIANTS) if "(" not in spec or place % 3 == 0]
+RUN_GRAIN = {metric.name for metric in CATALOG.metrics.values() if metric.grain == "run"}
+
+
+def of_users(specs: Iterable[str]) -> list[str]:
+    return [spec for spec in specs if spec.partition("(")[0] not in RUN_GRAIN]
+
+
+def world(seed: int, users: int = 60) -> dict[str, pd.DataFrame]:
+    """Make lists with ties, of every length, graded truth, and users on one side only."""
+    draw = random.Random(seed)
+    lists, truth, history, baseline, logs = [], [], [], [], []
+    for user in range(users):
+        items = draw.sample(range(100), draw.choice([0, 1, 3, 10, 30]))
+        lists += [(user, item, float(draw.randint(0, 8))) for item in items]
+        relevant = draw.sample(range(100), draw.choice([0, 1, 2, 8, 25]))
+        truth += [(user, item, draw.randint(0, 4)) for item in relevant]
+        history += [(user, item) for item in draw.sample(range(90), 5)]
+        expected = draw.sample(range(100), draw.choice([0, 5, 20]))
+        baseline += [(user, item, place) for place, item in enumerate(expected, start=1)]
+        decided = draw.sample(range(100), draw.choice([0, 3, 20]))
+        logs += [(user, item, draw.randint(0, 1), draw.uniform(0.05, 1)) for item in decided]
+    items_rows, aspects = [], []
+    for item in range(100):
+        vector = [0.0] * 11 if item == 7 else [draw.gauss(0, 1) for _ in range(11)]
+        kinds = draw.sample(["x", "y", "z", "w"], draw.randint(1, 3))
+        items_rows.append((item, draw.choice([0.0, 1.5, 9.99, 100.0]), kinds, vector))
+        aspects += [(item, kind) for kind in draw.sample("abcde", draw.randint(1, 3))]
+    columns = {
+        "recommendations": (lists, ["user_id", "item_id", "score"]),
+        "interactions": (truth, ["user_id", "item_id", "relevance"]),
+        "history": (history, ["user_id", "item_id"]),
+        "items": (items_rows, ["item_id", "price", "category", "features"]),
+        "aspects": (aspects, ["item_id", "aspect"]),
+        "baseline": (baseline, ["user_id", "item_id", "rank"]),
+        "logs": (logs, ["user_id", "item_id", "reward", "propensity"]),
+    }
+    return {name: pd.DataFrame(rows, columns=names) for name, (rows, names) in columns.items()}
+
+
+OF_ALL = pytest.mark.parametrize("world_specs", [VARIANTS], ids=len, indirect=True)
+
+
+@functools.cache
+def values(*specs: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    with sm.Evaluator(**world(1), threads=1) as evaluator:
+        return evaluator.per_user(of_users(specs), k=CUTOFFS), evaluator.evaluate(specs, k=CUTOFFS)

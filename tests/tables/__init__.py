@@ -1,0 +1,1 @@
+"""Tests of the input tables: sources, columns, filters."""

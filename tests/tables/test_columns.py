@@ -1,0 +1,106 @@
+"""Column mappings and keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sqlmetrics as sm
+from tests.support.source_rows import check, lists_table, truth_table, values, write_parquet
+
+
+def test_mapping_for_all_tables_and_for_one() -> None:
+    lists = lists_table().rename_columns(["uid", "movie", "place"])
+    truth = truth_table().rename_columns(["uid", "film"])
+    mapping = {
+        "user_id": "uid",
+        "item_id": "film",
+        "recommendations.item_id": "movie",
+        "rank": "place",
+    }
+    check(values(lists, truth, columns=mapping))
+
+
+def test_a_mapping_wins_over_a_column_of_that_name() -> None:
+    table = lists_table()
+    lists = table.append_column("item_number", table["item_id"])
+    lists = lists.set_column(1, "item_id", pa.array(range(10)))
+    check(values(lists, columns={"recommendations.item_id": "item_number"}))
+
+
+def test_names_of_columns_in_other_cases() -> None:
+    check(values(lists_table().rename_columns(["USER_ID", "Item_Id", "Rank"])))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["select", 'a"b', "k", "value", "rank", "with space", "model", "ünï", "1", "a.b", "a'b", "hits",
+     "row_number", "sqlmetrics_row", "users", "x -- y", "{{ x }}", "=", "%s", "order"],
+)  # fmt: skip
+def test_awkward_names_of_columns(name: str) -> None:
+    """A column that is mapped to one name is not read under its own name as well."""
+    lists = lists_table("score").rename_columns([name, "item_id", "score"])
+    truth = truth_table().rename_columns([name, "item_id"])
+    check(values(lists, truth, columns={"user_id": name}))
+
+
+@pytest.mark.parametrize(
+    "name", ["select", 'a"b', "k", "rank", "with space", "a.b", "item", "hits"]
+)
+def test_awkward_names_of_columns_in_files(tmp_path: Path, name: str) -> None:
+    lists, truth = lists_table("score"), truth_table()
+    lists = lists.rename_columns(["user_id", name, "score"])
+    path = write_parquet(tmp_path / "a.parquet", lists)
+    check(values(path, truth, columns={"recommendations.item_id": name}))
+
+
+def test_score_from_a_column_called_rank() -> None:
+    lists = lists_table("score").rename_columns(["user_id", "item_id", "rank"])
+    check(values(lists, columns={"score": "rank"}, settings={"order": "score"}))
+
+
+def two_keys(table: pa.Table) -> pa.Table:
+    """Split the user n into (n / 2, n mod 2)."""
+    users = table["user_id"].to_pylist()
+    table = table.drop_columns(["user_id"])
+    table = table.append_column("user_id", pa.array([user // 2 for user in users]))
+    return table.append_column("session", pa.array([f"s{user % 2}" for user in users]))
+
+
+@pytest.mark.parametrize("key", [["user_id", "session"], ("session", "user_id")])
+def test_several_keys(key: Any, order: str) -> None:
+    found = values(two_keys(lists_table(order)), two_keys(truth_table()), keys=tuple(key), key=key)
+    position = list(key).index("user_id")
+    check({2 * user[position] + int(user[1 - position][1]): v for user, v in found.items()})
+
+
+def test_another_key() -> None:
+    lists = lists_table().rename_columns(["visit", "item_id", "rank"])
+    truth = truth_table().rename_columns(["visit", "item_id"])
+    check(values(lists, truth, key="visit", keys=("visit",)))
+
+
+@pytest.mark.parametrize("key", ["select", 'a"b', "with space", "hits", "Visit"])
+def test_awkward_keys(key: str) -> None:
+    lists = lists_table("score").rename_columns([key, "item_id", "score"])
+    truth = truth_table().rename_columns([key, "item_id"])
+    check(values(lists, truth, key=key, keys=(key,)))
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["k", "rank", "model", "item_id", "score", "value", "n_relevant", "n_rows", "hit_number"],
+)
+def test_keys_with_the_name_of_another_column_are_refused(key: str) -> None:
+    names = [key if name == "user_id" else name for name in ("user_id", "item_id", "score")]
+    if len(set(names)) < 3:
+        names = [key, *(f"other_{name}" for name in names[1:])]
+    lists, truth = (
+        lists_table("score").rename_columns(names),
+        truth_table().rename_columns(names[:2]),
+    )
+    with pytest.raises(sm.UsageError, match=key):
+        values(lists, truth, key=key, keys=(key,))

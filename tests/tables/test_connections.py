@@ -1,0 +1,190 @@
+"""Relations, tables and views of a DuckDB connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from tests.support.source_rows import (
+    CHECKED,
+    check,
+    connection_with_tables,
+    lists_table,
+    truth_table,
+    values,
+)
+
+
+def test_duckdb_relation() -> None:
+    connection = connection_with_tables()
+    check(values(connection.table("lists"), connection.sql("FROM truth")))
+    check(values(connection.sql("FROM lists"), connection.table("truth"), connection=connection))
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("SELECT 1", "lists"),
+        ("CREATE VIEW best AS FROM lists", "best"),
+        ("CREATE TEMP TABLE best AS FROM lists", "best"),
+        ("CREATE TEMP VIEW best AS FROM lists", "best"),
+        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists", "s.best"),
+        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists; DROP TABLE lists", "memory.s.best"),
+        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.main.best"),
+        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.best"),
+        ('CREATE TABLE "My Lists" AS FROM lists', "My Lists"),
+        ('CREATE TABLE "My Lists" AS FROM lists', '"My Lists"'),
+        ('CREATE TABLE "a""b" AS FROM lists', 'a"b'),
+        ('CREATE TABLE "a.b" AS FROM lists', "a.b"),
+        ('CREATE TABLE "select" AS FROM lists', "select"),
+        ('CREATE TABLE "hits" AS FROM lists', "hits"),
+        ('CREATE TABLE "recommendations" AS FROM lists', "recommendations"),
+        ("CREATE TABLE MixedCase AS FROM lists", "MixedCase"),
+        ("CREATE TABLE MixedCase AS FROM lists", "mixedcase"),
+    ],
+)
+def test_table_of_a_connection(statement: str, name: str) -> None:
+    connection = connection_with_tables()
+    connection.execute(statement)
+    check(values(name, "truth", connection=connection))
+
+
+def test_temporary_table_hides_a_table_of_the_same_name() -> None:
+    connection = connection_with_tables()
+    connection.execute("CREATE TEMP TABLE lists AS SELECT 9 AS user_id, 9 AS item_id, 1 AS rank")
+    with pytest.raises(sm.DataError, match=r"no user in common.* 9,"):
+        values("lists", "truth", connection=connection, **CHECKED)
+
+
+def test_tables_called_as_our_stages(order: str) -> None:
+    """Both tables have the names that the statement uses itself, for other things."""
+    connection = duckdb.connect()
+    lists, truth = lists_table(order), truth_table()
+    connection.execute("CREATE TABLE interactions AS FROM lists")
+    connection.execute("CREATE TABLE recommendations AS FROM truth")
+    del lists, truth
+    check(values("interactions", "recommendations", connection=connection))
+
+
+def count(connection: duckdb.DuckDBPyConnection) -> int:
+    return int(connection.execute("SELECT count(*) FROM lists").fetchall()[0][0])
+
+
+def state(connection: duckdb.DuckDBPyConnection) -> list[Any]:
+    queries = [
+        "SELECT database_name, schema_name, table_name FROM duckdb_tables() ORDER BY ALL",
+        "SELECT database_name, schema_name, view_name, temporary FROM duckdb_views() ORDER BY ALL",
+        "SELECT name, value FROM duckdb_settings() ORDER BY ALL",
+        "SELECT database_name FROM duckdb_databases() ORDER BY ALL",
+        "SELECT function_name FROM duckdb_functions() WHERE NOT internal ORDER BY ALL",
+        "SELECT schema_name FROM duckdb_schemas() ORDER BY ALL",
+    ]
+    return [connection.execute(query).fetchall() for query in queries]
+
+
+def test_a_connection_stays_as_it_was() -> None:
+    connection = connection_with_tables()
+    before = state(connection)
+    evaluator = sm.Evaluator(
+        "lists",
+        "truth",
+        history=pd.DataFrame({"user_id": [1], "item_id": [7]}),
+        connection=connection,
+    )
+    assert state(connection) == before
+    evaluator.evaluate(["mrr@3", "ndcg", "coverage"])
+    assert state(connection) == before
+    evaluator.per_user(["mrr@3"])
+    evaluator.stage("hits")
+    evaluator.sql("mrr@3")
+    assert state(connection) == before
+    with pytest.raises(sm.UsageError):
+        evaluator.evaluate("mrrr")
+    evaluator.close()
+    assert state(connection) == before
+    assert count(connection) == 10
+
+
+def test_a_connection_stays_as_it_was_after_an_error() -> None:
+    connection = connection_with_tables()
+    before = state(connection)
+    with pytest.raises(sm.DataError):
+        sm.Evaluator(pd.DataFrame({"user_id": [1]}), "truth", connection=connection)
+    broken = lists_table().to_pandas()
+    broken.loc[0, "rank"] = 3
+    with (
+        sm.Evaluator(broken, "truth", connection=connection) as evaluator,
+        pytest.raises(sm.DataError),
+    ):
+        evaluator.evaluate("mrr@3")
+    assert state(connection) == before
+
+
+def test_frames_and_tables_of_a_connection_go_together() -> None:
+    connection = connection_with_tables()
+    check(values(lists_table().to_pandas(), "truth", connection=connection))
+    check(values("lists", truth_table(), connection=connection))
+
+
+def test_a_view_of_the_caller_with_our_name_survives() -> None:
+    connection = connection_with_tables()
+    connection.execute("CREATE TABLE sqlmetrics_recommendations AS SELECT 'mine' AS note")
+    connection.execute("CREATE TEMP VIEW sqlmetrics_interactions AS SELECT 'mine' AS note")
+    before = state(connection)
+    check(values(lists_table(), truth_table(), connection=connection))
+    assert state(connection) == before
+    assert connection.sql("FROM sqlmetrics_recommendations").fetchall() == [("mine",)]
+    assert connection.sql("FROM sqlmetrics_interactions").fetchall() == [("mine",)]
+
+
+def test_inside_an_open_transaction() -> None:
+    connection = connection_with_tables()
+    connection.begin()
+    connection.execute("DELETE FROM lists WHERE user_id = 4")
+    connection.execute("CREATE TABLE fresh AS FROM truth")
+    check(values("lists", "fresh", connection=connection))
+    check(values(lists_table(), "fresh", connection=connection))
+    connection.rollback()
+    assert count(connection) == 10
+    with pytest.raises(sm.DataError, match="fresh"):
+        sm.Evaluator("lists", "fresh", connection=connection)
+
+
+def test_an_error_inside_an_open_transaction_leaves_it_open() -> None:
+    connection = connection_with_tables()
+    connection.begin()
+    connection.execute("INSERT INTO lists VALUES (1, 14, 4)")
+    with (
+        sm.Evaluator("lists", "truth", connection=connection) as evaluator,
+        pytest.raises(sm.DataError, match="repeat"),
+    ):
+        evaluator.evaluate("mrr@3")
+    assert count(connection) == 11
+    connection.rollback()
+    assert count(connection) == 10
+
+
+def test_a_cursor_of_a_connection() -> None:
+    check(values("lists", "truth", connection=connection_with_tables().cursor()))
+
+
+def test_a_closed_evaluator_does_not_close_the_connection() -> None:
+    connection = connection_with_tables()
+    sm.Evaluator("lists", "truth", connection=connection).close()
+    assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_read_only_database(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.duckdb")
+    lists, truth = lists_table(), truth_table()
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE lists AS FROM lists")
+        connection.execute("CREATE TABLE truth AS FROM truth")
+    del lists, truth
+    with duckdb.connect(path, read_only=True) as connection:
+        check(values("lists", "truth", connection=connection))

@@ -1,0 +1,326 @@
+"""CSV files: delimiters, quotes, ids that look like numbers, damaged lines."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import sqlmetrics as sm
+from tests.support.source_rows import (
+    LISTS,
+    TRUTH,
+    check,
+    lists_table,
+    packed,
+    truth_table,
+    values,
+    write_csv,
+    write_parquet,
+)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "A.CSV"])
+def test_csv(tmp_path: Path, name: str, order: str) -> None:
+    delimiter = "\t" if ".tsv" in name else ","
+    lists = write_csv(tmp_path / name, lists_table(order), delimiter)
+    truth = write_csv(tmp_path / f"truth{name}", truth_table(), delimiter)
+    check(values(lists, truth))
+
+
+def test_csv_with_semicolons_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", lists_table(), ";")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    check(values(path))
+
+
+def test_csv_with_text_and_quotes(tmp_path: Path) -> None:
+    table = lists_table("rank", lambda n: f'"a ""{n}"", b"')
+    truth = truth_table(lambda n: f'"a ""{n}"", b"')
+    found = values(write_csv(tmp_path / "a.csv", table), write_csv(tmp_path / "b.csv", truth))
+    check(found, lambda n: f'a "{n}", b')
+
+
+@pytest.mark.parametrize("item", ["007", "+7", "0x7", "7.0"])
+def test_csv_ids_that_are_numbers_stay_what_they_are(tmp_path: Path, item: str) -> None:
+    (tmp_path / "a.csv").write_text(f"user_id,item_id,rank\n1, 7,1\n1,{item},2\n")
+    with sm.Evaluator(tmp_path / "a.csv", {1: [item]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+
+
+def test_csv_ids_of_the_users_of_aspects_stay_what_they_are(tmp_path: Path) -> None:
+    """The table may lack users; where it has them, they are read as in the other tables."""
+    (tmp_path / "lists.csv").write_text("user_id,item_id,rank\n007,a,1\n")
+    (tmp_path / "truth.csv").write_text("user_id,item_id\n007,a\n")
+    (tmp_path / "aspects.csv").write_text("user_id,item_id,aspect\n007,a,x\n")
+    paths = {name: tmp_path / f"{name}.csv" for name in ("lists", "truth", "aspects")}
+    with sm.Evaluator(paths["lists"], paths["truth"], aspects=paths["aspects"]) as evaluator:
+        assert evaluator.per_user("alpha_ndcg")["alpha_ndcg"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_apostrophes_are_a_part_of_ids(tmp_path: Path, several: bool) -> None:
+    """The engine takes them for quotes where every id that starts with one ends with one."""
+    (tmp_path / "a.csv").write_text(HEADER + "u1,'a',1\nu1,a,2\nu1,'',3\n")
+    if several:
+        (tmp_path / "b.csv").write_text(HEADER + "u2,b,1\n")
+    with sm.Evaluator(tmp_path, {"u1": ["a"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+
+
+@pytest.mark.parametrize("name", ["file_row_number", "File_Index", "sqlmetrics_row"])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_columns_that_hide_the_number_of_a_row(tmp_path: Path, name: str, kind: str) -> None:
+    """The order of rows was taken from them, where it gives the ranking."""
+    lists = pa.table({"user_id": [1, 1], "item_id": [5, 6], name: [2, 1]})
+    path = tmp_path / f"a.{kind}"
+    (write_parquet if kind == "parquet" else write_csv)(path, lists)
+    with sm.Evaluator(path, {1: [6]}, settings={"order": "row"}) as evaluator:
+        if kind == "csv" and name != "sqlmetrics_row":
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+        else:
+            with pytest.raises(sm.DataError, match=f"column {name}, which hides .* Rename"):
+                evaluator.per_user("mrr")
+
+
+def test_several_csv_files(tmp_path: Path) -> None:
+    table = lists_table()
+    write_csv(tmp_path / "a1.csv", table.slice(0, 4))
+    write_csv(tmp_path / "a2.csv", table.slice(4))
+    check(values(str(tmp_path / "a*.csv")))
+
+
+@pytest.mark.parametrize("quoted", ['"""i1"""', '"i""1"', '"i1"', '"i,1"'])
+def test_quotes_of_a_later_csv_file(tmp_path: Path, quoted: str) -> None:
+    """The engine looks for quotes in the first file, and read those of the others as values."""
+    (tmp_path / "a.csv").write_text(HEADER + "u1,i0,1\nu1,i2,2\n")
+    (tmp_path / "b.csv").write_text(HEADER + f"u2,{quoted},1\nu2,i2,2\n")
+    truth = {"u2": [quoted[1:-1].replace('""', '"')]}
+    with sm.Evaluator(str(tmp_path / "*.csv"), truth) as evaluator:
+        assert evaluator.per_user("recall")["recall"].tolist() == [1.0]
+
+
+def test_ids_of_csv_files_that_are_numbers_in_one_of_them(tmp_path: Path) -> None:
+    """Ids are read as in one file: as they stand, unless all of them are whole numbers."""
+    (tmp_path / "a.csv").write_text(HEADER + "1,10,1\n1,011,2\n")
+    for others in ("2,x,1\n2,10,2\n", "2,2020-01-02,1\n2,10,2\n", "2,1.5,1\n2,10,2\n"):
+        (tmp_path / "b.csv").write_text(HEADER + others)
+        with sm.Evaluator(tmp_path, {1: ["10"], 2: ["10"]}) as evaluator:
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [1.0, 0.5]
+
+
+def test_csv_files_with_their_columns_in_other_orders(tmp_path: Path) -> None:
+    """The engine would take the types by place, and compare scores as texts."""
+    lists = {user: [item + 100 for item in items] for user, items in LISTS.items()}
+    rows = [
+        (f"u{u}", f"i{i}", 12.5 - 3.25 * n) for u, its in lists.items() for n, i in enumerate(its)
+    ]
+    for name, order in (("a", "user_id,item_id,score"), ("b", "score,item_id,user_id")):
+        part = [
+            row if name == "a" else row[::-1] for row in rows if (row[0] < "u3") == (name == "a")
+        ]
+        text = "".join(",".join(map(str, row)) + "\n" for row in part)
+        (tmp_path / f"{name}.csv").write_text(f"{order}\n{text}")
+    truth = {f"u{user}": [f"i{item + 100}" for item in items] for user, items in TRUTH.items()}
+    for source in (tmp_path, [tmp_path / "b.csv", tmp_path / "a.csv"]):
+        check(values(source, truth), lambda n: f"u{n}")
+        by_row = values(source, truth, settings={"order": "row", "ties": "row"})
+        check(by_row, lambda n: f"u{n}")
+
+
+def test_a_csv_file_without_a_column_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("user_id,item_id,rank,note\n1,2,1,x\n")
+    (tmp_path / "b.csv").write_text("user_id,item_id,rank\n2,2,1\n")
+    told = (
+        r"recommendations: .*a\.csv has a column note, .*b\.csv has none; it has user_id, item_id"
+    )
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(tmp_path, truth_table())
+
+
+HEADER = "user_id,item_id,rank\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.csv.gz", packed(HEADER.encode()), "is empty: it has the names of columns"),
+        ("a.csv.gz", packed(b""), "is empty$"),
+        ("a.jsonl.gz", packed(b"\n"), "is empty$"),
+        ("a.csv.gz", packed(HEADER.encode())[:-9], "is damaged or not whole"),
+        ("a.csv.gz", HEADER.encode(), "is damaged or not whole: Not a gzipped file"),
+        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True), "names of columns"),
+        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True)[:-1], "not whole"),
+        ("a.csv.zst", HEADER.encode(), "is damaged or not whole"),
+    ],
+    ids=[
+        "gzip: only names", "gzip: nothing", "gzip: a blank line", "gzip: torn", "gzip: not packed",
+        "zstd: only names", "zstd: torn", "zstd: not packed",
+    ],
+)  # fmt: skip
+def test_packed_files_without_rows_or_torn(
+    tmp_path: Path, name: str, content: bytes, told: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(tmp_path / name, truth_table())
+
+
+def test_a_packed_file_that_is_torn_near_its_end(tmp_path: Path) -> None:
+    text = HEADER + "".join(f"{n},{n * 7919 % 100_003},1\n" for n in range(50_000))
+    packed = pa.compress(text.encode(), "zstd", asbytes=True)
+    path = tmp_path / "a.csv.zst"
+    path.write_bytes(packed)
+    with sm.Evaluator(path, truth_table()) as evaluator:
+        assert evaluator.per_user("recall")["user_id"].tolist() == list(TRUTH)
+    path.write_bytes(packed[:-5])
+    with pytest.raises(sm.DataError, match="damaged or not whole: Truncated"):
+        sm.Evaluator(path, truth_table())
+
+
+UNCLOSED = (
+    r"recommendations: \S+/a\.csv has an unclosed quote in or after line {}\. Close the quote; in "
+    r"values that contain quotes, double them and enclose the value in quotes$"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ('u1,"i1,1\nu1,i2,2\n', UNCLOSED.format(2)),
+        ('u1,i1,1\nu1,i2,2\n"u2,i1,1\n', UNCLOSED.format(4)),
+        ('u1,"i1",1\nu1,"i2,2\n', UNCLOSED.format(3)),
+        ("u1,i1,1\nu1,i\0,2\n", "column item_id: .*NUL byte"),
+        ("u1,i1,1\n\0u1,i2,1\n", "column user_id: .*NUL byte"),
+    ],
+)
+@pytest.mark.every_case
+def test_no_id_is_made_by_a_broken_line(tmp_path: Path, lines: str, told: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(HEADER + lines)
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(path, {"u1": ["i1"]})
+
+
+def test_an_unclosed_quote_far_down_a_long_file(tmp_path: Path) -> None:
+    """There, the engine finds single quotes, which the file lacks, and reads the others as text."""
+    rows = [f'{n},"i{n % 20}",1' if n % 10 == 3 else f"{n},i{n % 20},1" for n in range(60_000)]
+    rows[50_003] = rows[50_003].replace('",', ",")
+    path = tmp_path / "a.csv"
+    path.write_text(HEADER + "\n".join(rows) + "\n")
+    with pytest.raises(sm.DataError, match=UNCLOSED.format(50_005)):
+        sm.Evaluator(path, pd.DataFrame({"user_id": [1], "item_id": ["i1"]}))
+
+
+def test_an_id_of_several_lines_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(HEADER + 'u1,"i1,1\nu1,i2",2\nu2,i3,1\n')
+    with pytest.warns(sm.SqlmetricsWarning, match="column item_id: .* has an id of several lines"):
+        sm.Evaluator(path, {"u1": ["i1"]}).close()
+
+
+def test_quotes_that_belong_to_ids_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(HEADER + 'u1,"""i1""",1\nu1,"i,2",2\nu1,i"3,3\n')
+    with sm.Evaluator(path, {"u1": ['"i1"', "i,2"]}) as evaluator:
+        assert evaluator.per_user("recall@2")["recall"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        # DuckDB would skip the first two as comments and as lines before the header
+        (
+            HEADER + "u1,i1,1\n#2,i1\nu1,i2,2\n",
+            "line 3 has 2 values, but the header has 3: '#2,i1'",
+        ),
+        (
+            "user_id,item_id\nu2,i1\nuser_id,item_id,score\n" + "u1,i2,2\nu1,i1,1\n" * 4,
+            "line 3 has 3 values, but the header has 2: 'user_id,item_id,score'",
+        ),
+        (HEADER + "u1,i1,1\nu1,i2\n", "line 3 has 2 values, but the header has 3: 'u1,i2'"),
+        ("user_id\titem_id\tscore\nu1\ti1;i2\n", "line 2 has 2 values, but the header has 3"),
+    ],
+)
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_a_row_of_another_length_is_refused(
+    tmp_path: Path, text: str, told: str, packed: str
+) -> None:
+    path = tmp_path / f"a.csv{packed}"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(path, {"u1": ["i1"]})
+
+
+@pytest.mark.parametrize("above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n"])
+@pytest.mark.parametrize("separator", [",", "\t", ";", "|"])
+def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separator: str) -> None:
+    """DuckDB would take the other separators in the ids for the separator of the file."""
+    rows = [
+        ("user_id", "item_id", "score"),
+        ("u1", "a;b", "2"),
+        ("u1", "a|b", "1"),
+        ("#2", "a,b", "1"),
+    ]
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
+    path = tmp_path / "a.csv"
+    path.write_text(above + text.getvalue())
+    with sm.Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
+        found = evaluator.per_user(["recall@1", "recall@2"])
+    assert found["user_id"].tolist() == ["#2", "#2", "u1", "u1"]
+    assert found["recall"].tolist() == [1, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "ids"), [("csv", ["a|b", "c|d", "x;y"]), ("tsv.gz", ["a|b", "c,d", "x;y"])]
+)
+def test_the_only_column_of_a_file_is_not_split(
+    tmp_path: Path, suffix: str, ids: list[str]
+) -> None:
+    """DuckDB would split ids at other separators, and not find the column."""
+    path = tmp_path / f"users.{suffix}"
+    text = "user_id\n" + "".join(f"{one}\n" for one in ids)
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+    truth = dict.fromkeys(ids, ("i",))
+    with sm.Evaluator(truth, truth, users=path) as evaluator:
+        found = evaluator.stage("users")
+    assert sorted(found["user_id"]) == sorted(ids)
+
+
+def test_files_with_different_separators_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(HEADER + "u1,i1,1\n")
+    (tmp_path / "b.csv").write_text((HEADER + "u2,i1,1\n").replace(",", ";"))
+    with pytest.raises(sm.DataError, match="have different separators"):
+        sm.Evaluator(str(tmp_path / "*.csv"), {"u1": ["i1"]})
+
+
+def test_quotes_that_are_all_closed_are_no_fault(tmp_path: Path) -> None:
+    """DuckDB takes the apostrophes in these ids for quotes."""
+    ids = ["'", "''", '"', 'a"b', "%", "(none)", " a", "#", "\\", "it's"]
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow(["user_id", "item_id", "score"])
+    writer.writerows([user, item, n] for user in ids for n, item in enumerate(ids))
+    path = tmp_path / "a.tsv"
+    path.write_text(text.getvalue())
+    with sm.Evaluator(path, dict.fromkeys(ids, ids[-1:])) as evaluator:
+        found = evaluator.per_user("recall@1")
+    assert sorted(found["user_id"]) == sorted(ids)
+    assert found["recall"].tolist() == [1] * len(ids)
+
+
+def test_ids_of_csv_files_stay_as_they_stand(tmp_path: Path) -> None:
+    (tmp_path / "lists.csv").write_text(
+        "user_id,item_id,rank\n1,1e2,1\n1,007,2\n1,2020-1-1,3\n1,x,4\n"
+    )
+    (tmp_path / "truth.csv").write_text("user_id,item_id\n1,100\n1,7\n1,2020-01-01\n1,x\n")
+    with sm.Evaluator(tmp_path / "lists.csv", tmp_path / "truth.csv") as evaluator:
+        assert evaluator.evaluate("recall")["value"][0] == 1 / 4  # x alone
+        items = evaluator.stage("ranked").sort_values("rank")["item_id"]
+        assert items.tolist() == ["1e2", "007", "2020-1-1", "x"]

@@ -1,0 +1,315 @@
+"""Files and folders: globs, partitioned folders, awkward names."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from tests.support.source_rows import (
+    CHECKED,
+    LISTS,
+    METRIC,
+    both,
+    check,
+    lists_table,
+    truth_table,
+    upside_down,
+    values,
+    write_csv,
+    write_parquet,
+)
+
+
+@pytest.mark.parametrize("kind", ["text", "path", "list", "paths", "glob", "folder", "nested"])
+def test_parquet(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "lists of today"
+    folder.mkdir()
+    table = lists_table()
+    one = write_parquet(tmp_path / "all.parquet", table)
+    first = write_parquet(folder / "part-1.parquet", table.slice(0, 4))
+    second = write_parquet(folder / "part-2.parquet", table.slice(4))
+    (folder / "_SUCCESS").touch()
+    (folder / ".part-1.parquet.crc").write_bytes(b"crc")
+    sources: dict[str, Any] = {
+        "text": str(one),
+        "path": one,
+        "list": [str(first), str(second)],
+        "paths": (first, second),
+        "glob": str(folder / "part-*.parquet"),
+        "folder": folder,
+        "nested": str(tmp_path / "**" / "part*.parquet"),
+    }
+    check(values(sources[kind]))
+
+
+def test_a_list_of_globs(tmp_path: Path) -> None:
+    table = lists_table()
+    write_parquet(tmp_path / "a-1.parquet", table.slice(0, 4))
+    write_parquet(tmp_path / "b-1.parquet", table.slice(4))
+    check(values([str(tmp_path / "a-*.parquet"), str(tmp_path / "b-*.parquet")]))
+
+
+def test_a_path_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_parquet(tmp_path / "all.parquet", lists_table())
+    monkeypatch.chdir(tmp_path)
+    check(values("all.parquet"))
+    check(values("./all.parquet"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["it's.parquet", 'a"b.parquet', "ü 1;--.parquet", "a=b.parquet", "a[1].parquet", "{x}.pq"],
+)
+def test_awkward_names_of_files(tmp_path: Path, name: str) -> None:
+    check(values(str(write_parquet(tmp_path / name, lists_table()))))
+
+
+def test_a_name_in_capitals(tmp_path: Path) -> None:
+    check(values(write_parquet(tmp_path / "ALL.PARQUET", lists_table())))
+
+
+def test_a_partitioned_folder_keeps_its_partition_column(tmp_path: Path) -> None:
+    for model in ("als", "popular"):
+        folder = tmp_path / f"model={model}"
+        folder.mkdir()
+        write_parquet(folder / "part.parquet", lists_table())
+    found = values(tmp_path, keys=("model", "user_id"))
+    check({user: value for (model, user), value in found.items() if model == "als"})
+    check({user: value for (model, user), value in found.items() if model == "popular"})
+
+
+Write = Callable[[str, pa.Table], str]
+GRADED = pa.table({"user_id": [1, 1, 2], "item_id": [14, 11, 12], "relevance": [1, 3, 2]})
+
+
+def dcg(interactions: Any) -> float:
+    with sm.Evaluator(lists_table(), interactions, trust_input=True) as evaluator:
+        return float(evaluator.evaluate("dcg(gain=linear)@3")["value"].item())
+
+
+@pytest.mark.parametrize("kind", ["file", "glob", "folder", "list"])
+def test_the_name_of_a_folder_replaces_no_column(write: Write, kind: str) -> None:
+    files = [
+        write(f"parts/relevance={9 - number}/part", GRADED.slice(number * 2, 2))
+        for number in range(2)
+    ]
+    if kind == "file":
+        files = [write("parts/relevance=9/part", GRADED)]
+    source: Any = {
+        "file": files[0],
+        "glob": "parts/*/part.*",
+        "folder": "parts",
+        "list": files,
+    }[kind]
+    told = (
+        r"interactions: parts/relevance=(8|9)/part\.\w+ has a column relevance with other values "
+        r"than the name of its folder, e\.g\. \d in the folder relevance=(8|9)\. The column of "
+        r"the file is read"
+    )
+    with pytest.warns(sm.SqlmetricsWarning, match=told) as warned:
+        found = dcg(source)
+    assert len(warned) == 1
+    assert found == dcg(GRADED)
+
+
+def test_folders_tell_of_columns_that_files_lack(write: Write) -> None:
+    """Also beside folders that tell of columns that they have, in another case of letters."""
+    write("parts/relevance=2/part", GRADED.drop_columns("relevance").slice(0, 1))
+    write("parts/relevance=3/part", GRADED.drop_columns("relevance").slice(1))
+    write("others/User_Id=7/relevance=2/part", GRADED.drop_columns("relevance").slice(0, 1))
+    write("others/User_Id=8/relevance=3/part", GRADED.drop_columns("relevance").slice(1))
+    expected = dcg(GRADED.set_column(2, "relevance", pa.array([2, 3, 3])))
+    assert dcg("parts") == expected
+    with pytest.warns(sm.SqlmetricsWarning, match=r"others/User_Id=7/.* in the folder User_Id=7"):
+        assert dcg("others") == expected
+
+
+def test_the_order_of_rows_with_columns_of_files_and_of_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for write, name in ((write_parquet, "a.parquet"), (write_csv, "a.csv")):
+        folder = Path(name[2:], "model=als", "item_id=1")
+        folder.mkdir(parents=True)
+        write(folder / name, lists_table("row"))
+        with pytest.warns(sm.SqlmetricsWarning, match="column item_id"):
+            found = values(
+                Path(name[2:]), keys=("model", "user_id"), settings={"order": "row", "ties": "row"}
+            )
+        check({user: value for (_, user), value in found.items()})
+
+
+def test_folders_that_repeat_a_column_of_the_files_are_no_news(write: Write) -> None:
+    """As polars and DuckDB write partitions, if asked: no warning, which would be an error here."""
+    for user in LISTS:
+        table = lists_table()
+        write(f"parts/user_id={user}/part", table.filter(pa.compute.field("user_id") == user))
+    check(values("parts"))
+
+
+def test_files_of_which_some_lack_what_folders_tell(write: Write) -> None:
+    first = write("parts/relevance=2/a", GRADED.slice(0, 1).drop_columns("relevance"))
+    second = write("parts/relevance=3/b", GRADED.slice(1))
+    told = rf"{second} has (it|a column relevance), {first} has (not|none)"
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(lists_table(), [second, first])
+
+
+def test_a_folder_without_the_column_among_those_with_it(write: Write) -> None:
+    """What is in no such folder has no value, so the column is none."""
+    first = write("parts/relevance=2/a", GRADED.slice(0, 2).drop_columns("relevance"))
+    second = write("b", GRADED.slice(2).drop_columns("relevance"))
+    with sm.Evaluator(lists_table(), [first, second]) as evaluator:
+        assert "relevance" not in evaluator.tables["interactions"].columns
+
+
+def test_a_url_with_wildcards_reads_folders_by_the_same_rule(write: Write) -> None:
+    file = Path(write("parts/relevance=9/part", GRADED)).absolute()
+    url = file.as_uri().replace("relevance%3D9", "*").replace("relevance=9", "*")
+    with pytest.warns(sm.SqlmetricsWarning, match="column relevance"):
+        assert dcg(url) == dcg(GRADED)
+
+
+def test_columns_of_folders_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("parts/model=als").mkdir(parents=True)
+    write_parquet(Path("parts/model=als/a.parquet"), lists_table())
+    write_parquet(Path("truth.parquet"), truth_table())
+    result = CliRunner().invoke(main, ["evaluate", METRIC, "-r", "parts", "-i", "truth.parquet"])
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "sqlmetrics: recommendations: the column model of parts/model=als/a.parquet is read from "
+        "the names of folders (model=…/), since the files have none\n"
+    )
+
+
+# name of a file -> one that it would match as a glob, or that is the home folder's
+PATTERNS = {
+    "part[1]": "part1",
+    "[!p]": "q",
+    "a*": "ab",
+    "a?": "ab",
+    "**/a": "b/a",
+    "day[1]/a": "day1/a",
+    "~": "home",
+    "~/a": "home/a",
+    "~a/b": "c",
+    "back\\slash": "back",
+    "file:a": "a",
+    "[": "a",
+    "a[1]/ü*/[[]": "a1/üb/[",
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="these are no names of files there")
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_path_that_exists_is_no_pattern(
+    write: Write, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(Path("home").absolute()))
+    path, other = write(name, lists_table()), write(PATTERNS[name], upside_down())
+    check(values(path, **CHECKED))
+    check(values([path]))
+    check(values(Path(path).absolute(), partitions=2))
+    both(values({"a": path, "b": other}, keys=("model", "user_id")))
+    if (folder := Path(path).parent) != Path():
+        check(values(folder))
+
+
+def test_the_folders_of_a_glob_that_exist_are_no_patterns(write: Write) -> None:
+    write("day[1]/a", lists_table())
+    write("day1/a", upside_down())
+    check(values("day[1]/*"))
+    check(values("./day[1]/a.*"))
+    assert values("day?/*")[1] == 1
+
+
+def test_a_printed_statement_reads_a_path_that_looks_like_a_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_parquet(Path("part[1].parquet"), lists_table())
+    write_parquet(Path("part1.parquet"), upside_down())
+    write_parquet(Path("truth.parquet"), truth_table())
+    tables = ["-r", "part[1].parquet", "-i", "truth.parquet"]
+    result = CliRunner().invoke(main, ["sql", METRIC, *tables])
+    assert result.exit_code == 0, result.stderr
+    (row,) = duckdb.sql(result.stdout).fetchall()
+    assert row[2] == pytest.approx(1 / 3)
+    again = ["--from-record", "record.json", "--trust-record"]
+    for options in (["--record", "record.json"], again):
+        given = tables if "--record" in options else []
+        result = CliRunner().invoke(main, ["evaluate", METRIC, *given, *options])
+        assert result.exit_code == 0, result.stderr
+    assert "the same as in record.json" in result.stderr
+
+
+def test_parts_of_files_and_in_folders_that_look_like_patterns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_parquet(Path("part[1].parquet"), lists_table())
+    write_parquet(Path("part1.parquet"), upside_down())
+    write_parquet(Path("truth.parquet"), truth_table())
+    tables = ["-r", "part[1].parquet", "-i", "truth.parquet"]
+    for part in ("1/2", "2/2"):
+        arguments = ["evaluate", METRIC, *tables, "--partition", part, "-o", "parts[1]"]
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+    with_folder = ["--temp-directory", "temporary[1]", "--partitions", "2"]
+    for arguments in (["reduce", "parts[1]"], ["evaluate", METRIC, *tables, *with_folder]):
+        result = CliRunner().invoke(main, [*arguments, "--format", "json"])
+        assert result.exit_code == 0, result.stderr
+        assert json.loads(result.stdout)[0]["value"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this is no name of a file there")
+def test_a_name_that_the_engine_cannot_read_is_refused(write: Write) -> None:
+    path = write("a\\[1]", lists_table())
+    with pytest.raises(sm.DataError, match="both a backslash and one of"):
+        sm.Evaluator(path, truth_table())
+
+
+def test_a_file_that_is_given_twice_is_refused(write: Write) -> None:
+    path = write("a", lists_table())
+    os.symlink(path, f"b{path[1:]}")
+    for source, spelled in (
+        ([path, path], ""),
+        ([path, f"./{path}"], f", as {path} and as ./{path}"),
+        ([Path(path), Path(path).absolute()], f", as {path} and as "),
+        ("*", f", as {path} and as b{path[1:]}"),
+        (".", f", as {path} and as b{path[1:]}"),
+    ):
+        with pytest.raises(sm.DataError, match=f"is given twice{spelled}") as caught:
+            sm.Evaluator(source, truth_table())
+        assert "Give it once" in str(caught.value)
+    both_same = values({"a": path, "b": f"./{path}"}, keys=("model", "user_id"))
+    check({user: value for (model, user), value in both_same.items() if model == "b"})
+
+
+@pytest.mark.parametrize("source", ["x" * 5000, "x*" * 3000, "m=" + "x" * 5000, "[{" + "x/" * 3000])
+def test_a_name_that_is_too_long_is_told(tmp_path: Path, source: str) -> None:
+    truth = write_parquet(tmp_path / "truth.parquet", truth_table())
+    result = CliRunner().invoke(main, ["evaluate", METRIC, "-r", source, "-i", str(truth)])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("sqlmetrics: error: recommendations")
+    assert "File name too long" in result.stderr
+    assert len(result.stderr) < 200
+
+
+def test_a_file_can_be_written_again_after_close(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", lists_table())
+    check(values(path))
+    os.replace(write_parquet(tmp_path / "b.parquet", upside_down()), path)
+    assert values(path)[1] == pytest.approx(1)

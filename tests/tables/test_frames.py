@@ -1,0 +1,157 @@
+"""pandas and Polars frames, and Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+import sqlmetrics as sm
+from tests.support.source_rows import (
+    CHECKED,
+    METRIC,
+    check,
+    lists_table,
+    relevant,
+    truth_table,
+    values,
+    write_parquet,
+)
+
+# ---------------------------------------------------------------- pandas and Polars
+
+
+def test_pandas(order: str) -> None:
+    check(values(lists_table(order).to_pandas(), truth_table().to_pandas()))
+
+
+def test_pandas_with_a_shuffled_index_that_means_nothing() -> None:
+    frame = lists_table().to_pandas().sample(frac=1, random_state=3)
+    frame.index = frame.index[::-1] * 0
+    check(values(frame))
+
+
+@pytest.mark.parametrize("index", [["user_id"], ["user_id", "item_id"]])
+def test_pandas_with_index_columns(index: list[str]) -> None:
+    check(values(lists_table().to_pandas().set_index(index)))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_pandas_with_categorical_ids(ordered: bool) -> None:
+    def categorical(table: pa.Table, reverse: bool) -> pd.DataFrame:
+        frame = table.to_pandas()
+        for name in ("user_id", "item_id"):
+            categories = sorted(set(frame[name]), reverse=reverse)
+            frame[name] = pd.Categorical(frame[name], categories=categories, ordered=ordered)
+        return frame
+
+    lists = categorical(lists_table("rank", str), False)
+    truth = categorical(truth_table(str), True)
+    check(values(lists, truth, **CHECKED), str)
+    check(values(lists, truth_table(str), **CHECKED), str)
+    check(values(lists_table("rank", str), truth), str)
+
+
+def test_pandas_with_categorical_integers() -> None:
+    frame = lists_table().to_pandas()
+    frame["user_id"] = frame["user_id"].astype("category")
+    check(values(frame))
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"user_id": "Int64", "item_id": "Int32", "rank": "Int8"},
+        {"user_id": "int64[pyarrow]", "item_id": "uint8[pyarrow]", "rank": "double[pyarrow]"},
+        {"rank": "Float64"},
+        {"rank": "float32"},
+    ],
+)
+def test_pandas_with_other_types_of_numbers(kinds: Mapping[str, str]) -> None:
+    check(values(lists_table().to_pandas().astype(dict(kinds))))
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "string[pyarrow]", "str"])
+def test_pandas_with_every_type_of_text(kind: str) -> None:
+    names = {"user_id": kind, "item_id": kind}
+    lists = lists_table("rank", str).to_pandas().astype(names)
+    check(values(lists, truth_table(str).to_pandas().astype(names)), str)
+
+
+def test_pandas_with_columns_that_are_not_read() -> None:
+    frame = lists_table().to_pandas()
+    frame["seen"] = pd.Timestamp("2024-01-01")
+    frame["mixed"] = [1, "a"] * 5
+    frame[7] = 1
+    check(values(frame))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_polars(lazy: bool, order: str) -> None:
+    frame = pl.from_arrow(lists_table(order))
+    assert isinstance(frame, pl.DataFrame)
+    truth = pl.DataFrame(
+        {"user_id": [r[0] for r in relevant()], "item_id": [r[1] for r in relevant()]}
+    )
+    check(values(frame.lazy() if lazy else frame, truth.lazy() if lazy else truth))
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.String])
+def test_polars_text(kind: Any) -> None:
+    casts = [pl.col("user_id").cast(kind), pl.col("item_id").cast(kind)]
+    frame = pl.from_arrow(lists_table("rank", str))
+    assert isinstance(frame, pl.DataFrame)
+    check(values(frame.with_columns(casts), truth_table(str)), str)
+
+
+# ---------------------------------------------------------------- Arrow
+
+
+def test_arrow_table(order: str) -> None:
+    check(values(lists_table(order)))
+
+
+def test_arrow_record_batch(order: str) -> None:
+    (batch,) = lists_table(order).to_batches()
+    check(values(batch))
+
+
+def test_arrow_reader_can_be_asked_twice(order: str) -> None:
+    reader = pa.RecordBatchReader.from_batches(
+        lists_table(order).schema, lists_table(order).to_batches(max_chunksize=2)
+    )
+    with sm.Evaluator(reader, truth_table()) as evaluator:
+        first = evaluator.per_user(METRIC)
+        assert evaluator.per_user(METRIC).equals(first)
+        assert evaluator.evaluate("mrr@3")["value"].item() == pytest.approx(1 / 3)
+
+
+def test_arrow_dataset(tmp_path: Path, order: str) -> None:
+    table = lists_table(order)
+    write_parquet(tmp_path / "a.parquet", table.slice(0, 4))
+    write_parquet(tmp_path / "b.parquet", table.slice(4))
+    check(values(ds.dataset(tmp_path), ds.dataset(truth_table())))
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_arrow_kinds_of_text(kind: pa.DataType) -> None:
+    table = lists_table("rank", str)
+    for position, name in enumerate(("user_id", "item_id")):
+        table = table.set_column(position, name, table[name].combine_chunks().cast(kind))
+    check(values(table, truth_table(str)), str)
+
+
+def test_any_object_with_the_arrow_stream_protocol() -> None:
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return lists_table().__arrow_c_stream__(requested_schema)
+
+    check(values(Stream()))

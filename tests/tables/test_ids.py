@@ -1,0 +1,135 @@
+"""Types of ids: integers of every width, text, UUIDs, decimals, dates."""
+
+from __future__ import annotations
+
+import decimal
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.support.source_rows import (
+    CHECKED,
+    LISTS,
+    TRUTH,
+    check,
+    columns_of,
+    lists_table,
+    ranked,
+    truth_table,
+    values,
+    write_csv,
+    write_jsonl,
+)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.int8(),
+        pa.uint8(),
+        pa.int16(),
+        pa.uint16(),
+        pa.int32(),
+        pa.uint32(),
+        pa.int64(),
+        pa.uint64(),
+    ],
+    ids=str,
+)
+def test_integers_of_every_width_match_each_other(kind: pa.DataType) -> None:
+    table = lists_table()
+    for position, name in enumerate(("user_id", "item_id")):
+        table = table.set_column(position, name, table[name].cast(kind))
+    check(values(truth_swapped(table), truth_table(), **CHECKED))
+
+
+def truth_swapped(table: pa.Table) -> pa.Table:
+    """Return the lists upside down: the order of rows means nothing where there are ranks."""
+    return table.take(list(range(table.num_rows))[::-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda n: f"użytkownik-{n}",
+        lambda n: f"o'{n}\"--;",
+        lambda n: "" if n == 12 else str(n),
+        lambda n: f" {n} ",
+        lambda n: f"{n}\n{n}",
+        lambda n: "NULL" if n == 12 else str(n),
+        lambda n: "\U0001f600" * n,
+    ],
+    ids=["unicode", "quotes", "empty", "spaces", "lines", "null", "emoji"],
+)
+def test_text_ids(text: Callable[[int], str]) -> None:
+    check(values(lists_table("score", text), truth_table(text), **CHECKED), text)
+
+
+def test_text_ids_are_not_normalised() -> None:
+    lists = {"\u00e9": ["a"], "A": ["b"], "b ": ["c"], "x": ["y"]}
+    truth = {"e\u0301": ["a"], "A": ["B"], "b ": ["c "], "x": ["y"]}
+    found = values(lists, truth)
+    assert {user for user, value in found.items() if value > 0} == {"x"}
+
+
+def test_uuids(tmp_path: Path) -> None:
+    connection = duckdb.connect()
+    lists, truth = lists_table("rank", lambda n: str(uuid.UUID(int=n))), None
+    truth = truth_table(lambda n: str(uuid.UUID(int=n)))
+    for name in ("lists", "truth"):
+        connection.execute(
+            f"COPY (SELECT * REPLACE (user_id::UUID AS user_id, item_id::UUID AS item_id)"
+            f" FROM {name}) TO '{tmp_path / name}.parquet'"
+        )
+    del lists, truth
+    found = values(tmp_path / "lists.parquet", tmp_path / "truth.parquet", **CHECKED)
+    check({str(user): value for user, value in found.items()}, lambda n: str(uuid.UUID(int=n)))
+
+
+@pytest.mark.parametrize("offset", [2**53, 2**62, 2**63, 2**64 - 100])
+def test_large_integers_are_never_cast(tmp_path: Path, offset: int) -> None:
+    """Neighbours beyond 2^53 are one number as doubles."""
+    kind = pa.uint64() if offset >= 2**63 else pa.int64()
+
+    def table(columns: Mapping[str, list[Any]]) -> pa.Table:
+        return pa.table(
+            {
+                name: pa.array([n + offset for n in cells], kind) if name != "rank" else cells
+                for name, cells in columns.items()
+            }
+        )
+
+    lists = table(columns_of(ranked(), "rank"))
+    truth = table(truth_table().to_pydict())
+    check(values(lists, truth, **CHECKED), lambda n: n + offset)
+    check(values(lists.to_pandas(), truth.to_pandas()), lambda n: n + offset)
+    lists_csv, truth_csv = (
+        write_csv(tmp_path / "a.csv", lists),
+        write_csv(tmp_path / "b.csv", truth),
+    )
+    check(values(lists_csv, truth_csv), lambda n: n + offset)
+    lists_json = write_jsonl(tmp_path / "a.jsonl", lists)
+    check(values(lists_json, write_jsonl(tmp_path / "b.jsonl", truth)), lambda n: n + offset)
+
+
+def test_large_integers_in_dicts() -> None:
+    big = 2**60
+    lists = {big + user: [big + item for item in items] for user, items in LISTS.items()}
+    truth = {big + user: [big + item for item in items] for user, items in TRUTH.items()}
+    check(values(lists, truth), lambda n: big + n)
+
+
+def test_decimals_and_dates_as_ids() -> None:
+    lists, truth = lists_table("rank", decimal.Decimal), truth_table(decimal.Decimal)
+    check(values(lists, truth, **CHECKED), decimal.Decimal)
+    days = [date.fromordinal(738000 + n) for n in range(20)]
+    lists, truth = lists_table("rank", days.__getitem__), truth_table(days.__getitem__)
+    found = values(lists, truth, **CHECKED)
+    check({pd.Timestamp(user).date(): value for user, value in found.items()}, days.__getitem__)

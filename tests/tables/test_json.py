@@ -1,0 +1,74 @@
+"""JSON files: lines and arrays, types of ids."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import uuid
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import sqlmetrics as sm
+from tests.support.source_rows import check, lists_table, truth_table, values, write_jsonl
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json"])
+def test_json_lines(tmp_path: Path, name: str) -> None:
+    lists = write_jsonl(tmp_path / name, lists_table("score"))
+    check(values(lists, write_jsonl(tmp_path / f"truth-{name}", truth_table())))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2020-01-01", "2020-1-1"),
+        ("12:30", "12:30:00"),
+        ("2020-01-01 10:00", "2020-01-01 10:00:00"),
+        ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6BA7B810-9dad-11d1-80b4-00c04fd430c8"),
+    ],
+)
+def test_text_ids_of_json_stay_what_they_are(tmp_path: Path, one: str, other: str) -> None:
+    """The engine would read both as the same date, time or UUID."""
+    rows = [{"user_id": "u", "item_id": item, "rank": n} for n, item in enumerate((one, other), 1)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.json").write_text(json.dumps([{"user_id": "v", "item_id": "x", "rank": 1}]))
+    whole = tmp_path / "c.json"  # the list in one row
+    whole.write_text(json.dumps([{"user_id": "u", "item_id": [one, other]}]))
+    for lists in (path, [path, tmp_path / "b.json"], [tmp_path / "b.json", path], whole):
+        with sm.Evaluator(lists, {"u": [other]}) as evaluator:
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+
+
+def test_dates_of_json_that_are_spelled_as_such_are_dates(tmp_path: Path) -> None:
+    rows = [{"user_id": 1, "item_id": f"2020-01-0{n}", "rank": n} for n in (1, 2)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    truth = pa.table({"user_id": [1], "item_id": [date(2020, 1, 2)]})
+    with sm.Evaluator(path, truth) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+
+
+def test_json_array(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(lists_table().to_pylist()))
+    check(values(path))
+
+
+def test_gzipped_json_lines(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", lists_table())
+    packed = tmp_path / "a.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    check(values(packed))
+
+
+def test_uuids_of_json_are_texts(tmp_path: Path) -> None:
+    ids = [str(uuid.UUID(int=n)) for n in range(3)]
+    lists = pd.DataFrame({"user_id": ids, "item_id": "a", "score": 1.0})
+    lists.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    with sm.Evaluator(tmp_path / "a.jsonl", {key: ["a"] for key in ids}) as evaluator:
+        assert evaluator.evaluate("recall@1")["value"].item() == 1

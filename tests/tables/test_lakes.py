@@ -1,0 +1,163 @@
+"""Files of Delta, Iceberg and Hudi tables are refused: their logs define the current rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.fs
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from sqlmetrics.engines.lakes import check_paths
+
+LISTS = pa.table({"user_id": [1, 1], "item_id": [11, 12], "rank": [1, 2]})
+TRUTH = pa.table({"user_id": [1, 1], "item_id": [11, 13]})
+# kind of table -> a file that its root has, and the tool that exports it
+LAYOUTS = {
+    "Delta": ("_delta_log/00000000000000000000.json", "delta_scan('lake')"),
+    "Iceberg": ("metadata/00000-5a68bd5c.metadata.json", "iceberg_scan('lake')"),
+    "Hudi": (".hoodie/hoodie.properties", "format('hudi').load('lake')"),
+}
+
+
+def make_lake(root: Path, kind: str) -> list[Path]:
+    """Write the least that makes a lake table; returns its files of rows."""
+    log = root / LAYOUTS[kind][0]
+    log.parent.mkdir(parents=True)
+    log.write_text("{}\n")
+    files = [root / f"data/day={day}/part-{day}.parquet" for day in (1, 2)]
+    for number, file in enumerate(files):
+        file.parent.mkdir(parents=True)
+        pq.write_table(LISTS.slice(number, 1), file)
+    return files
+
+
+@pytest.fixture(params=LAYOUTS)
+def kind(request: pytest.FixtureRequest, monkeypatch: Any, tmp_path: Path) -> str:
+    monkeypatch.chdir(tmp_path)
+    name: str = request.param
+    make_lake(Path("lake"), name)
+    return name
+
+
+SOURCES: dict[str, Callable[[], Any]] = {
+    "folder": lambda: "lake",
+    "Path": lambda: Path("lake"),
+    "folder inside": lambda: "lake/data/day=1",
+    "folder above": lambda: ".",
+    "glob": lambda: "lake/**/*.parquet",
+    "glob above": lambda: "*/data/*/*.parquet",
+    "file": lambda: "lake/data/day=1/part-1.parquet",
+    "list": lambda: ["lake/data/day=1/part-1.parquet", "lake/data/day=2/part-2.parquet"],
+    "URL": lambda: Path("lake/data/day=1/part-1.parquet").absolute().as_uri(),
+    "dataset": lambda: ds.dataset("lake/data", format="parquet"),
+    "dataset of a file": lambda: ds.dataset("lake/data/day=1/part-1.parquet"),
+    "datasets": lambda: ds.dataset([ds.dataset("lake/data/day=1"), ds.dataset("lake/data/day=2")]),
+    "dataset of a folder's own file system": lambda: ds.dataset(
+        "data", filesystem=pa.fs.SubTreeFileSystem("lake", pa.fs.LocalFileSystem())
+    ),
+    "models": lambda: {"als": "lake/data/day=1", "knn": LISTS},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_files_of_lake_tables_are_refused(kind: str, source: str) -> None:
+    with pytest.raises(sm.DataError) as caught:
+        sm.Evaluator(SOURCES[source](), TRUTH)
+    message = str(caught.value)
+    assert message.startswith("recommendations")
+    assert "lake" in message
+    assert f"{kind} table (lake has {LAYOUTS[kind][0].partition('/')[0]}/" in message
+    assert "deleted and rewritten rows" in message
+    assert LAYOUTS[kind][1] in message
+
+
+def test_every_table_is_checked() -> None:
+    for name in ("interactions", "history", "items", "users", "baseline", "logs"):
+        tables = {"recommendations": LISTS, "interactions": TRUTH, name: "lake"}
+        with pytest.raises(sm.DataError, match=rf"{name}: lake belongs to a Delta table"):
+            sm.Evaluator(**tables)
+
+
+@pytest.fixture(autouse=True)
+def lake_beside(request: pytest.FixtureRequest, monkeypatch: Any, tmp_path: Path) -> None:
+    if "kind" not in request.fixturenames:
+        monkeypatch.chdir(tmp_path)
+        make_lake(Path("lake"), "Delta")
+
+
+def test_a_link_into_a_lake_table_is_refused() -> None:
+    os.symlink("lake/data", "elsewhere")
+    os.symlink("lake/data/day=1/part-1.parquet", "one.parquet")
+    for source in ("elsewhere", "elsewhere/*/*.parquet", "one.parquet"):
+        with pytest.raises(sm.DataError, match="Delta table"):
+            sm.Evaluator(source, TRUTH)
+
+
+def test_a_file_of_parquet_without_an_ending_is_refused() -> None:
+    Path("lake/data/day=1/part-1.parquet").rename("lake/data/rows")
+    with pytest.raises(sm.DataError, match="Delta table"):
+        sm.Evaluator("lake/data/rows", TRUTH)
+
+
+def test_the_command_line_refuses_them_too() -> None:
+    pq.write_table(TRUTH, "truth.parquet")
+    result = CliRunner().invoke(
+        main, ["evaluate", "recall@10", "-r", "lake/**/*.parquet", "-i", "truth.parquet"]
+    )
+    assert result.exit_code == 1
+    assert not result.stdout
+    assert "belongs to a Delta table" in result.stderr
+
+
+def test_what_only_looks_like_a_lake_table_is_read() -> None:
+    """A log that is a file, other metadata, and text files in the folder of a lake table."""
+    folder = Path("plain")
+    (folder / "metadata").mkdir(parents=True)
+    (folder / "metadata" / "notes.json").write_text("{}")
+    (folder / "x.metadata.json").mkdir()
+    (folder / "lists").mkdir()
+    (folder / "lists" / "_delta_log").write_text("a file")
+    pq.write_table(LISTS, folder / "lists" / "a.parquet")
+    Path("lake/notes.csv").write_text("user_id,item_id\n1,11\n1,13\n")
+    with sm.Evaluator("plain/lists/*.parquet", "lake/notes.csv") as evaluator:
+        assert evaluator.evaluate("recall@10")["value"].tolist() == [0.5]
+
+
+def test_current_rows_of_a_lake_table_are_read() -> None:
+    """As an Arrow table, or a dataset that lists current files in a file system of its own."""
+
+    local = pa.fs.SubTreeFileSystem("lake", pa.fs.LocalFileSystem())
+
+    def passed_on(name: str) -> Callable[..., Any]:
+        method = getattr(local, name.removesuffix("_selector"), None)
+        return lambda _, *args: method(*args)
+
+    methods = {name: passed_on(name) for name in pa.fs.FileSystemHandler.__abstractmethods__}
+    methods["get_type_name"] = lambda _: "delta"
+    # as `DeltaTable.to_pyarrow_dataset` has
+    system = pa.fs.PyFileSystem(type("Current", (pa.fs.FileSystemHandler,), methods)())
+    current = ds.dataset("data/day=1/part-1.parquet", filesystem=system, format="parquet")
+    for source in (current, ds.dataset("lake/data/day=1").to_table()):
+        with sm.Evaluator(source, TRUTH) as evaluator:
+            assert evaluator.evaluate("recall@10")["value"].tolist() == [0.5]
+
+
+def test_each_folder_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sqlmetrics.engines import lakes
+
+    looked: list[Path] = []
+    monkeypatch.setattr(lakes, "_lake_of", looked.append)
+    check_paths("recommendations", [f"parts/day={n % 5}/{n}.parquet" for n in range(1000)])
+    assert len(looked) == len(set(looked))
+    here = Path.cwd()
+    days = {here / f"parts/day={n}" for n in range(5)}
+    assert set(looked) == days | {here / "parts", here, *here.parents}

@@ -1,0 +1,49 @@
+"""The package structure: import contracts and files at the top level."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+
+from tests.support.paths import ROOT, TESTS
+
+PACKAGE = ROOT / "sqlmetrics"
+
+
+def test_the_contracts_hold() -> None:
+    """Run import-linter in a process of its own: it disables the loggers of its process."""
+    code = "from importlinter import cli; raise SystemExit(cli.lint_imports(no_cache=True))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_package_says_what_it_is() -> None:
+    for init in PACKAGE.rglob("__init__.py"):
+        assert init.read_text(encoding="utf-8").startswith('"""'), init
+
+
+def test_only_the_door_lies_flat() -> None:
+    """Only entry points and modules without a package of their own are at the top level."""
+    assert {path.name for path in PACKAGE.glob("*.py")} == {
+        "__init__.py", "__main__.py", "evaluator.py",  # the door
+        "errors.py", "messages.py", "terminal.py", "shapes.py", "hashes.py", "wording.py",
+        "files.py", "rows.py", "version.py", "interrupts.py", "demo.py",
+    }  # fmt: skip
+
+
+def test_layers_name_every_module() -> None:
+    """A new package must be added to the layers."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]
+    assert layers["exhaustive"] is True
+    assert "exhaustive_ignores" not in layers
+    assert "ignore_imports" not in layers
+
+
+def test_no_test_module_imports_another() -> None:
+    """Helpers of several test modules are in tests/support."""
+    imported = re.compile(r"^\s*(from tests\.\S*\btest_|from tests\.\w+ import .*\btest_)", re.M)
+    for path in TESTS.rglob("*.py"):
+        assert not imported.search(path.read_text(encoding="utf-8")), path
