@@ -13,7 +13,7 @@ from sqlmetrics.errors import DataWarning, SqlmetricsError
 from sqlmetrics.messages import Argument, Command, Message, joined
 from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.requests import Call, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.plan.planner import Planner
 
 _MOST_CHECKED = 1_000_000  # rows of lists in which warnings are looked for unasked
@@ -51,7 +51,7 @@ class DataWarnings:
 
     def survey(
         self,
-        calls: Sequence[Call],
+        calls: Sequence[MetricCall],
         cutoffs: Iterable[int | None],
         levels: Iterable[str] = LEVELS,
     ) -> list[Finding]:

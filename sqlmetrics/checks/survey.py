@@ -14,7 +14,7 @@ from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, TemplateError
 from sqlmetrics.messages import Message, Spelling, in_python
 from sqlmetrics.metrics.front_matter import LEVELS, Check
-from sqlmetrics.metrics.requests import Call, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
@@ -31,7 +31,7 @@ _KINDS = [COUNT if name == "n" else TEXT for name in COLUMNS]
 def survey(
     engine: Engine,
     planner: Planner,
-    calls: Sequence[Call],
+    calls: Sequence[MetricCall],
     conventions: Sequence[Mapping[str, Value]],
     cutoffs: Sequence[int | None],
     levels: Iterable[str] = LEVELS,
@@ -110,7 +110,7 @@ def unreadable(error: DataError) -> Finding:
 
 
 def _at_the_door(
-    engine: Engine, planner: Planner, calls: Sequence[Call], values: Mapping[str, Value]
+    engine: Engine, planner: Planner, calls: Sequence[MetricCall], values: Mapping[str, Value]
 ) -> Iterator[Finding]:
     """Yield what would be refused: of every table, then of what the metrics read."""
     done: set[str] = set()

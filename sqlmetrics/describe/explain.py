@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError, left_out
 from sqlmetrics.messages import Message
-from sqlmetrics.metrics.requests import Call, Request, calls_of, requests_of
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricCall, value_text
+from sqlmetrics.metrics.spec import MetricSpec, value_text
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.values import identity_of_call
 
@@ -28,7 +28,7 @@ class Step:
     setting: str | None
     before: str | None
     after: str
-    call: Call
+    call: MetricCall
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Walks:
 
 def walks(
     planner: Planner,
-    pairs: Iterable[tuple[MetricCall, int | None]],
+    pairs: Iterable[tuple[MetricSpec, int | None]],
     start: Settings,
     end: Settings,
     fallback: Settings | None = None,
@@ -54,7 +54,7 @@ def walks(
         MissingTableError: a table or column was not given; with `skip_missing`, a warning says so,
             and the error is raised only if nothing is left.
     """
-    ends: dict[str, tuple[list[Request], list[Request]]] = {}
+    ends: dict[str, tuple[list[MetricRequest], list[MetricRequest]]] = {}
     for call, k in pairs:
         metric, _ = start.catalog.metric(call.metric)
         sides = [
@@ -69,7 +69,7 @@ def walks(
         )
         # a parameter that is what both ends have anyway needs no mention, as in other results
         params = tuple(sorted({*there.call.params, *here.call.params}))
-        label = MetricCall(metric.name, params)
+        label = MetricSpec(metric.name, params)
         asked = ends.setdefault(label.name, ([], []))
         for requests, request in zip(asked, (there, here), strict=True):
             if all(request.k != known.k for known in requests):
@@ -90,7 +90,7 @@ def walks(
     return Walks(found, (left_out(missing),) if missing else ())
 
 
-def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
+def steps_between(planner: Planner, start: MetricCall, end: MetricCall) -> list[Step]:
     """Change the settings of one call into those of another, one at a time.
 
     They change in the order of the catalogue: who is averaged over, what is relevant and in which
@@ -130,7 +130,7 @@ def steps_between(planner: Planner, start: Call, end: Call) -> list[Step]:
     return steps
 
 
-def _without_refusals(call: Call, other: Call) -> Call:
+def _without_refusals(call: MetricCall, other: MetricCall) -> MetricCall:
     """Give a meaning to rows that a call would refuse and the other does not."""
     values = {
         name: other.values[name] if value == "error" else value
@@ -139,7 +139,7 @@ def _without_refusals(call: Call, other: Call) -> Call:
     return replace(call, values=values)
 
 
-def requests_for(steps: Sequence[Step]) -> list[Request]:
+def requests_for(steps: Sequence[Step]) -> list[MetricRequest]:
     """Ask for the value after every step; its number stands in place of the convention."""
     return [
         replace(

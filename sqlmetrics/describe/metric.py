@@ -14,7 +14,7 @@ from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.front_matter import Metric, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricCall, Value, value_text
+from sqlmetrics.metrics.spec import MetricSpec, Value, value_text
 from sqlmetrics.plan.binding import Text, tables_read
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic
@@ -98,7 +98,7 @@ def _query_of(text: Text) -> exp.Expr:
 def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
     """Find the value of every setting of a metric under the standard convention."""
     settings = Settings(catalog, Convention.load(STANDARD), {})
-    return settings.resolve(MetricCall(metric.name))[1]
+    return settings.resolve(MetricSpec(metric.name))[1]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sqlmetrics.checks.validate import TOTALS
 from sqlmetrics.export.column_docs import description
 from sqlmetrics.messages import Unfilled, filled, in_files
 from sqlmetrics.metrics.front_matter import Check, Metric
-from sqlmetrics.metrics.requests import Call, calls_of
+from sqlmetrics.metrics.requests import MetricCall, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Slicing
@@ -357,7 +357,7 @@ def _about(column: Column, metric: Metric) -> str:
 
 def _asked(results: Results) -> Iterator[tuple[Mapping[str, Node], Mapping[str, Any]]]:
     """Yield what metrics and slices read, and under which settings."""
-    calls: Sequence[Call] = calls_of(results.requests)
+    calls: Sequence[MetricCall] = calls_of(results.requests)
     for call in calls:
         yield results.planner.nodes(call), call.values
     slicing: Slicing | None = results.slicing

@@ -22,9 +22,9 @@ from sqlmetrics.messages import TABLES, Message, Unfilled, filled, in_files, set
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.front_matter import Check, Metric
-from sqlmetrics.metrics.requests import Request, calls_of
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricCall, parse_spec, value_text
+from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
 from sqlmetrics.plan.binding import Text, bound, input_node
 from sqlmetrics.plan.physical import alternatives
 from sqlmetrics.plan.planner import Planner, StageSource
@@ -230,7 +230,7 @@ class _Bodies:
     fallback: Settings | None
     readers: _ListReaders
 
-    def request(self, call: MetricCall) -> Request:
+    def request(self, call: MetricSpec) -> MetricRequest:
         """Resolve a call; lists are ordered by their ranks where a table has such a column.
 
         Raises:
@@ -259,7 +259,7 @@ class _Bodies:
             "order_without_ranks": chosen.resolve(call, has_rank=False)[1]["order"],
             "ties_without_ranks": values["ties"],
         }
-        request = Request(
+        request = MetricRequest(
             canonical, None, metric, known, chosen.convention.name, chosen.chosen(call)
         )
         (asked,) = calls_of([request])
@@ -288,7 +288,7 @@ class _Bodies:
             context={"smallest_cutoff": lambda rank, cutoffs: rank},  # noqa: ARG005
         )
 
-    def body(self, requests: Sequence[Request], per_user: bool = False) -> _Body:
+    def body(self, requests: Sequence[MetricRequest], per_user: bool = False) -> _Body:
         """Plan what some metrics come to: rows of a summary, or of every user."""
         planner, z = self._planner(), Interval().z
         read = (node for call in calls_of(requests) for node in planner.nodes(call).values())
@@ -403,7 +403,7 @@ def _empty(table: str) -> str:
     return f"{table}: the table is empty{more}"
 
 
-def _soundness(planner: Planner, requests: Sequence[Request]) -> Node:
+def _soundness(planner: Planner, requests: Sequence[MetricRequest]) -> Node:
     """Plan what checks the tables that some metrics read, as an evaluator does."""
     rules, checks = _Rules(planner), planner.catalog.checks
     for call in calls_of(requests):
@@ -558,9 +558,9 @@ def script(
     bodies = _Bodies(catalog, chosen, other, readers)
     macros: list[str] = []
     left_out: dict[str, str] = {}
-    requests: dict[str, Request] = {}
+    requests: dict[str, MetricRequest] = {}
     named = [_plain_name(catalog, metric) for metric in metrics]
-    for name, call in {name: MetricCall(name) for name in named or _all_names(catalog)}.items():
+    for name, call in {name: MetricSpec(name) for name in named or _all_names(catalog)}.items():
         try:
             request = bodies.request(call)
             if name in catalog.aliases and name not in named and not request.call.params:
@@ -634,7 +634,7 @@ def _example(name: str, body: _Body, k: str) -> str:
     return f"    FROM {_PREFIX}{name}({tables}k := {k});"
 
 
-def _about(request: Request) -> str:
+def _about(request: MetricRequest) -> str:
     metric = request.metric
     lines = [metric.title if not request.call.params else f"{metric.title}: {request.call.name}"]
     lines += [f"Formula: {metric.formula}."] if metric.formula else []

@@ -11,14 +11,14 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import set_to
 from sqlmetrics.metrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.metrics.conventions import Convention, load_all
-from sqlmetrics.metrics.requests import Request, requests_of
+from sqlmetrics.metrics.requests import MetricRequest, requests_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricCall, Value, expand_cutoffs, parse_spec
+from sqlmetrics.metrics.spec import MetricSpec, Value, expand_cutoffs, parse_spec
 
 DEFAULT_K = 10
 
 # what a caller names: a spec, several of them, or nothing for the default set
-Metrics: TypeAlias = str | Iterable[str | MetricCall] | None
+Metrics: TypeAlias = str | Iterable[str | MetricSpec] | None
 Cutoffs: TypeAlias = int | Iterable[int] | None
 
 
@@ -72,7 +72,7 @@ class Definitions:
         """Do results say which convention made a number?"""
         return len(self.conventions) > 1 or self.fallback is not None
 
-    def requests(self, metrics: Metrics, k: Cutoffs, per_user: bool = False) -> list[Request]:
+    def requests(self, metrics: Metrics, k: Cutoffs, per_user: bool = False) -> list[MetricRequest]:
         """Resolve what is asked for: metrics at cutoffs, under every convention.
 
         Raises:
@@ -81,13 +81,13 @@ class Definitions:
         """
         return self.resolved(self.pairs(metrics, k, per_user))
 
-    def resolved(self, pairs: Iterable[tuple[MetricCall, int | None]]) -> list[Request]:
+    def resolved(self, pairs: Iterable[tuple[MetricSpec, int | None]]) -> list[MetricRequest]:
         """Resolve calls of metrics, each with a cutoff, under every convention."""
         return requests_of(pairs, self.conventions, self.fallback, self.has_rank)
 
     def pairs(
         self, metrics: Metrics, k: Cutoffs, per_user: bool = False
-    ) -> list[tuple[MetricCall, int | None]]:
+    ) -> list[tuple[MetricSpec, int | None]]:
         """Pair the metrics asked for with their cutoffs; the default set if none is named.
 
         Args:
@@ -98,17 +98,17 @@ class Definitions:
             UsageError: no spec, or none that can be read.
         """
         if metrics is None:
-            calls = [MetricCall(name, implied=True) for name in self.catalog.default_set()]
+            calls = [MetricSpec(name, implied=True) for name in self.catalog.default_set()]
             return expand_cutoffs(calls, DEFAULT_K if k is None else k)
         if not isinstance(metrics, Iterable):
             raise UsageError(f"metrics are specs such as 'ndcg@10', not {metrics!r}")
         specs = [metrics] if isinstance(metrics, str) else list(metrics)
         if not specs:
             raise UsageError("no metric named; leave metrics out for the default set")
-        read = [spec if isinstance(spec, MetricCall) else parse_spec(spec) for spec in specs]
+        read = [spec if isinstance(spec, MetricSpec) else parse_spec(spec) for spec in specs]
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
-    def _expand(self, call: MetricCall, per_user: bool) -> list[MetricCall]:
+    def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
         """Put every metric in the place of `all`; per user, every metric that has such values."""
         if call.metric != EVERYTHING:
             return [call]

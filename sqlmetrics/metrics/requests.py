@@ -10,17 +10,17 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricCall, Value
+from sqlmetrics.metrics.spec import MetricSpec, Value
 
 
 @dataclass(frozen=True)
-class Request:
+class MetricRequest:
     """A metric call with its cutoff, the value of every setting, and whose choices these are.
 
     `chosen`: the settings that the user chose; the convention chose all others.
     """
 
-    call: MetricCall
+    call: MetricSpec
     k: int | None
     metric: Metric
     values: Mapping[str, Value]
@@ -29,22 +29,22 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Call:
+class MetricCall:
     """A metric call with all its cutoffs; `values` are what its templates see."""
 
     name: str
     metric: Metric
-    requests: Sequence[Request]
+    requests: Sequence[MetricRequest]
     values: Mapping[str, Any]
     convention: str
 
 
 def requests_of(
-    pairs: Iterable[tuple[MetricCall, int | None]],
+    pairs: Iterable[tuple[MetricSpec, int | None]],
     conventions: Sequence[Settings],
     fallback: Settings | None,
     has_rank: bool,
-) -> list[Request]:
+) -> list[MetricRequest]:
     """Resolve calls under each convention; what is asked for twice counts once.
 
     A metric that the system of a convention lacks is taken from `fallback`, if that has it; else it
@@ -54,7 +54,7 @@ def requests_of(
         UsageError: an unknown metric or setting, or a metric that a convention does not cover.
     """
     pairs = list(pairs)
-    found: dict[tuple[str, str, int | None], Request] = {}
+    found: dict[tuple[str, str, int | None], MetricRequest] = {}
     for settings in conventions:
         for call, k in pairs:
             metric, _ = settings.catalog.metric(call.metric)
@@ -70,7 +70,7 @@ def requests_of(
             assert canonical is not None
             canonical = replace(canonical, implied=call.implied)
             name = chosen.convention.name
-            request = Request(canonical, k, metric, values, name, chosen.chosen(call))
+            request = MetricRequest(canonical, k, metric, values, name, chosen.chosen(call))
             found.setdefault((name, canonical.name, k), request)
     if not found:
         names = ", ".join(settings.convention.name for settings in conventions)
@@ -95,13 +95,13 @@ def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) 
     )
 
 
-def calls_of(requests: Iterable[Request]) -> list[Call]:
+def calls_of(requests: Iterable[MetricRequest]) -> list[MetricCall]:
     """Put the requests of one metric call together: its stages are planned for all its cutoffs."""
-    by_name: dict[tuple[str, str], list[Request]] = {}
+    by_name: dict[tuple[str, str], list[MetricRequest]] = {}
     for request in requests:
         by_name.setdefault((request.convention, request.call.name), []).append(request)
     return [
-        Call(
+        MetricCall(
             name,
             members[0].metric,
             members,

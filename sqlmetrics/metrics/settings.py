@@ -9,7 +9,7 @@ from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param
-from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec, value_text
+from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
 
 
 class Settings:
@@ -110,8 +110,8 @@ class Settings:
         return self.catalog.stage_params[name]
 
     def resolve(
-        self, call: MetricCall | None, has_rank: bool = False
-    ) -> tuple[MetricCall | None, dict[str, Value]]:
+        self, call: MetricSpec | None, has_rank: bool = False
+    ) -> tuple[MetricSpec | None, dict[str, Value]]:
         """Return the call in its canonical spelling, and the value of every setting for it.
 
         Only parameters that change something stay in the spelling. Without a call, the values
@@ -155,9 +155,9 @@ class Settings:
         if metric is None or call is None:
             return None, values
         kept = {name: value for name, value in parsed.items() if value != without[name]}
-        return MetricCall(metric.name, tuple(sorted(kept.items())), call.cutoff), values
+        return MetricSpec(metric.name, tuple(sorted(kept.items())), call.cutoff), values
 
-    def chosen(self, call: MetricCall) -> tuple[str, ...]:
+    def chosen(self, call: MetricSpec) -> tuple[str, ...]:
         """Name the settings of a call that the user chose; the convention chose all others."""
         metric, fixed = self.catalog.metric(call.metric)
         own = {**fixed, **dict(call.params)}

@@ -1,4 +1,4 @@
-"""Metric specs: `ndcg(gain=exponential)@10` <-> `MetricCall`, one canonical spelling."""
+"""Metric specs: `ndcg(gain=exponential)@10` <-> `MetricSpec`, one canonical spelling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_CUTOFFS = 1000  # in one range; each is a column of a query
 
 
 @dataclass(frozen=True)
-class MetricCall:
+class MetricSpec:
     """A metric as the user asked for it: its name, its parameters, and its cutoff if one is given.
 
     `cutoff` is None where the spec has none; whether that means the whole list or the cutoffs of
@@ -60,7 +60,7 @@ def value_text(value: Value) -> str:
     return str(value)
 
 
-def parse_spec(text: str) -> MetricCall:
+def parse_spec(text: str) -> MetricSpec:
     """Parse `name(param=value, …)@k`; only the form is checked here, not the names.
 
     Raises:
@@ -94,7 +94,7 @@ def parse_spec(text: str) -> MetricCall:
                 raise UsageError(f"the metric {text!r} gives {pair['name']} twice")
             params[pair["name"]] = pair["value"]
     cutoff = None if match["cutoff"] is None else parse_cutoff(match["cutoff"])
-    return MetricCall(match["name"].lower(), tuple(sorted(params.items())), cutoff)
+    return MetricSpec(match["name"].lower(), tuple(sorted(params.items())), cutoff)
 
 
 def parse_cutoff(value: Any) -> int:
@@ -138,8 +138,8 @@ def parse_cutoffs(text: str) -> list[int]:
 
 
 def expand_cutoffs(
-    calls: Sequence[MetricCall], k: int | Iterable[int] | None
-) -> list[tuple[MetricCall, int | None]]:
+    calls: Sequence[MetricSpec], k: int | Iterable[int] | None
+) -> list[tuple[MetricSpec, int | None]]:
     """Pair every call with its cutoffs: its own if it has one, else those of `k`, else None."""
     if k is None:
         default: list[int | None] = [None]

@@ -10,7 +10,7 @@ from sqlmetrics.errors import TemplateError
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Check, Metric, Stage
-from sqlmetrics.metrics.requests import Call, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.binding import Text, bound
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
@@ -136,7 +136,7 @@ class Planner:
         home = "audience" if metric.grain == "user" else "models"
         return self.node(home, values, metric) if other is None else other
 
-    def nodes(self, call: Call) -> dict[str, Node]:
+    def nodes(self, call: MetricCall) -> dict[str, Node]:
         """Find all that one metric reads, by name.
 
         Raises:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from sqlmetrics.errors import MissingTableError, UsageError, left_out
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
-from sqlmetrics.metrics.requests import Call, Request, calls_of
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
@@ -79,7 +79,7 @@ class Resolved:
         warnings: what was left out, and why.
     """
 
-    requests: tuple[Request, ...]
+    requests: tuple[MetricRequest, ...]
     attributes: tuple[Attribute, ...] = ()
     combinations: bool = False
     interval: Interval = field(default_factory=Interval)
@@ -129,7 +129,7 @@ class PlannedRun:
     """
 
     plan: Plan
-    requests: tuple[Request, ...]
+    requests: tuple[MetricRequest, ...]
     reads: tuple[Reads, ...]
     slices: tuple[Sliced, ...] = ()
     of_users: tuple[Node, ...] = ()
@@ -159,10 +159,10 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
 
 
 def _that_can_be_planned(
-    planner: Planner, requests: Sequence[Request]
-) -> tuple[list[Request], tuple[Message, ...]]:
+    planner: Planner, requests: Sequence[MetricRequest]
+) -> tuple[list[MetricRequest], tuple[Message, ...]]:
     """Leave out, with a warning, what needs a table or column that was not given."""
-    kept: list[Request] = []
+    kept: list[MetricRequest] = []
     missing: list[tuple[str, MissingTableError]] = []
     for call in calls_of(requests):
         try:
@@ -203,7 +203,7 @@ def planned(results: Results, plan: Plan) -> PlannedRun:
 
 
 def reads_of(
-    planner: Planner, calls: Sequence[Call], under: str = "under the convention"
+    planner: Planner, calls: Sequence[MetricCall], under: str = "under the convention"
 ) -> tuple[Reads, ...]:
     """Find the queries that metric calls read; `under`: the words before a call's convention."""
     several = len({call.convention for call in calls}) > 1

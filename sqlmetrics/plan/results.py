@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message
-from sqlmetrics.metrics.requests import Request, calls_of
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.sliced import ItemSlices, by_user
 from sqlmetrics.plan.slices import Slicing
@@ -32,7 +32,7 @@ class Results:
     """
 
     planner: Planner
-    requests: Sequence[Request]
+    requests: Sequence[MetricRequest]
     with_convention: bool = False
     slicing: Slicing | None = None
     interval: Interval = field(default_factory=Interval)
@@ -64,7 +64,7 @@ class Results:
             names = self.item_slices.names
             self._name("item_slice", "item_slice_names", names, self.slicing.of_items)
 
-    def narrowed(self, requests: Sequence[Request]) -> Results:
+    def narrowed(self, requests: Sequence[MetricRequest]) -> Results:
         """Return results for some of the requests, of values per user, from the same tables."""
         narrow = copy.copy(self)
         narrow.requests, narrow.of_runs = list(requests), []
@@ -344,7 +344,7 @@ class Results:
         for convention in dict.fromkeys(request.convention for request in self.requests):
             own = [request for request in self.requests if request.convention == convention]
             node = self._everyone(own)
-            at: dict[int | None, list[Request]] = {}
+            at: dict[int | None, list[MetricRequest]] = {}
             for request in own:
                 at.setdefault(request.k, []).append(request)
             for k in at:
@@ -391,7 +391,7 @@ class Results:
             self.warnings,
         )
 
-    def _everyone(self, requests: Sequence[Request]) -> Node:
+    def _everyone(self, requests: Sequence[MetricRequest]) -> Node:
         """Plan whose values per user a result has: everybody of any of the audiences."""
         reads: dict[str, tuple[str, Node]] = {}  # by the audience: one of its tables
         for request in requests:
@@ -401,7 +401,7 @@ class Results:
         tables = dict(reads.values())
         return self.of_users_planner.rendered("everyone", tables, audiences=[*tables])
 
-    def _branch(self, metrics: Sequence[str], requests: Sequence[Request]) -> dict[str, Any]:
+    def _branch(self, metrics: Sequence[str], requests: Sequence[MetricRequest]) -> dict[str, Any]:
         """Say where the values per user at one cutoff are; None: not asked for at this cutoff."""
         homes = {request.call.name: self.wide.home(request) for request in requests}
         columns = []

@@ -15,7 +15,7 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message
 from sqlmetrics.metrics.catalog import template_root
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.metrics.requests import Call
+from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.plan.binding import Text, bound
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Slicing
@@ -122,7 +122,7 @@ class SlicedStages(StageSource):
 class Judgeable:
     """The metrics that can be computed for slices of items, and what is said of the others."""
 
-    calls: Sequence[Call]
+    calls: Sequence[MetricCall]
     warnings: tuple[Message, ...]
 
 
@@ -158,7 +158,7 @@ class ItemSlices:
         )
         return cls(planner, base, slices, names)
 
-    def judgeable(self, calls: Iterable[Call]) -> Judgeable:
+    def judgeable(self, calls: Iterable[MetricCall]) -> Judgeable:
         """Keep the metrics that can be computed for a slice of the truth.
 
         Those that nobody asked for by name are left out, with a warning for each.
@@ -166,7 +166,7 @@ class ItemSlices:
         Raises:
             UsageError: a metric has no values per user, or also judges items that are not relevant.
         """
-        kept: list[Call] = []
+        kept: list[MetricCall] = []
         warnings: list[Message] = []
         problem = ""
         for call in calls:
@@ -185,7 +185,7 @@ class ItemSlices:
             raise UsageError(problem)
         return Judgeable(kept, tuple(warnings))
 
-    def _why_not(self, call: Call) -> str:
+    def _why_not(self, call: MetricCall) -> str:
         """Say why a metric cannot be computed for a slice of the truth."""
         if call.metric.grain != "user":
             return "has one value for all users together"

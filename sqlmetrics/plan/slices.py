@@ -26,7 +26,7 @@ from sqlmetrics.errors import (
 from sqlmetrics.messages import Argument, Message, give, how_to_give
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.front_matter import Slice
-from sqlmetrics.metrics.spec import MetricCall, Value, parse_spec
+from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.binding import bound, input_node
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node, Plan, Query
@@ -144,7 +144,7 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     try:
         call = parse_spec(name)
     except UsageError:
-        call = MetricCall(name)
+        call = MetricSpec(name)
     template = catalog.slices.get(call.metric)
     if template is None or (of_items and template.of == "users"):
         raise _unknown(name, of_items, catalog, tables)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from sqlmetrics.metrics.front_matter import Metric, Stage
-from sqlmetrics.metrics.requests import Call, Request, calls_of, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of, cutoff_context
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.binding import node_of
 from sqlmetrics.plan.planner import Planner
@@ -74,7 +74,7 @@ class Wide:
     tables: Mapping[str, WideTable]
     homes: Mapping[tuple[str, str, int | None], tuple[str, Column]]
 
-    def home(self, request: Request) -> tuple[str, Column]:
+    def home(self, request: MetricRequest) -> tuple[str, Column]:
         """Find the table and the column that hold the value of a request."""
         return self.homes[_label(request)]
 
@@ -83,7 +83,7 @@ class Wide:
         return Wide({**self.tables, **other.tables}, {**self.homes, **other.homes})
 
 
-def wide_tables(planner: Planner, requests: Sequence[Request]) -> Wide:
+def wide_tables(planner: Planner, requests: Sequence[MetricRequest]) -> Wide:
     """Plan the wide tables of values of some requests."""
     return _Builder(planner, requests).build()
 
@@ -141,7 +141,7 @@ class _Builder:
     computes them (a shared one if possible), and put them into the table of the audience.
     """
 
-    def __init__(self, planner: Planner, requests: Sequence[Request]) -> None:
+    def __init__(self, planner: Planner, requests: Sequence[MetricRequest]) -> None:
         self.planner = planner
         self.calls = calls_of(requests)
         self.several_conventions = len({request.convention for request in requests}) > 1
@@ -172,7 +172,7 @@ class _Builder:
         return Wide(tables, {label: (names[place], column) for label, (place, column) in
                              placed.items()})  # fmt: skip
 
-    def _add(self, call: Call) -> str:
+    def _add(self, call: MetricCall) -> str:
         """Add the columns of a call, unless they are there; return what tells its values apart."""
         planner, metric = self.planner, call.metric
         query = planner.metric_query(metric, call.values)
@@ -195,7 +195,7 @@ class _Builder:
                     self.columns[identity, column.k] = (place, column)
         return identity
 
-    def _defined(self, call: Call) -> str:
+    def _defined(self, call: MetricCall) -> str:
         """Name the stage that says who has a value at all, if the metric has one."""
         if not call.metric.defined_for:
             return ""
@@ -209,7 +209,9 @@ class _Builder:
     def _query_names(self) -> Collection[str]:
         return {*self.fused, *self.alone, *self.defined}
 
-    def _named(self, call: Call, requests: Iterable[Request], query: Query) -> list[Column]:
+    def _named(
+        self, call: MetricCall, requests: Iterable[MetricRequest], query: Query
+    ) -> list[Column]:
         """Name the columns of a call: its values, and their standard errors if it has such."""
         metric, values = call.metric, call.values
         prefix = f"{call.convention}_" if self.several_conventions else ""
@@ -338,7 +340,7 @@ class _Builder:
         )
 
 
-def identity_of_call(planner: Planner, call: Call) -> str:
+def identity_of_call(planner: Planner, call: MetricCall) -> str:
     """Name all that the value of a metric call depends on; equal for what computes the same."""
     metric, values = call.metric, call.values
     nodes = [planner.metric_query(metric, values), planner.everybody(metric, values)]
@@ -353,7 +355,7 @@ def identity_of_call(planner: Planner, call: Call) -> str:
     return identity_of(*(node.key for node in nodes), *parts)
 
 
-def _when_empty(call: Call) -> str | None:
+def _when_empty(call: MetricCall) -> str | None:
     """Say what a user (or model) without a row gets; None: the metric is undefined there."""
     metric = call.metric
     dropped = metric.audience == "relevant" and call.values["no_hits"] == "drop"
@@ -365,7 +367,7 @@ def _when_empty(call: Call) -> str | None:
     return value_text(value)
 
 
-def _label(request: Request) -> tuple[str, str, int | None]:
+def _label(request: MetricRequest) -> tuple[str, str, int | None]:
     """Tell requests apart: by convention, metric call and cutoff."""
     return request.convention, request.call.name, request.k
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
 from sqlmetrics.messages import TABLES
-from sqlmetrics.metrics.requests import Request, calls_of
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.record import fingerprints
 from sqlmetrics.record.entries import FORMAT, MetricEntry, Record, SourceEntry, UsersEntry
 from sqlmetrics.sql.query_graph import Node, Plan
@@ -272,7 +272,7 @@ def _versions(engine: Engine) -> dict[str, str]:
     }
 
 
-def _settings(requests: Iterable[Request]) -> tuple[dict[str, Any], list[MetricEntry]]:
+def _settings(requests: Iterable[MetricRequest]) -> tuple[dict[str, Any], list[MetricEntry]]:
     """Return the settings that have one value for all metrics, and the metrics with the others."""
     # of a leaderboard, values and comparisons are both asked for
     distinct = {(request.convention, request.call.name, request.k): request for request in requests}

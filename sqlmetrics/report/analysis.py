@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.metrics.requests import Request, cutoff_context
-from sqlmetrics.metrics.spec import MetricCall
+from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
+from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.binding import Text, bound
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.results import Results
@@ -58,7 +58,7 @@ def metrics_of_reports(catalog: Catalog) -> list[str]:
 class Question:
     """What a report is to say; attributes are the arguments of `Evaluator.report`."""
 
-    metrics: str | Iterable[str | MetricCall] | None = None
+    metrics: str | Iterable[str | MetricSpec] | None = None
     k: int | Iterable[int] | None = None
     primary: str | None = None
     by: str | Iterable[str] | None = None
@@ -95,12 +95,12 @@ class Study:
     results: Results
     how: Question
     attributes: list[Attribute]
-    chosen: Request | None = None
+    chosen: MetricRequest | None = None
     room: float = 1.0
 
     def __post_init__(self) -> None:
         self.planner: Planner = self.results.planner
-        self.requests: Sequence[Request] = self.results.requests
+        self.requests: Sequence[MetricRequest] = self.results.requests
         self.primary = self.chosen or _primary(self.requests)
         self.main = _at_main(self.requests, self.primary.k)
         self.of_users = [request for request in self.main if request.metric.grain == "user"]
@@ -108,12 +108,12 @@ class Study:
         self.positions = {label(one): number for number, one in enumerate(self.main)}
 
     @property
-    def asked(self) -> list[MetricCall]:
+    def asked(self) -> list[MetricSpec]:
         """All metrics, each with its cutoff."""
         return [replace(request.call, cutoff=request.k) for request in self.requests]
 
     @property
-    def asked_at_main(self) -> list[MetricCall]:
+    def asked_at_main(self) -> list[MetricSpec]:
         """All metrics, each at the cutoff that the report is about."""
         return [replace(request.call, cutoff=request.k) for request in self.main]
 
@@ -340,7 +340,7 @@ class Study:
             )
         return sorted(rows, key=lambda row: (row["model"], row["label"], row["low"], row["high"]))
 
-    def _columns(self, requests: Iterable[Request]) -> dict[str, list[dict[str, Any]]]:
+    def _columns(self, requests: Iterable[MetricRequest]) -> dict[str, list[dict[str, Any]]]:
         """Find the columns of the wide tables of values that requests are in, by table."""
         found: dict[str, list[dict[str, Any]]] = {}
         for request in requests:
@@ -665,7 +665,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def label(request: Request) -> str:
+def label(request: MetricRequest) -> str:
     """Spell a metric with its cutoff: `ndcg@10`."""
     return _label(request.call.name, request.k)
 
@@ -681,10 +681,10 @@ def _whole(k: Any) -> int | None:
     return None if pd.isna(k) else int(k)
 
 
-def _primary(requests: Sequence[Request]) -> Request:
+def _primary(requests: Sequence[MetricRequest]) -> MetricRequest:
     """Choose what models are ranked by: nDCG at 10, or what comes closest to that."""
 
-    def distance(request: Request) -> tuple[bool, bool, bool, bool, int]:
+    def distance(request: MetricRequest) -> tuple[bool, bool, bool, bool, int]:
         return (
             request.metric.higher_is_better is None,
             request.metric.name != PRIMARY,
@@ -696,7 +696,9 @@ def _primary(requests: Sequence[Request]) -> Request:
     return min(requests, key=distance)
 
 
-def chosen_request(requests: Sequence[Request], call: MetricCall, typed: str) -> Request:
+def chosen_request(
+    requests: Sequence[MetricRequest], call: MetricSpec, typed: str
+) -> MetricRequest:
     """Find the metric that models are to be ranked by among those that are computed.
 
     Args:
@@ -721,9 +723,9 @@ def chosen_request(requests: Sequence[Request], call: MetricCall, typed: str) ->
     return _primary(found)
 
 
-def _at_main(requests: Sequence[Request], k: int | None) -> list[Request]:
+def _at_main(requests: Sequence[MetricRequest], k: int | None) -> list[MetricRequest]:
     """Choose one cutoff of every metric: that of the primary metric, if it has that."""
-    found: dict[str, Request] = {}
+    found: dict[str, MetricRequest] = {}
     for request in requests:
         best = found.get(request.call.name)
         if best is None or (best.k != k and (request.k == k or (request.k or 0) > (best.k or 0))):
@@ -731,5 +733,5 @@ def _at_main(requests: Sequence[Request], k: int | None) -> list[Request]:
     return list(found.values())
 
 
-def _implied(request: Request) -> Request:
+def _implied(request: MetricRequest) -> MetricRequest:
     return replace(request, call=replace(request.call, implied=True))

@@ -13,7 +13,7 @@ from sqlmetrics.describe.metric import metric_facts
 from sqlmetrics.messages import Message, in_files
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.metrics.requests import Call, Request, calls_of
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.report.analysis import PAIRED, Study, label, records
@@ -190,7 +190,7 @@ _TABLE = {
 }
 
 
-def _audience(request: Request) -> str:
+def _audience(request: MetricRequest) -> str:
     audience = str(request.values["audience"])
     return {
         "relevant": "users with a relevant item",
@@ -336,7 +336,7 @@ def _definitions(study: Study) -> list[Definition]:
     ]
 
 
-def _facts_of(call: Call) -> list[tuple[str, str]]:
+def _facts_of(call: MetricCall) -> list[tuple[str, str]]:
     """Say how a metric is averaged under the settings of this run."""
     facts = dict(metric_facts(call.metric))
     if call.metric.grain == "user":
@@ -344,7 +344,7 @@ def _facts_of(call: Call) -> list[tuple[str, str]]:
     return [("convention", call.convention), *facts.items()]
 
 
-def _query(planner: Planner, call: Call) -> str:
+def _query(planner: Planner, call: MetricCall) -> str:
     """Render a metric's own query, over the stages that it reads, for all its cutoffs."""
     metric: Metric = call.metric
     text = planner.metric_text(metric, call.values)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from sqlmetrics.checks.validate import all_rows, check_run
 from sqlmetrics.errors import GateError, UsageError, callers_level, suggestion
 from sqlmetrics.messages import SEVERAL_MODELS, Argument, Message
-from sqlmetrics.metrics.requests import Request, calls_of
-from sqlmetrics.metrics.spec import MetricCall, parse_spec
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.request import Asked, planned, reads_of
 from sqlmetrics.run.path import evaluate, execute, own_templates_named, present, results
 from sqlmetrics.run.session import Session
@@ -112,7 +112,7 @@ def _read_gates(session: Session, texts: str | Iterable[str]) -> list[Gate]:
     """Read gates, their metrics spelled as in results."""
     definitions = session.definitions
 
-    def canonical(call: MetricCall) -> str:
+    def canonical(call: MetricSpec) -> str:
         resolved, _ = definitions.first.resolve(replace(call, cutoff=None), definitions.has_rank)
         return str(resolved)
 
@@ -122,7 +122,7 @@ def _read_gates(session: Session, texts: str | Iterable[str]) -> list[Gate]:
     return [parse_gate(text, canonical) for text in texts]
 
 
-def _baseline(session: Session, baseline: str | None, requests: Sequence[Request]) -> str:
+def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:
     """Find the model to compare with."""
     planner = session.planner
     chosen = planner.baseline_model if baseline is None else str(baseline)

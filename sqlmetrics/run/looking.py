@@ -14,9 +14,9 @@ from sqlmetrics.metrics.catalog import EVERYTHING
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import DEFAULT_K, Cutoffs, Metrics
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.requests import Call, calls_of, requests_of
+from sqlmetrics.metrics.requests import MetricCall, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricCall, parse_spec
+from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.physical import alternatives
 from sqlmetrics.plan.request import PlannedRun, Reads, reads_of
 from sqlmetrics.plan.results import Results
@@ -47,7 +47,7 @@ def findings(
     pairs = session.definitions.pairs(EVERYTHING if metrics is None else metrics, k)
     if all(cutoff is None for _, cutoff in pairs) and k is None:
         pairs = [(call, DEFAULT_K) for call, _ in pairs]
-    calls: list[Call] = []
+    calls: list[MetricCall] = []
     with own_templates_named(session.catalog):
         if "error" in levels:
             calls = calls_that_can_be_planned(session, pairs, refuse=metrics is not None)
@@ -56,8 +56,8 @@ def findings(
 
 
 def calls_that_can_be_planned(
-    session: Session, pairs: Sequence[tuple[MetricCall, int | None]], refuse: bool
-) -> list[Call]:
+    session: Session, pairs: Sequence[tuple[MetricSpec, int | None]], refuse: bool
+) -> list[MetricCall]:
     """Resolve metrics; those that cannot be computed are left out, or refused."""
     calls = []
     for call in calls_of(session.definitions.resolved(pairs)):

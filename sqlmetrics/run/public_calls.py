@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from sqlmetrics.messages import Message
-from sqlmetrics.metrics.requests import Request
+from sqlmetrics.metrics.requests import MetricRequest
 
 if TYPE_CHECKING:
     from sqlmetrics.run.session import Session
@@ -51,7 +51,7 @@ class PublicCall:
     cutoffs: dict[int | None, None] = field(default_factory=dict)
     said: set[Message] = field(default_factory=set)
 
-    def ran(self, requests: Iterable[Request]) -> None:
+    def ran(self, requests: Iterable[MetricRequest]) -> None:
         """Note what is computed."""
         self.cutoffs.update((request.k, None) for request in requests)
 

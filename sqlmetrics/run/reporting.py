@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.requests import Request
-from sqlmetrics.metrics.spec import MetricCall, parse_spec
+from sqlmetrics.metrics.requests import MetricRequest
+from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.request import Asked, planned, slices_of
 from sqlmetrics.plan.slices import Slicing, attributes_of
 from sqlmetrics.report import Report
@@ -151,7 +151,7 @@ def _asked(session: Session, question: Question) -> Asked:
     metrics, k = question.metrics, question.k
     if metrics is None:
         names = metrics_of_reports(session.catalog)
-        implied = [MetricCall(name, implied=True) for name in names]
+        implied = [MetricSpec(name, implied=True) for name in names]
         pairs = [(call, None) for call in implied]
         calls = calls_that_can_be_planned(session, pairs, refuse=False)
         # none of them: the first says what is missing
@@ -161,7 +161,9 @@ def _asked(session: Session, question: Question) -> Asked:
     return Asked(metrics, k, interval=interval, skip_missing=question.skip_missing)
 
 
-def _primary(session: Session, question: Question, requests: Sequence[Request]) -> Request | None:
+def _primary(
+    session: Session, question: Question, requests: Sequence[MetricRequest]
+) -> MetricRequest | None:
     """Find the metric that models are ranked by, if it is named."""
     if question.primary is None:
         return None

@@ -25,7 +25,7 @@ from sqlmetrics.errors import (
 from sqlmetrics.messages import TABLES, Message
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
-from sqlmetrics.metrics.requests import Request
+from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.partitions.executor import Executor
 from sqlmetrics.partitions.sizing import checked_count
 from sqlmetrics.plan.planner import Planner
@@ -213,7 +213,7 @@ class Session:
         for message in self.call.new([Message(text)]):
             _log.info("%s", message)
 
-    def computes(self, requests: Iterable[Request]) -> None:
+    def computes(self, requests: Iterable[MetricRequest]) -> None:
         """Note what the public call that runs computes."""
         assert self.call is not None
         self.call.ran(requests)

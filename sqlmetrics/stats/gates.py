@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.metrics.spec import MetricCall, parse_spec, unique
+from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ class Gate:
         return _OPERATORS[self.operator][0](number, limit)
 
 
-def parse_gate(text: str, canonical: Callable[[MetricCall], str] = lambda call: call.name) -> Gate:
+def parse_gate(text: str, canonical: Callable[[MetricSpec], str] = lambda call: call.name) -> Gate:
     """Parse `[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]`, which says when the gate fails.
 
     `ndcg@10 < -1%` fails if a model loses more than one percent of the baseline's value,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.messages import SEVERAL_MODELS, Message
-from sqlmetrics.metrics.spec import MetricCall, unique
+from sqlmetrics.metrics.spec import MetricSpec, unique
 from sqlmetrics.stats.paired_tests import adjusted_within
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def leaderboard(
         raise UsageError(f"alpha must be between 0 and 1, not {alpha!r}")
     board = _Board.read(values)
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
-    labels = {key: str(MetricCall(key[0], cutoff=key[1])) for key in board.keys}
+    labels = {key: str(MetricSpec(key[0], cutoff=key[1])) for key in board.keys}
     taken = {"n_users", *labels.values(), *map(_mark_of, labels.values())}
     if clash := taken.intersection(board.columns):
         raise UsageError(
@@ -179,7 +179,7 @@ class _Board:
         cells = zip(groups, frame["model"], keys, frame["value"], frame["n_users"], strict=True)
         for number, (group, model, key, value, users) in enumerate(cells):
             if (group, model, key) in seen:
-                label = MetricCall(key[0], cutoff=key[1])
+                label = MetricSpec(key[0], cutoff=key[1])
                 raise DataError(
                     f"{model} has two values of {label}"
                     + "".join(f", {n}={v}" for n, v in zip(columns, group, strict=True))

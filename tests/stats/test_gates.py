@@ -10,7 +10,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.spec import MetricCall
+from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
 
 pytestmark = pytest.mark.every_case  # no evaluation: all of them take a moment
@@ -87,15 +87,15 @@ def test_gates_are_read(text: str, expected: tuple[Any, ...]) -> None:
 
 
 def test_metrics_are_spelled_by_the_caller() -> None:
-    asked: list[MetricCall] = []
+    asked: list[MetricSpec] = []
 
-    def canonical(call: MetricCall) -> str:
+    def canonical(call: MetricSpec) -> str:
         asked.append(call)
         return "map"
 
     gate = parse_gate("als: AP(divisor=k)@10 < 0", canonical)
     assert (gate.metric, gate.k) == ("map", 10)
-    assert asked == [MetricCall("ap", (("divisor", "k"),), 10)]
+    assert asked == [MetricSpec("ap", (("divisor", "k"),), 10)]
 
 
 @pytest.mark.parametrize(

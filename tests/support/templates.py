@@ -18,7 +18,7 @@ from sqlmetrics.evaluator import Evaluator
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param, Template
-from sqlmetrics.metrics.requests import Request, calls_of, requests_of
+from sqlmetrics.metrics.requests import MetricRequest, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.partitions.split import Bounds, Partition, Split, for_parquet, reader
@@ -236,7 +236,7 @@ def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> st
     return plans.text(template.body, str(template.path), values).sql
 
 
-def wanted(plans: Planner, *calls: str, k: Iterable[int | None] = (5, None)) -> list[Request]:
+def wanted(plans: Planner, *calls: str, k: Iterable[int | None] = (5, None)) -> list[MetricRequest]:
     """Ask for calls at cutoffs."""
     pairs = [(parse_spec(call), cutoff) for call in calls for cutoff in k]
     if plans.dialect not in RECURSIVE:  # the others refuse whole lists of it
