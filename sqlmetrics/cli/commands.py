@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import os
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
 
-from sqlmetrics import interrupts
 from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of, pairs_of, with_names
 from sqlmetrics.cli.options import (
     COMPARED,
@@ -43,21 +35,25 @@ from sqlmetrics.cli.options import (
     templates_option,
     test_options,
 )
-from sqlmetrics.cli.spelling import on_command_line, spelled
+from sqlmetrics.cli.output import (
+    default_format,
+    evaluator_or_error,
+    write,
+    write_part,
+    write_values,
+)
+from sqlmetrics.cli.process import CommandGroup
+from sqlmetrics.cli.recorded import as_recorded
+from sqlmetrics.cli.spelling import on_command_line
 from sqlmetrics.errors import (
     DataError,
     GateError,
-    SqlmetricsError,
-    SqlmetricsWarning,
     UsageError,
     suggestion,
 )
-from sqlmetrics.messages import TABLES
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
-from sqlmetrics.terminal import say, show, visible
+from sqlmetrics.terminal import show
 from sqlmetrics.version import __version__
-
-_READER_GONE = 141  # what shells say of SIGPIPE: the reader of a pipe has closed it
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,161 +77,7 @@ Example:
 """
 
 
-def _exit_code(run: Callable[[], Any]) -> int:
-    """Run a command line; whatever happens is one clear message at most, and an exit code."""
-    try:
-        with _written_whole(), _warnings_on_stderr():
-            code = run()
-        sys.stdout.flush()
-        return code or 0
-    except click.ClickException as error:
-        with contextlib.suppress(OSError):
-            error.show()
-        return error.exit_code
-    except SqlmetricsError as error:
-        say(f"error: {spelled(error)}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        say("interrupted")
-        return interrupts.EXIT_CODE
-    except MemoryError:
-        say(
-            "error: the system gave no more memory; split the users with --partitions N, or give "
-            "the engine less with --memory-limit"
-        )
-        return 1
-    except BrokenPipeError:
-        return _READER_GONE
-    except OSError as error:
-        say(f"error: the result cannot be written: {error}")
-        return 1
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            _drop_unwritten(stream)
-
-
-@contextlib.contextmanager
-def _past_click() -> Iterator[None]:
-    """Let exceptions that click would handle in its own way reach `_exit_code`."""
-    try:
-        yield
-    except BrokenPipeError as error:
-        raise click.exceptions.Exit(_READER_GONE) from error
-    except KeyboardInterrupt as error:
-        say("interrupted")
-        raise click.exceptions.Exit(interrupts.EXIT_CODE) from error
-
-
-def _drop_unwritten(stream: TextIO) -> None:
-    """Let Python not try again, at exit, to write what could not be written."""
-    try:
-        stream.flush()
-    except (OSError, ValueError):
-        with contextlib.suppress(OSError, ValueError):  # a stream without a number, as in tests
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-@contextlib.contextmanager
-def _written_whole() -> Iterator[None]:
-    """Write all of a result, or fail.
-
-    Without a buffer (PYTHONUNBUFFERED), what a full disk does not take is dropped without an error.
-    """
-    import io
-
-    before = sys.stdout
-    raw = getattr(before, "buffer", None)
-    if not isinstance(raw, io.RawIOBase):
-        yield
-        return
-    buffered = open(  # noqa: SIM115 - closed below, where it may fail
-        raw.fileno(), "w", encoding=before.encoding, errors=before.errors, closefd=False
-    )
-    sys.stdout = buffered
-    try:
-        yield
-        buffered.flush()
-    finally:
-        sys.stdout = before
-        with contextlib.suppress(OSError):
-            buffered.close()
-
-
-@contextlib.contextmanager
-def _warnings_on_stderr() -> Iterator[None]:
-    """Show our own warnings as messages, each of them; others as Python does."""
-
-    others = warnings.showwarning
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if issubclass(category, SqlmetricsWarning):
-            say(spelled(message))
-        else:
-            others(visible(str(message)), category, filename, lineno, file, line)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", SqlmetricsWarning)
-        warnings.showwarning = show
-        yield
-
-
-@contextlib.contextmanager
-def _visible_errors() -> Iterator[None]:
-    """Show control characters in what click says of the arguments, such as an unknown option."""
-    try:
-        yield
-    except click.UsageError as error:
-        text = error.format_message()
-        if visible(text) == text:
-            raise
-        raise click.UsageError(visible(text), error.ctx) from error
-
-
-class _Group(click.Group):
-    """Commands in the order of use; the closest names where one is mistyped."""
-
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        **extra: Any,
-    ) -> Any:
-        """Run the command line, and end the process with its exit code."""
-        run = functools.partial(super().main, args, prog_name, complete_var, False, **extra)
-        return sys.exit(_exit_code(run)) if standalone_mode else run()
-
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read what is given before the name of the command."""
-        with _past_click(), _visible_errors():
-            return super().make_context(*args, **extra)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        with _past_click(), _visible_errors():
-            return super().invoke(ctx)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            close = suggestion(args[0], self.commands)
-            ctx.fail(f"no such command {args[0]!r}{close}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
     """Evaluate recommender systems with readable SQL, directly over Parquet."""
@@ -255,11 +97,11 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     --partition I/N, what the result needs of some of the users goes to the folder of -o; once it
     has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
-    metrics, options = _as_recorded("evaluate", metrics, options)
+    metrics, options = as_recorded("evaluate", metrics, options)
     if options["partition"] is not None:
-        _part(metrics, options)
+        write_part(metrics, options)
         return
-    _result(metrics, options, per_user=False)
+    write_values(metrics, options, per_user=False)
 
 
 @main.command("per-user")
@@ -270,8 +112,8 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 @output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute METRICS for every user."""
-    metrics, options = _as_recorded("per_user", metrics, options)
-    _result(metrics, options, per_user=True)
+    metrics, options = as_recorded("per_user", metrics, options)
+    write_values(metrics, options, per_user=True)
 
 
 @main.command()
@@ -290,7 +132,7 @@ def reduce(directory: Path, **options: Any) -> None:
         check_not_read(Path(options["output"]), dict.fromkeys(files_of(directory), str(directory)))
     limits = ("threads", "memory_limit", "temp_directory", "temp_limit")
     engine = {name: options[name] for name in limits}
-    _write(
+    write(
         options,
         Parts.frame,
         lambda parts, path: parts.write_parquet(path, options["force"]),
@@ -325,7 +167,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
             found.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
         return rows_of(found, on_command_line)
 
-    _write(options, compute, render=render_findings, opened=_evaluator_or_error(options))
+    write(options, compute, render=render_findings, opened=evaluator_or_error(options))
     worst = {"error", "warning"} if strict else {"error"}
     if worst & {finding.level for finding in found}:
         click.get_current_context().exit(1)
@@ -353,7 +195,7 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     A gate is about the column difference unless it names another (ci_low, ci_high, value,
     p_adjusted, …); with %, relative to the baseline's value.
     """
-    metrics, options = _as_recorded("compare", metrics, options)
+    metrics, options = as_recorded("compare", metrics, options)
     chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
     asked["baseline"] = options["baseline"]
     given = options["recommendations"]
@@ -370,7 +212,7 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
             failed.append(error)
             return cast("pd.DataFrame", error.frame)
 
-    _write(options, compute)
+    write(options, compute)
     if failed:
         raise failed[0]
 
@@ -388,7 +230,7 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     """Rank models: a row for each, the best of every metric and what is not worse marked."""
     from sqlmetrics.cli.layout import render_leaderboard
 
-    metrics, options = _as_recorded("leaderboard", metrics, options)
+    metrics, options = as_recorded("leaderboard", metrics, options)
     asked = asked_of(options, *RANKED)
     correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
@@ -396,7 +238,7 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
         f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
         f"p >= {options['alpha']:g}; metrics of the whole run are not tested"
     )
-    _write(
+    write(
         options,
         lambda evaluator: evaluator.leaderboard(metrics or None, cutoffs_of(options), **asked),
         render=lambda frame, kind, digits: render_leaderboard(frame, kind, digits, how),
@@ -585,7 +427,7 @@ def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> N
     Each step changes one setting that METRICS read, and stays changed; the column change says how
     much that moves the value on your tables.
     """
-    _write(
+    write(
         options,
         lambda evaluator: evaluator.explain(
             metrics or None,
@@ -670,7 +512,7 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
             f"{name!r} is neither a convention nor a metric{suggestion(name, [*known(), *metrics])}"
         )
     rows = Rows.of_records(listing(catalog) if name is None else choices(catalog, name))
-    kind = kind or _default_format()
+    kind = kind or default_format()
     show(render_rows(rows, kind, None), kind)
 
 
@@ -700,7 +542,7 @@ def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> 
             {"slice": one.name, "of": one.of, "title": one.title, "settings": " ".join(one.params)}
             for one in catalog.slices.values()
         ]
-    kind = kind or _default_format()
+    kind = kind or default_format()
     show(render_rows(Rows.of_records(rows), kind, None), kind)
 
 
@@ -743,233 +585,3 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
     )
     for path in paths:
         show(f"{path}\n", "path")
-
-
-# ---- from options to an evaluator ---------------------------------------------------------------
-
-
-def _as_recorded(
-    result: str, metrics: tuple[str, ...], options: Mapping[str, Any]
-) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Put what the record of --from-record says in the place of all that was not typed.
-
-    Raises:
-        UsageError: there is no record, it needs what was not typed, or it may not be read.
-        DataError: the record is damaged.
-    """
-    path = options["from_record"]
-    if path is None:
-        if options["trust_record"]:
-            raise UsageError("--trust-record is about the record of --from-record FILE")
-        return metrics, dict(options)
-    from sqlmetrics.cli.replay import again, damaged, read
-
-    context, record = click.get_current_context(), read(path, result)
-    before = {**options, "metrics": metrics}
-
-    def is_typed(name: str) -> bool:
-        source = context.get_parameter_source(name)
-        # older versions of click say so of no METRICS too
-        return source is not ParameterSource.DEFAULT and before.get(name) != ()
-
-    found = again(record, before, is_typed)
-    for param in context.command.params:
-        name = str(param.name)
-        value = found.options.get(name)
-        if value is not before.get(name) and name not in TABLES:
-            try:
-                found.options[name] = param.type_cast_value(context, value)
-            except (click.BadParameter, AttributeError, TypeError, ValueError) as error:
-                raise damaged(path, f"{name} is {value!r}: {error}") from error
-    _let_read(path, found.reads, options["trust_record"])
-    return found.options.pop("metrics"), {**found.options, "recorded": record}
-
-
-def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
-    """List what a record names to be read, and ask whether to read it.
-
-    Raises:
-        UsageError: the answer is no, or there is no terminal to ask on.
-    """
-    if not reads:
-        return
-    say("\n".join([f"files named by {path}:", *(f"  {what}: {reads[what]}" for what in reads)]))
-    if trusted:
-        return
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        say("Read these files? [y/N]")
-        if sys.stdin.readline().strip().lower() in ("y", "yes"):
-            return
-    raise UsageError(
-        f"--from-record {path}: these files were not read; add --trust-record to read the files "
-        "that the record names, or name your own with -r, -i and the other options"
-    )
-
-
-@contextlib.contextmanager
-def _record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], None]]:
-    """Take the record of a result and the result: write it, and compare it, as the options say.
-
-    Raises:
-        DataError: the result is not that of the record of --from-record.
-    """
-    given, before = options.get("record"), options.get("recorded")
-    if given in ("", "-") or (given is not None and _same(given, options["output"])):
-        raise UsageError("--record: name a file of its own for the record")
-    if given is None and before is None:
-        yield lambda *_: None
-        return
-    import json
-
-    from sqlmetrics.files import whole_file
-    from sqlmetrics.record.record import with_result
-
-    kept: list[dict[str, Any]] = []
-    with contextlib.ExitStack() as stack:
-        file = given and stack.enter_context(whole_file(Path(given), options["force"]))
-        yield lambda evaluator, result: kept.append(with_result(evaluator.last_record, result))
-        if file:
-            text = json.dumps(kept[0], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-            file.write_text(text, encoding="utf-8")
-    if before is not None:
-        from sqlmetrics.record.diff import differences, message
-
-        found = differences(before, kept[0])
-        text = message(options["from_record"], found)
-        if found.results:
-            raise DataError(text)
-        say(text)
-
-
-def _same(one: str, other: str | None) -> bool:
-    """Do two paths name the same file, be it there or not?"""
-    return other is not None and os.path.realpath(one) == os.path.realpath(other)
-
-
-def _part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Write what one partition of the users hands over."""
-    if options["record"] is not None or options["from_record"] is not None:
-        raise UsageError("--partition: a part is no result that could have a record")
-    if options["output"] in (None, "", "-"):
-        raise UsageError("--partition: name the folder that the parts go to with -o FOLDER")
-    for name in ("format", "digits"):
-        if options["kind" if name == "format" else name] is not None:
-            raise UsageError(f"--{name} is about the result; give it to sqlmetrics reduce")
-    with evaluator_of(options) as evaluator:
-        evaluator.write_partition(
-            options["output"],
-            options["partition"],
-            metrics or None,
-            cutoffs_of(options),
-            force=options["force"],
-            **asked_of(options, *EVALUATED),
-        )
-
-
-def _result(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
-    from sqlmetrics.cli.layout import render_rows
-
-    chosen, cutoffs = metrics or None, cutoffs_of(options)
-    asked = asked_of(options, *(PER_USER if per_user else EVALUATED))
-    if per_user:
-        asked["partition"] = options["partition"]
-
-    def compute(evaluator: Evaluator) -> pd.DataFrame:
-        method = evaluator.per_user if per_user else evaluator.evaluate
-        return method(chosen, cutoffs, **asked)
-
-    def means(evaluator: Evaluator) -> Rows:
-        return evaluator.rows(chosen, cutoffs, **asked)
-
-    def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
-        evaluator.write_parquet(
-            path, chosen, cutoffs, per_user=per_user, force=options["force"], **asked
-        )
-
-    if options["engine"] == "duckdb" and not per_user:
-        _write(options, means, write_parquet, render=render_rows)
-    elif options["engine"] == "duckdb":
-        _write(options, compute, write_parquet)
-    elif (per_user and options["output"] not in (None, "", "-")) or "://" in str(options["output"]):
-        _write_with_spark(options, write_parquet)
-    else:
-        _write(options, compute)
-
-
-def _write_with_spark(
-    options: Mapping[str, Any], write_parquet: Callable[[Any, str], None]
-) -> None:
-    """Let Spark write a folder of Parquet files, to a path or URI of any name."""
-    from sqlmetrics.cli.layout import format_of
-
-    target = options["output"]
-    named = Path(target).suffix and "://" not in target
-    kind = format_of(Path(target), options["kind"]) if named else options["kind"]
-    if kind not in (None, "parquet"):
-        raise UsageError(f"-o {target}: Spark writes a folder of Parquet files, not {kind}")
-    with _record_kept(options) as keep, evaluator_of(options) as evaluator:
-        write_parquet(evaluator, target)
-        keep(evaluator, None)
-
-
-def _write(
-    options: Mapping[str, Any],
-    compute: Callable[[Any], Any],
-    write_parquet: Callable[[Any, Path], None] | None = None,
-    render: Callable[[Any, str, int | None], str] | None = None,
-    opened: AbstractContextManager[Any] | None = None,
-) -> None:
-    """Write what `compute` returns where the options say; Parquet straight from the engine.
-
-    `render` lays it out, by default a data frame. `opened`: what it computes it with, where that is
-    not an evaluator.
-    """
-    from sqlmetrics.cli.layout import format_of, render_frame
-    from sqlmetrics.files import whole_file
-
-    render = render or render_frame
-    target = options["output"]
-    if target == "":
-        raise UsageError("-o: an empty file name")
-    path = None if target in (None, "-") else Path(target)
-    if path is None:
-        kind = options["kind"] or _default_format()
-    else:
-        kind = format_of(path, options["kind"])
-    with _record_kept(options) as keep:
-        with opened or evaluator_of(options) as evaluator:
-            if path is not None and kind == "parquet" and write_parquet is not None:
-                write_parquet(evaluator, path)
-                keep(evaluator, path)
-                return
-            if path is not None:
-                with whole_file(path, options["force"]) as temporary:
-                    frame = compute(evaluator)
-                    keep(evaluator, frame)
-                    if kind == "parquet":
-                        frame.attrs.clear()  # the same values, the same file
-                        frame.to_parquet(temporary, index=False)
-                    else:
-                        text = render(frame, kind, options["digits"])
-                        temporary.write_text(text, encoding="utf-8")
-                return
-            result = compute(evaluator)
-            keep(evaluator, result)
-            text = render(result, kind, options["digits"])
-        show(text, kind)
-
-
-@contextlib.contextmanager
-def _evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataError]:
-    """Open an evaluator; hand out the error where the tables are refused."""
-    with contextlib.ExitStack() as stack:
-        opened: Evaluator | DataError
-        try:
-            opened = stack.enter_context(evaluator_of(options))
-        except DataError as error:
-            opened = error
-        yield opened
-
-
-def _default_format() -> str:
-    return "table" if sys.stdout.isatty() else "csv"
