@@ -85,14 +85,15 @@ class Session:
         baseline_model: str | None = None
         if isinstance(baseline, str) and baseline in models:
             baseline_model, sources["baseline"] = baseline, None
-        self.where: dict[str, str] = dict(given["where"] or {})
+        where = given["where"] or {}
         self.lock = lock_of(given["connection"])
         try:
             if partitions is not None and self.engine.embedded is None:
                 raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
             check_tables(
-                self.where, sources, [name for name, one in sources.items() if one is not None]
+                where, sources, [name for name, one in sources.items() if one is not None]
             )
+            self.where: dict[str, str] = dict(where)
             with self.lock:
                 self.tables = self._read(sources, given["columns"] or {}, user_keys, models)
         except BaseException:

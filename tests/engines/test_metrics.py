@@ -177,7 +177,7 @@ def test_whole_lists(filled: Engine, world: World) -> None:
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
 def test_whole_lists_with_aspects(filled: Engine, world: World) -> None:
-    refused = "give cutoffs" if filled.dialect == "spark" else None
+    refused = "Give cutoffs" if filled.dialect == "spark" else None
     compare(filled, world, ["alpha_ndcg"], refused=refused)
 
 

@@ -462,7 +462,7 @@ def test_the_same_tables_are_refused(what: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda one: one.evaluate("alpha_ndcg"), "give cutoffs"),
+        (lambda one: one.evaluate("alpha_ndcg"), "Give cutoffs"),
         (lambda one: one.evaluate("recall", k=5, by="month(unit=seconds)"), "a view with a time"),
     ],
 )  # fmt: skip

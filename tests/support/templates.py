@@ -224,7 +224,7 @@ def refusal(
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "nobody is drawn"
     if template.name == "diverse_ideal" and choice["dialect"] not in RECURSIVE:
-        return (UsageError, "give cutoffs") if choice["max_cutoff"] is None else None
+        return (UsageError, "Give cutoffs") if choice["max_cutoff"] is None else None
     if template.name == "month" and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
         return UsageError, "give a view with a timestamp"
     return None
