@@ -210,7 +210,8 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "item_id", "none of the recommended items (4 rows) is in the interactions",
       '"77"', '"78"', "--trust-input"]),
     ("items that differ in a blank",
-     lambda _: evaluate({"u": ["a", "b"]}, {"u": [" a", " b"]}), ['"a"', '" a"', "blanks"]),
+     lambda _: evaluate({"u": ["a"], "v": ["b"]}, {"u": [" a"], "v": [" b"]}),
+     ['"a"', '" a"', "blanks"]),
     # ---- scores and relevance
     ("a score that is NULL", lambda _: evaluate(S.assign(score=[1, None, 2, 3])),
      ["recommendations", "score", "1 of 4", "NULL", "11", "What to do"]),
@@ -627,6 +628,29 @@ def test_no_item_in_common_is_refused_only_where_hits_are_counted() -> None:
     assert evaluate(R, missed, metric=call)["value"].item() == R["item_id"].nunique()
     mixed = pd.concat([missed, I.assign(user_id=[98, 99], item_id=[77, R["item_id"][0]])])
     assert evaluate(R, mixed)["value"].item() == 0  # an item that another user has is in common
+
+
+@pytest.mark.parametrize("models", [("als",), ("als", "popular")])
+@pytest.mark.parametrize(
+    ("users", "items", "refused"),
+    [(1, [8, 9], False), (2, [8, 9], True), (2, [4], False), (9, [4], False), (10, [4], True)],
+)
+@pytest.mark.every_case
+def test_few_users_without_a_hit_are_warned_of(
+    models: tuple[str, ...], users: int, items: list[int], refused: bool
+) -> None:
+    """A single list can miss every item, and so can a few where the ranges of ids overlap."""
+    lists = dict.fromkeys(range(users), [3, 5])
+    truth = dict.fromkeys(range(users), items)
+    source: Any = lists if len(models) == 1 else dict.fromkeys(models, lists)
+    if refused:
+        with pytest.raises(sm.DataError, match="none of the recommended items"):
+            evaluate(source, truth)
+    else:
+        with pytest.warns(sm.DataWarning, match="recommend only items that are not in the inter"):
+            found = evaluate(source, truth, check=True)
+        assert found["value"].tolist() == [0] * len(models)
+        assert found["n_users"].tolist() == [users] * len(models)
 
 
 def test_one_model_with_an_item_in_common_is_enough() -> None:
