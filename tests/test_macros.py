@@ -408,6 +408,39 @@ def test_tables_may_lie_in_schemas_and_files(
     assert value(shell, f"sm_ndcg('recs', '{tmp_path / 'truth.parquet'}', k := 1)") == 0.5
 
 
+def test_names_of_files_and_folders_that_the_engine_interprets_are_named(tmp_path: Path) -> None:
+    """The notes in the script hold as long as DuckDB reads such names so; their remedies work."""
+    (tmp_path / "relevance=0").mkdir()
+    for folder in (tmp_path, tmp_path / "relevance=0"):
+        duckdb.sql("SELECT 1 AS user_id, 'a' AS item_id, 1 AS relevance").write_parquet(
+            str(folder / "truth.parquet")
+        )
+    for name, item in (("part[1]", "a"), ("part1", "b")):
+        duckdb.sql(f"SELECT 1 AS user_id, '{item}' AS item_id, 1 AS rank").write_parquet(
+            str(tmp_path / f"{name}.parquet")
+        )
+    with duckdb.connect() as connection:
+        connection.execute(standard())
+        connection.execute(f"SET file_search_path = '{tmp_path}'")
+        connection.execute(
+            "CREATE VIEW truth AS FROM read_parquet"
+            f"('{tmp_path}/relevance=0/truth.parquet', hive_partitioning = false);"
+            "CREATE TABLE lists AS SELECT 1 AS user_id, 'a' AS item_id, 1 AS rank"
+        )
+
+        def n_users_and_value(lists: str, truth: str) -> list[tuple[Any, ...]]:
+            call = f"FROM sm_recall('{lists}', '{truth}', k := 1)"
+            return connection.sql(f"SELECT n_users, value {call}").fetchall()
+
+        assert n_users_and_value("lists", "truth.parquet") == [(1, 1.0)]
+        assert n_users_and_value("part[1].parquet", "truth.parquet") == [(1, 0.0)]
+        assert n_users_and_value("lists", "relevance=0/truth.parquet") == []
+        assert n_users_and_value("lists", "truth") == [(1, 1.0)]
+    header, _, _ = standard().partition("\n\n")
+    assert "a file name with *, ? or [ for a pattern" in header
+    assert "replaces a column of the file: name a view" in header
+
+
 def test_a_column_k_of_a_table_is_no_cutoff(shell: duckdb.DuckDBPyConnection) -> None:
     shell.execute("CREATE OR REPLACE TABLE with_k AS SELECT *, 99 AS k, 98 AS items FROM recs")
     assert shell.sql("SELECT k FROM sm_ndcg('with_k', 'truth', k := 2)").fetchall() == [(2,)]

@@ -103,6 +103,10 @@ Tables that break a rule which the numbers rest on end in an error that says whi
 not checked: that ids have the same type in all tables. DuckDB takes 1 and '1' for equal, and
 fails where a text is no number. Cast such a column first.
 
+DuckDB takes a file name with *, ? or [ for a pattern and reads the files that match it, for example
+part1.parquet for 'part[1].parquet': rename such a file. In a folder called COLUMN=VALUE, that value
+replaces a column of the file: name a view over read_parquet(FILE, hive_partitioning = false).
+
 Names that begin with sm_ belong to this script: do not give tables such names."""
 
 
