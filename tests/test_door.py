@@ -640,7 +640,7 @@ def test_few_users_without_a_hit_are_warned_of(
     models: tuple[str, ...], users: int, items: list[int], refused: bool
 ) -> None:
     """A single list can miss every item, and so can a few where the ranges of ids overlap."""
-    lists = dict.fromkeys(range(users), [3, 5])
+    lists = {user: [3, 5] for user in range(users)}
     truth = dict.fromkeys(range(users), items)
     source: Any = lists if len(models) == 1 else dict.fromkeys(models, lists)
     if refused:
