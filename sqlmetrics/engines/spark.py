@@ -13,11 +13,12 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import lakes, spark_to_duckdb
+from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import (
     DataError,
@@ -193,16 +194,31 @@ class SparkEngine:
         local = [path for path in map(_local, paths) if path is not None]
         lakes.check_paths(label, [*local, *(file for path in local for file in glob.glob(path))])
         shown = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+        plain = self._parquet(label, shown, paths)
+        frame, folders, warnings = spark_folders.read(
+            plain,
+            lambda options: self._parquet(label, shown, paths, options),
+            _types,
+            label,
+            shown,
+            "" if any(_absolute(one) == one for one in given) else f"{os.getcwd()}/",
+        )
         parts = []
         if len(given) > 1:  # of several files, Spark looks at the columns of one
+            options = {} if folders is None else spark_folders.AS_FILES
+            added = {} if folders is None else {one.name: one.type for one in folders.columns}
             for one in given:
-                parts.append((one, _types(self._parquet(label, one, _expanded(table, label, one)))))
-        frame = self._parquet(label, shown, paths)
-        found = self._relation(label, frame, shown, _as_relation(paths))
-        return Relation(found.sql, found.types, found.label, parts=parts)
+                files = self._parquet(label, one, _expanded(table, label, one), options)
+                parts.append((one, {**_types(files), **added}))
+        # no statement says with which options it reads a path
+        found = self._relation(label, frame, shown, _as_relation(paths) if frame is plain else "")
+        return replace(found, parts=parts, folders=folders, warnings=warnings)
 
-    def _parquet(self, label: str, shown: str, paths: list[str]) -> Any:
-        return self._read(label, shown, lambda: self.session.read.parquet(*paths))
+    def _parquet(
+        self, label: str, shown: str, paths: list[str], options: Mapping[str, str] | None = None
+    ) -> Any:
+        reader = self.session.read.options(**(options or {}))
+        return self._read(label, shown, lambda: reader.parquet(*map(_exact, paths)))
 
     def _table(self, label: str, name: str) -> Relation:
         if not name.strip():
@@ -676,6 +692,11 @@ def _expanded(table: str, label: str, path: str) -> list[str]:
     return [_absolute(path)]
 
 
+def _exact(path: str) -> str:
+    """Spell an existing path of this machine so that Spark does not read it as a pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path) if os.path.exists(path) else path
+
+
 def _absolute(path: str) -> str:
     return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path) else os.path.abspath(path)
 
@@ -695,6 +716,7 @@ def _comparable(path: str) -> str:
 
 def _as_relation(paths: Sequence[str]) -> str:
     """Read files in a statement, without a view; several as a glob of Hadoop. Empty: impossible."""
+    paths = [_exact(path) for path in paths]
     path = paths[0]
     if len(paths) > 1:
         folder = os.path.commonprefix(list(paths)).rpartition("/")[0]  # noqa: RUF071 - also of URIs

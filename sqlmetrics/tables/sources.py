@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.engines import lakes
+from sqlmetrics.engines import folders, lakes
 from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation, TableName
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.templates import environment, macro
-from sqlmetrics.tables import csv_layout, folders
+from sqlmetrics.tables import csv_layout
 from sqlmetrics.tables.csv_layout import PACKED
 
 if TYPE_CHECKING:

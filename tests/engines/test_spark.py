@@ -221,6 +221,83 @@ def test_sources(spark: Any, stored: dict[str, Any], kind: str) -> None:
     assert found["n_users"].tolist() == [3]
 
 
+GRADED = pa.table(
+    {"user_id": ["u1", "u1", "u2"], "item_id": ["a", "c", "d"], "relevance": [1, 3, 2]}
+)
+UNGRADED = GRADED.drop_columns("relevance")
+FOLDERS: dict[str, dict[str, pa.Table]] = {  # the files, and what is in each
+    "of the files": {"relevance=9": GRADED[:2], "relevance=8": GRADED[2:]},
+    "of the files, in capitals": {"Relevance=9": GRADED[:2], "Relevance=8": GRADED[2:]},
+    "of no file": {"relevance=2": UNGRADED[:2], "relevance=3": UNGRADED[2:]},
+    "of no file, two": {"a=1/relevance=2": UNGRADED[:2], "a=1/relevance=3": UNGRADED[2:]},
+    "not of all files": {"relevance=2": UNGRADED[:2], ".": UNGRADED[2:]},
+}
+PATHS: dict[str, Callable[[Path], Any]] = {
+    "folder": str,
+    "glob": lambda folder: f"{folder}/**/*.parquet",
+    "files": lambda folder: sorted(map(str, folder.rglob("*.parquet"))),
+}
+
+
+@pytest.mark.parametrize("kind", PATHS)
+@pytest.mark.parametrize("named", FOLDERS)
+@pytest.mark.filterwarnings(
+    "ignore:interactions. .*The column of the file:sqlmetrics.SqlmetricsWarning"
+)
+def test_columns_of_folders_are_those_of_duckdb(
+    spark: Any, tmp_path: Path, named: str, kind: str
+) -> None:
+    for number, (folder, table) in enumerate(FOLDERS[named].items()):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, tmp_path / folder / f"{number}.parquet")
+    source = PATHS[kind](tmp_path)
+    columns, values = [], []
+    for engine in ({}, {"engine": spark}):
+        with sm.Evaluator(LISTS, source, trust_input=True, **engine) as evaluator:
+            columns.append([*evaluator.tables["interactions"].columns])
+            gain = "linear" if "relevance" in columns[-1] else "binary"
+            values.append(evaluator.evaluate(f"dcg(gain={gain})@3", ci="none"))
+    assert columns[1] == columns[0]
+    assert_same(values[1], values[0])
+
+
+def test_a_column_of_the_files_is_read_and_said_to_be(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "relevance=9").mkdir()
+    pq.write_table(GRADED, tmp_path / "relevance=9" / "truth.parquet")
+    told = r"interactions: folders of .* are called relevance=…, and the files have a column relev"
+    for source in (tmp_path, tmp_path / "relevance=9" / "truth.parquet"):
+        with (
+            pytest.warns(sm.SqlmetricsWarning, match=told),
+            sm.Evaluator(LISTS, source, engine=spark) as evaluator,
+        ):
+            found = evaluator.evaluate("dcg(gain=linear)@1")
+        assert found["value"].item() == pytest.approx(1 / 2)
+
+
+def test_folders_that_spark_cannot_read_by_our_rule_are_refused(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "country=FR" / "relevance=9").mkdir(parents=True)
+    pq.write_table(GRADED, tmp_path / "country=FR" / "relevance=9" / "truth.parquet")
+    told = r"columns relevance, which the files have, and country, which they lack.*Export the fil"
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(LISTS, tmp_path, engine=spark)
+
+
+def test_files_called_like_patterns_are_read(spark: Any, tmp_path: Path) -> None:
+    names = ("part[1]", "part{1,2}", "part?")
+    for name in names:
+        pq.write_table(_rows(LISTS), tmp_path / f"{name}.parquet")
+    for number in (1, 2):
+        pq.write_table(_rows({"u4": ["a"]}), tmp_path / f"part{number}.parquet")
+    truth = tmp_path / "truth.parquet"
+    pq.write_table(UNGRADED, truth)
+    for name in names:
+        with sm.Evaluator(str(tmp_path / f"{name}.parquet"), truth, engine=spark) as evaluator:
+            assert len(evaluator.stage("ranked")) == sum(map(len, LISTS.values()))
+            statement = evaluator.sql("precision", 3)
+        (row,) = spark.sql(statement.rstrip(";\n")).toArrow().to_pylist()
+        assert row["value"] == pytest.approx((2 / 3 + 1 / 3) / 2)
+
+
 @pytest.mark.parametrize("kind", ["glob", "files", "table", "view"])
 def test_the_statement_runs_without_the_evaluator(
     spark: Any, stored: dict[str, Any], kind: str

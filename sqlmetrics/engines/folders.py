@@ -7,7 +7,7 @@ file is never replaced: folders tell of the columns that the files lack.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqlmetrics.engines.relation import FolderColumn, Folders
@@ -27,6 +27,26 @@ def columns_of(path: str) -> dict[str, str]:
     return found
 
 
+def to_add_and_to_hide(
+    named: Sequence[Mapping[str, str]], in_files: Iterable[str]
+) -> tuple[list[str], list[str]]:
+    """Decide which columns are read from the names of folders, and which from the files.
+
+    Args:
+        named: the columns that the folders of each file are called after.
+        in_files: the columns of the files.
+
+    Returns:
+        The columns that no file has, if the folders of all files are called after the same ones;
+        and those that folders are called after and files have.
+    """
+    own = {name.lower() for name in in_files}
+    everywhere = all(one.keys() == named[0].keys() for one in named)
+    wanted = [name for name in named[0] if everywhere and name.lower() not in own]
+    hidden = {name: None for one in named for name in one if name.lower() in own}
+    return wanted, [*hidden]
+
+
 def of_files(
     named: Sequence[Mapping[str, str]],
     own: Sequence[Mapping[str, str]],
@@ -42,10 +62,7 @@ def of_files(
     Returns:
         The columns that no file has, if the folders of all files are called after the same ones.
     """
-    in_files = {name.lower() for types in own for name in types}
-    everywhere = all(one.keys() == named[0].keys() for one in named)
-    wanted = [name for name in named[0] if everywhere and name.lower() not in in_files]
-    hidden = {name: None for one in named for name in one if name.lower() in in_files}
+    wanted, hidden = to_add_and_to_hide(named, (name for types in own for name in types))
     types = types_with_folders() if wanted else {}
     return Folders(tuple(FolderColumn(name, types[name]) for name in wanted), tuple(hidden))
 
