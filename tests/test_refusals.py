@@ -87,7 +87,7 @@ TABLES = {
     "Parquet that is none": ("-r broken.parquet -i truth.csv ndcg@2", "broken.parquet"),
     "CSV with a quote that is not closed": (
         "-r open_quote.csv -i truth.csv ndcg@2",
-        "not closed",
+        "an unclosed quote in or after line 2",
     ),
     "CSV with a torn line": ("-r broken.csv -i truth.csv ndcg@2", "broken.csv"),
     "JSON lines with a torn line": ("-r broken.jsonl -i truth.csv ndcg@2", "broken.jsonl"),

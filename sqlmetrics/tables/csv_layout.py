@@ -30,14 +30,13 @@ def opened(path: str) -> BinaryIO:
     return open(path, "rb")
 
 
-def layout(path: str) -> Layout:
-    """Return the layout of a local file.
+def layout(path: str, head: bytes) -> Layout:
+    """Return the layout of a local file from its first bytes, unpacked.
 
     If the header has one column, the separator is that of the file's suffix: tab for .tsv, else a
     comma. Blank lines and comments (`# …`) before the header are skipped.
     """
-    with opened(path) as file:
-        lines = file.read(65536).decode("utf-8-sig", errors="replace").splitlines()
+    lines = head.decode("utf-8-sig", errors="replace").splitlines()
     n_above = next(
         (n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0
     )
@@ -72,11 +71,16 @@ def broken_line(path: str, of: Layout) -> str:
                     )
                 line = of.n_above + rows.line_num + 1
         except csv.Error:
-            return (
-                f" has an unclosed quote in or after line {line}. Close the quote; in values that "
-                "contain quotes, double them and enclose the value in quotes"
-            )
+            return unclosed_quote(f"in or after line {line}")
     return ""
+
+
+def unclosed_quote(place: str) -> str:
+    """Return the message of an unclosed quote, to stand after the name of the file."""
+    return (
+        f" has an unclosed quote {place}. Close the quote; in values that contain quotes, double "
+        "them and enclose the value in quotes"
+    )
 
 
 def _values(header: str, separator: str) -> list[str]:

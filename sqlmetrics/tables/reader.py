@@ -30,6 +30,7 @@ from sqlmetrics.tables.sources import (
     check_quotes,
     ids_as_they_stand,
     is_models,
+    lines_checked,
     read_source,
     uneven_lists,
 )
@@ -206,7 +207,8 @@ class TableReader:
             if column in of_folders
         ]
         ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
-        relation = ids_as_they_stand(self.engine, relation, ids)
+        with lines_checked(self.engine, table, relation):
+            relation = ids_as_they_stand(self.engine, relation, ids)
         self.warnings += check_quotes(self.engine, table, relation, ids)
         found = [self._column(table, name, column, relation) for name, column in actual.items()]
         for number, one in enumerate(found):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import glob
 import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -463,7 +464,8 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
     shown = [engine.shown(path) for path in paths]
     # before their formats: a lake table also has logs, which are no Parquet
     lakes.check_paths(label, (path for path in paths if _format_by_name(path) == "parquet"))
-    kinds = [_format(label, path, name) for path, name in zip(paths, shown, strict=True)]
+    heads = [_head(label, path, name) for path, name in zip(paths, shown, strict=True)]
+    kinds = [_format(label, *file) for file in zip(paths, shown, heads, strict=True)]
     if len(set(kinds)) > 1:
         raise DataError(f"{label}: files of different formats: {', '.join(shown)}")
     kind = kinds[0]
@@ -480,7 +482,7 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
     options: dict[str, Any] = {}
     if kind == "csv":
-        options["layout"] = _layout_of_files(label, paths, shown)
+        options["layout"] = _layout_of_files(label, paths, shown, heads)
     try:
         if kind == "csv":
             options["quotes"] = _quotes_of_files(engine, label, paths, options["layout"])
@@ -523,15 +525,19 @@ def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rel
     )
 
 
-def _layout_of_files(label: str, paths: Sequence[str], shown: Sequence[str]) -> Layout | None:
+def _layout_of_files(
+    label: str, paths: Sequence[str], shown: Sequence[str], heads: Sequence[bytes]
+) -> Layout | None:
     """Return the common layout of CSV files, or None if the engine has to detect it.
+
+    `heads`: the first bytes of each, unpacked.
 
     Raises:
         DataError: two files have different layouts.
     """
     if any("://" in path for path in paths):
         return None
-    first, *others = (csv_layout.layout(path) for path in paths)
+    first, *others = map(csv_layout.layout, paths, heads)
     for name, other in zip(shown[1:], others, strict=True):
         if other != first:
             raise DataError(
@@ -556,6 +562,21 @@ def _check_lines(
     for path, name in zip(paths, shown, strict=True):
         if layout and (fault := csv_layout.broken_line(path, layout)):
             raise DataError(f"{label}: {name}{fault}") from error
+
+
+@contextlib.contextmanager
+def lines_checked(engine: Engine, table: str, relation: Relation) -> Iterator[None]:
+    """Name the broken line of a CSV file whose rows the engine cannot read.
+
+    Raises:
+        DataError: names the table, the file and the line.
+    """
+    try:
+        yield
+    except DataError as error:
+        shown = [engine.shown(path) for path in relation.files]
+        _check_lines(table, relation.files, shown, relation.layout, error)
+        raise
 
 
 def _quotes_of_files(
@@ -766,7 +787,7 @@ def check_quotes(
         Warnings of ids that go over several lines.
 
     Raises:
-        DataError: names the file, the column and an id that is none.
+        DataError: names the file, and the line of the quote or the id with the NUL byte.
     """
     texts = [
         name
@@ -776,7 +797,8 @@ def check_quotes(
     if relation.format != "csv" or not texts or not any(map(_may_break, relation.files)):
         return []
     probe = environment().get_template("inputs/broken_ids.sql.j2")
-    row = engine.query(probe.render(columns=texts, relation=relation.sql), relation.label)[0]
+    with lines_checked(engine, table, relation):
+        row = engine.query(probe.render(columns=texts, relation=relation.sql), relation.label)[0]
     warned = []
     for number, column in enumerate(texts, start=1):
         where = f"{table}, column {column}: {relation.label}"
@@ -788,11 +810,10 @@ def check_quotes(
                 f"{where} has an id with a NUL byte, e.g. {with_nul[:80]!r}; the file is damaged. "
                 "Export or copy it again"
             )
-        if with_quote is not None and not _has_quotes(engine, relation):
-            raise DataError(
-                f"{where} has an id with a quote that is not closed, e.g. {with_quote[:80]!r}. "
-                "Close it; in a value that has quotes, double them and enclose the value in quotes"
-            )
+        if with_quote is not None and (
+            fault := _unclosed_quote(engine, relation, f"in the id {with_quote[:80]!r}")
+        ):
+            raise DataError(f"{table}: {fault}")
         if lines is not None:
             warned.append(
                 f"{where} has an id of several lines, e.g. {lines[:80]!r}. If these are several "
@@ -815,17 +836,19 @@ def _may_break(path: str, characters: bytes = b'"\0') -> bool:
     return False
 
 
-def _has_quotes(engine: Engine, relation: Relation) -> bool:
-    """Return whether all double quotes in CSV files enclose values.
+def _unclosed_quote(engine: Engine, relation: Relation, place: str) -> str:
+    """Return the first CSV file whose double quotes do not all enclose values, and its fault.
 
-    The engine may detect single quotes, or none, although all double quotes are closed.
+    The engine may detect single quotes, or none, although all double quotes are closed. `place`:
+    the fault of a file that only the engine can read. An empty text: no file has a fault.
     """
     of = relation.layout
-    return all(
-        _quotes(engine, relation.label, path, of)[0] == _QUOTE
-        or (of is not None and not csv_layout.broken_line(path, of))
-        for path in filter(_may_break, relation.files)
-    )
+    for path in filter(_may_break, relation.files):
+        if _quotes(engine, relation.label, path, of)[0] != _QUOTE:
+            fault = csv_layout.broken_line(path, of) if of else csv_layout.unclosed_quote(place)
+            if fault:
+                return f"{engine.shown(path)}{fault}"
+    return ""
 
 
 def uneven_lists(
@@ -838,18 +861,17 @@ def uneven_lists(
     return rows[0] if rows else None
 
 
-def _format(label: str, path: str, shown: str) -> str:
-    """Tell the format of a file from its name, or, where the name says nothing, from its start.
+def _head(label: str, path: str, shown: str) -> bytes:
+    """Return the first bytes of a local file, unpacked; nothing of a file elsewhere.
 
     Raises:
-        DataError: the file cannot be read, is empty, or is not what its name says.
+        DataError: the file cannot be read, or is empty.
     """
-    by_name = _format_by_name(path)
     if "://" in path:
-        return by_name or "parquet"
+        return b""
     is_packed = path.lower().endswith(PACKED)
     try:
-        start = _start_of(path)
+        head = _start_of(path)
     except (EOFError, zlib.error) as error:
         raise DataError(
             f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
@@ -860,20 +882,32 @@ def _format(label: str, path: str, shown: str) -> str:
                 f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
             ) from error
         raise DataError(f"{label}: {shown} cannot be read: {error.strerror}") from error
-    if not start.strip():
+    if not head.strip():
         raise DataError(f"{label}: {shown} is empty")
-    is_parquet = start[:4] == b"PAR1"
-    if by_name == "csv" and len(start.strip().splitlines()) == 1:
+    return head
+
+
+def _format(label: str, path: str, shown: str, head: bytes) -> str:
+    """Tell the format of a file from its name, or, where the name says nothing, from its start.
+
+    Raises:
+        DataError: the file has no rows, or is not what its name says.
+    """
+    by_name = _format_by_name(path)
+    if "://" in path:
+        return by_name or "parquet"
+    is_parquet = head[:4] == b"PAR1"
+    if by_name == "csv" and len(head.strip().splitlines()) == 1:
         raise DataError(f"{label}: {shown} is empty: it has the names of columns and no rows")
     if by_name is None:
-        by_start = "parquet" if is_parquet else _text_format(start)
+        by_start = "parquet" if is_parquet else _text_format(head)
         if by_start is None:
             raise DataError(
                 f"{label}: cannot tell the format of {shown}; known are {_KNOWN_FORMATS}"
             )
         return by_start
-    if (by_name == "parquet") != is_parquet and not is_packed:
-        found = "a Parquet file" if is_parquet else f"no Parquet file (it starts {start[:8]!r})"
+    if (by_name == "parquet") != is_parquet and not path.lower().endswith(PACKED):
+        found = "a Parquet file" if is_parquet else f"no Parquet file (it starts {head[:8]!r})"
         raise DataError(f"{label}: {shown} is {found}, which its name does not say")
     return by_name
 
