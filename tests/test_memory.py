@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_split_and_says_so(
 def test_the_command_line_says_so_on_stderr(by_user: dict[str, str]) -> None:
     command = ["evaluate", "-r", by_user["als"], "-i", by_user["interactions"], "ndcg@10"]
     limited = CliRunner().invoke(cli, command)
-    assert limited.stderr.startswith("sqlmetrics: 13,340 rows need about 1.3 MB of memory")
+    assert limited.stderr.startswith("sqlmetrics: 13,340 rows need about 1.6 MB of memory")
     assert "partitions of the users" in limited.stderr
     whole = CliRunner().invoke(cli, [*command, "--partitions", "1"])
     assert without_check(whole.stderr) == ""
@@ -236,6 +236,18 @@ def test_what_needs_all_users_at_once_is_named(by_user: dict[str, str], tmp_path
         assert first.endswith("; some of it needs all users at once, of recommendations")
         assert "needs all users" not in limited.sql("ndcg@10")
         assert_same(limited.evaluate("middle@10"), whole.evaluate("middle@10"))
+
+
+@pytest.mark.parametrize(("per_user", "is_whole"), [(1, False), (100, True)])
+def test_users_need_memory_too(
+    per_user: int, is_whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many rows are not split if they are of few users."""
+    monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 16_000_000)
+    rows = pd.DataFrame({"row": range(60_000)})
+    lists = pd.DataFrame({"user_id": rows["row"] // per_user, "item_id": rows["row"] % per_user})
+    with sm.Evaluator(lists.assign(rank=lists["item_id"] + 1), lists) as evaluator:
+        assert evaluator.sql("ndcg@3").startswith("WITH") == is_whole
 
 
 def test_what_fits_is_left_whole(by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

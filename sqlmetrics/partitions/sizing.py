@@ -26,6 +26,8 @@ from sqlmetrics.tables.schema import Source, Table, type_family
 _WIDTH = 8
 _TEXT_WIDTH = 32
 _COPIES = 2  # of the rows of a table: as they are read, and sorted or hashed
+# bytes for a user or list of a table, measured: what is counted and aggregated of it, and its hits
+_OF_USER = 300
 _OF_WHOLE = 1 / 2  # share of the limit that a run may need to be left whole
 _OF_PARTITION = 1 / 4  # and a partition, since it costs nothing to have more of them
 _SMALL = 1 << 24  # bytes of files that are not worth a look
@@ -131,6 +133,14 @@ def divide(
     }
     limit = engine.memory_limit()
     whole = Division(sum(rows.values()), sum(needed.values()), limit)
+    # users are counted, in a scan, only if as many users as rows would be too many
+    if asked is None and whole.needed + _OF_USER * whole.rows > _OF_WHOLE * limit:
+        users = sum(
+            _users_of(engine, table, source, user_keys)
+            for table in of_users
+            for source in table.sources
+        )
+        whole = replace(whole, needed=whole.needed + _OF_USER * users)
     if asked is None and whole.needed <= _OF_WHOLE * limit:
         return whole
     room = _OF_PARTITION * limit
@@ -226,6 +236,17 @@ def _groups_of(engine: EmbeddedEngine, table: Table, source: Source, key: str) -
         "row_count", table=table.name, relation=source.relation, list_column=column
     )
     return [RowGroup(engine.query(statement, source.label)[0]["n_rows"] or 0, None, None)]
+
+
+def _users_of(
+    engine: EmbeddedEngine, table: Table, source: Source, user_keys: Sequence[str]
+) -> int:
+    """Count the users of a source, about; with several models, its lists. 0 if it is elsewhere."""
+    if any("://" in file for file in source.files):
+        return 0
+    columns = [found.source for name in (*user_keys, "model") if (found := source.find(name))]
+    statement = _rendered("user_count", table=table.name, relation=source.relation, columns=columns)
+    return int(engine.query(statement, source.label)[0]["n_users"])
 
 
 def _rendered(template: str, **context: Any) -> str:
