@@ -119,6 +119,7 @@ def written(shape: Shape, scale: float, folder: Path) -> list[str]:
     several = shape.models > 1
     lists, truth, groups = (folder / f"{table}.parquet" for table in ("lists", "truth", "users"))
     with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
         connection.execute(
             LISTS.format(
                 users=users,
