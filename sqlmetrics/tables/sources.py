@@ -258,6 +258,11 @@ def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
         plain = [value.item() if hasattr(value, "item") else value for value in values]
         try:
             arrays[name] = pa.array(plain)
+        except OverflowError as error:
+            raise DataError(
+                f"{label}, column {name}: a number does not fit into 64 bits; give such ids as "
+                "texts"
+            ) from error
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             kinds = {type(value): value for value in reversed(plain)}
             shown = ", ".join(f"{value!r} is {kind.__name__}" for kind, value in kinds.items())
@@ -357,7 +362,12 @@ def _from_pandas(label: str, frame: Any) -> Any:
         try:
             arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
             names.append(str(name))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        except (
+            pa.ArrowInvalid,
+            pa.ArrowTypeError,
+            pa.ArrowNotImplementedError,
+            OverflowError,  # of whole numbers beyond 64 bits
+        ) as error:
             failed[str(name)] = error
     for name, reason in failed.items():
         if name in ("user_id", "item_id", "score", "rank", "relevance"):
