@@ -60,19 +60,17 @@ class Shape:
     arguments: tuple[str, ...] = (*ACCURACY,)
     models: int = 1
     groups: int = 0
-    limits: tuple[str, ...] = ("1GB",)
+    limits: tuple[str, ...] = ("1GB", "512MB", "256MB")
     relevant: int = 5
 
 
 SHAPES = {
-    "many_rows": Shape(100_000, 100, limits=("1GB", "512MB", "256MB")),
+    "many_rows": Shape(100_000, 100, limits=("1GB", "512MB", "256MB", "64MB", "16MB")),
     "one_user": Shape(1, 5_000_000, relevant=1000),
     "many_users": Shape(5_000_000, 2, relevant=1),
     "many_models": Shape(500, 100, models=200),
     "many_slices": Shape(100_000, 20, (*ACCURACY, "--by", "segment"), groups=10_000),
-    "many_cutoffs": Shape(
-        1_000, 100, ("ndcg", "recall", "map", "precision", "-k", "1:1000"), limits=("1GB", "512MB")
-    ),
+    "many_cutoffs": Shape(1_000, 100, ("ndcg", "recall", "map", "precision", "-k", "1:1000")),
 }
 
 
