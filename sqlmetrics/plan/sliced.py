@@ -190,7 +190,8 @@ class ItemSlices:
         if call.metric.grain != "user":
             return "has one value for all users together"
         nodes = self.planner.nodes(call)
-        metric = nodes[call.metric.name]
+        # not by its name, which a slice may have too
+        metric = self.planner.metric_query(call.metric, call.values)
         in_slices = {node.key for node in nodes.values() if self._comes_per_slice(node)}
         for node in (metric, *(one for one in nodes.values() if one.key in in_slices)):
             if node.parents.keys() & {self.slices.key, self.names.key}:  # puts rows into slices

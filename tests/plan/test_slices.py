@@ -699,3 +699,11 @@ def test_the_support_of_a_slice_without_lists_is_0(metric: str) -> None:
     assert all(
         of[part, "effective_sample_size"] != of[part, "effective_sample_size"] for part in "bc"
     )
+
+
+def test_a_metric_called_like_a_slice_of_items_is_refused_for_it() -> None:
+    with (
+        sm.Evaluator({1: ["a"]}, {1: ["a"]}, history={1: ["a"]}) as evaluator,
+        pytest.raises(UsageError, match="reads list_rows in popularity; slices of items are for"),
+    ):
+        evaluator.evaluate("popularity(counted=rows)@1", by="popularity")
