@@ -142,7 +142,7 @@ def five_users() -> list[str]:
         values = evaluator.evaluate(METRICS, k=K)
         by_user = evaluator.per_user("map", k=K)
         wide = values.pivot(index="convention", columns="metric", values="value")
-        order = [settings.convention.name for settings in evaluator.conventions]
+        order = [one.convention.name for one in evaluator._session.definitions.conventions]
         names = {"f1": "f_beta"}
         wide = wide.reindex(order)[[names.get(name, name) for name in METRICS]]
         parts.append(of_frame(wide.reset_index().rename(columns={"f_beta": "f1"})) + "\n")

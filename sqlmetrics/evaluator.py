@@ -99,7 +99,7 @@ class Evaluator:
         given = {name: value for name, value in locals().items() if name != "self"}
         self._session = Session(given)
         self.catalog = self._session.catalog
-        self.tables = self._session.tables
+        self.tables, self.where = self._session.tables, self._session.where
         self.engine = self._session.engine
 
     def __enter__(self) -> Evaluator:
