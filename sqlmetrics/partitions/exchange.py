@@ -1,4 +1,4 @@
-"""What partitions hand over, as Parquet files, and the plan that puts these together."""
+"""Write the rows of partitions to Parquet files, and plan the result from these files."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Written:
 
 def named(pieces: Iterable[Piece]) -> dict[str, Piece]:
     """Give every piece a name that a folder can have."""
-    found: dict[str, Piece] = {}
+    by_name: dict[str, Piece] = {}
     for piece in pieces:
-        found[new_name(re.sub(r"\W+", "_", piece.node.name.lower()), found)] = piece
-    return found
+        by_name[new_name(re.sub(r"\W+", "_", piece.node.name.lower()), by_name)] = piece
+    return by_name
 
 
 def columns_of(engine: EmbeddedEngine, piece: Piece, node: Node) -> list[dict[str, Any]]:
     """Say of each column of a piece how it is merged, and which type it is to have again.
 
-    `node`: what one partition computes of the piece.
+    `node`: the query of the piece for one partition.
     """
     kept = engine.kept()
     relation = kept.get(node.key) or f"({Plan(node).statement(kept, pretty=False)})"
@@ -64,17 +64,17 @@ def columns_of(engine: EmbeddedEngine, piece: Piece, node: Node) -> list[dict[st
 def write_rows(
     engine: EmbeddedEngine, node: Node, columns: Sequence[Mapping[str, Any]], path: Path
 ) -> None:
-    """Write what one partition computes of a piece."""
+    """Write the rows that one partition computes for a piece."""
     engine.write_parquet(Plan(for_parquet(node, columns)), path)
 
 
 def reduction(split: Split, root: Node, written: Iterable[Written]) -> Plan:
     """Plan the result from the files of all partitions."""
     readers = {
-        one.piece.node.key: reader(
-            one.piece, one.name, one.files, one.columns, _title(one.piece.node)
+        output.piece.node.key: reader(
+            output.piece, output.name, output.files, output.columns, _title(output.piece.node)
         )
-        for one in written
+        for output in written
     }
     return split.reduction(root, readers)
 

@@ -438,8 +438,8 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
             raise DataError(f"{path} is missing", remedy=again)
         size = path.stat().st_size
         if size != wanted["bytes"]:
-            found = f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote"
-            raise DataError(found, remedy=again)
+            problem = f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote"
+            raise DataError(problem, remedy=again)
         if hashes.of_file(path) != wanted["sha256"]:
             raise DataError(f"{path} has other values than its job wrote", remedy=again)
 

@@ -1,4 +1,4 @@
-"""Which queries can be computed for some of the users alone: found out from their SQL.
+"""Find out from their SQL whether queries can be computed for some of the users alone.
 
 Users are split into partitions, and a query is *local* if its rows for the users of one partition
 can be computed from the rows of these users (and from tables that do not depend on anybody's list),
@@ -46,14 +46,18 @@ _MERGED: Mapping[type[exp.Expr], str] = {
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Whose rows a relation has.
+class RowScope:
+    """The rows that a relation has in a partition.
 
-    `of_users`: each belongs to one user, and these are the rows of the users of the partition;
-    `keys` are the columns that hold the parts of the key of that user. `enough`: not each of a
-    user, nor the same in every partition, but all that queries about these users read; these are
-    the rows whose columns `up_to` are equal to values of the user, or smaller, or to numbers that
-    are not above `always`. None: all of them.
+    Attributes:
+        of_users: each row belongs to one user, and the relation has the rows of the users of the
+            partition.
+        keys: the columns that hold the parts of the key of that user.
+        enough: rows do not belong to users, and partitions may have different ones, but each
+            partition has all rows that queries about its users read.
+        up_to: with `enough`, the partition has the rows whose values in these columns are at most
+            a value of one of its users, or at most `always`. None: it has all rows.
+        always: see `up_to`.
     """
 
     of_users: bool = False
@@ -65,12 +69,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Readable:
-    """How a table can be read in a partition; not at all if it needs all users at once.
+    """The ways to read a table in a partition; none if the table needs all users at once.
 
-    `rows`: of its users; `whole`: all of it; `groups`: of which columns it has all values.
+    Attributes:
+        rows: the rows of the users of the partition.
+        whole: the whole table can be read.
+        groups: the columns of which the partition has all values.
     """
 
-    rows: Rows | None = None
+    rows: RowScope | None = None
     whole: bool = False
     groups: frozenset[str] = frozenset()
 
@@ -81,15 +88,17 @@ class Readable:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What was found out about a query.
+class Locality:
+    """Whether a query is local, merged or neither.
 
-    `rows`: of a local one. `merge`: of one that is merged, for each of its columns the aggregate
-    that does so, or None for those that it groups by. `reads`: how it reads each of its tables, in
-    the order of `Expr.find_all`.
+    Attributes:
+        rows: the rows of a local query.
+        merge: for each column of a merged query the aggregate that merges it, or None if the query
+            groups by it.
+        reads: how the query reads each of its tables, in the order of `Expr.find_all`.
     """
 
-    rows: Rows | None = None
+    rows: RowScope | None = None
     merge: Mapping[str, str | None] | None = None
     reads: Sequence[str] = ()
 
@@ -103,7 +112,7 @@ def examine(
     n_keys: int,
     known: Callable[[exp.Table], Readable | None],
     aggregates: frozenset[str],
-) -> Finding:
+) -> Locality:
     """Find out whether a query is local, or merged.
 
     Args:
@@ -117,12 +126,12 @@ def examine(
         try:
             if merging:
                 merge = examination.merged(tree)
-                return Finding(merge=merge, reads=examination.reads(tree))
+                return Locality(merge=merge, reads=examination.reads(tree))
             rows = examination.query(tree, {})
-            return Finding(rows, reads=examination.reads(tree))
+            return Locality(rows, reads=examination.reads(tree))
         except NeedsAllUsersError:
             continue
-    return Finding()
+    return Locality()
 
 
 def aggregates_of(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
@@ -151,10 +160,10 @@ class _Joined:
     it or NULL, which is enough to join by. `sources`: whose rows each table has.
     """
 
-    rows: Rows
+    rows: RowScope
     exact: list[set[str]]
     links: list[set[str]]
-    sources: dict[str, Rows] = field(default_factory=dict)
+    sources: dict[str, RowScope] = field(default_factory=dict)
 
 
 class _Examination:
@@ -175,7 +184,7 @@ class _Examination:
 
     # ---- queries -------------------------------------------------------------------------------
 
-    def query(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> Rows:
+    def query(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> RowScope:
         """Find out whose rows a query has."""
         if isinstance(tree, exp.Subquery):
             _only(tree, _OF_SUBQUERY)
@@ -187,7 +196,7 @@ class _Examination:
             return self._select(tree, ctes)
         raise NeedsAllUsersError
 
-    def query_or_whole(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> Rows:
+    def query_or_whole(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> RowScope:
         """Find out whose rows a query has; if they are no user's, it may read its tables whole."""
         before = dict(self._reads)
         try:
@@ -195,9 +204,9 @@ class _Examination:
         except NeedsAllUsersError:
             self._reads = before
             self._read_whole(tree, ctes)
-            return Rows()
+            return RowScope()
 
-    def _read_whole(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> None:
+    def _read_whole(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> None:
         """Let a query be what it is in every partition, from tables that are so."""
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for table in tree.find_all(exp.Table):
@@ -213,23 +222,23 @@ class _Examination:
                 raise NeedsAllUsersError
             self._reads[id(table)] = WHOLE
 
-    def _with_ctes(self, tree: exp.Expr, ctes: Mapping[str, Rows]) -> Mapping[str, Rows]:
-        with_, found = tree.args.get("with_"), dict(ctes)
+    def _with_ctes(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> Mapping[str, RowScope]:
+        with_, scopes = tree.args.get("with_"), dict(ctes)
         if with_ is None:
-            return found
+            return scopes
         for cte in with_.expressions:
             _only(cte, _OF_CTE)
             name, query = cte.alias.lower(), cte.this
             if with_.args.get("recursive") and isinstance(query, exp.SetOperation):
                 # what the first part has, every further step must keep
-                first = self.query(query.this, found)
-                found[name] = first
-                if self.query(query, found) != first:
+                first = self.query(query.this, scopes)
+                scopes[name] = first
+                if self.query(query, scopes) != first:
                     raise NeedsAllUsersError
-            found[name] = self.query_or_whole(query, found)
-        return found
+            scopes[name] = self.query_or_whole(query, scopes)
+        return scopes
 
-    def _set_operation(self, tree: exp.SetOperation, ctes: Mapping[str, Rows]) -> Rows:
+    def _set_operation(self, tree: exp.SetOperation, ctes: Mapping[str, RowScope]) -> RowScope:
         _only(tree, _OF_SET_OPERATION)
         left, right = self.query(tree.this, ctes), self.query(tree.expression, ctes)
         if left.enough or right.enough or left.of_users != right.of_users:
@@ -244,28 +253,30 @@ class _Examination:
         all_rows = isinstance(tree, exp.Union) and tree.args.get("distinct") is False
         if left.of_users and not all_rows and not self._complete(keys.values()):
             raise NeedsAllUsersError  # rows of different users may be equal
-        return Rows(left.of_users, keys)
+        return RowScope(left.of_users, keys)
 
-    def _complete(self, found: Iterable[int]) -> bool:
-        return set(found) == set(range(self.n_keys))
+    def _complete(self, parts: Iterable[int]) -> bool:
+        return set(parts) == set(range(self.n_keys))
 
     # ---- SELECT --------------------------------------------------------------------------------
 
-    def _select(self, select: exp.Select, ctes: Mapping[str, Rows]) -> Rows:
+    def _select(self, select: exp.Select, ctes: Mapping[str, RowScope]) -> RowScope:
         joined, names = self._sources(select, ctes)
         aggregated, grouped_by = self._groups(select)
         windows = list(_own(_clauses(select), exp.Window))
         if not joined.rows.of_users:
             if not joined.rows.enough:
-                return Rows()
+                return RowScope()
             if aggregated or windows or select.args.get("distinct"):
                 raise NeedsAllUsersError
             always = min(rows.always for rows in joined.sources.values() if rows.enough)
-            return Rows(enough=True, up_to=self._still_up_to(select, joined, names), always=always)
+            return RowScope(
+                enough=True, up_to=self._still_up_to(select, joined, names), always=always
+            )
 
         def parts(expressions: Iterable[exp.Expr]) -> set[int]:
-            """Say which parts of the key are among expressions."""
-            spelled = {_spelled(one, names) for one in expressions}
+            """Find the parts of the key that are among expressions."""
+            spelled = {_spelled(expression, names) for expression in expressions}
             return {part for part in range(self.n_keys) if joined.exact[part] & spelled}
 
         if aggregated and not self._complete(parts(grouped_by)):
@@ -273,14 +284,14 @@ class _Examination:
         if not all(self._complete(parts(w.args.get("partition_by") or ())) for w in windows):
             raise NeedsAllUsersError
         keys = {
-            one.alias_or_name.lower(): part
-            for one in select.expressions
-            for part in parts([one.unalias()])
+            expression.alias_or_name.lower(): part
+            for expression in select.expressions
+            for part in parts([expression.unalias()])
         }
         distinct = select.args.get("distinct")
         if distinct is not None and (distinct.args.get("on") or not self._complete(keys.values())):
             raise NeedsAllUsersError
-        return Rows(of_users=True, keys=keys)
+        return RowScope(of_users=True, keys=keys)
 
     def _still_up_to(
         self, select: exp.Select, joined: _Joined, names: Sequence[str]
@@ -293,14 +304,19 @@ class _Examination:
         ]
         if not limited:
             return None
-        held = {_spelled(one.unalias(), names): one.alias_or_name for one in select.expressions}
+        held = {
+            _spelled(expression.unalias(), names): expression.alias_or_name
+            for expression in select.expressions
+        }
         if not held.keys() >= set(limited):
             raise NeedsAllUsersError
         return frozenset(held[column].lower() for column in limited)
 
     def merged(self, tree: exp.Expr) -> dict[str, str | None]:
         """Find out how a query of all users is put together from those of partitions."""
-        if not isinstance(tree, exp.Select) or any(one.is_star for one in tree.expressions):
+        if not isinstance(tree, exp.Select) or any(
+            expression.is_star for expression in tree.expressions
+        ):
             raise NeedsAllUsersError
         joined, _ = self._sources(tree, self._with_ctes(tree, {}))
         if not joined.rows.of_users or any(
@@ -308,17 +324,17 @@ class _Examination:
         ):
             raise NeedsAllUsersError
         _, grouped_by = self._groups(tree)
-        wanted = {one.sql() for one in grouped_by}
+        wanted = {expression.sql() for expression in grouped_by}
         merge: dict[str, str | None] = {}
-        for one in tree.expressions:
-            what, spelled = one.unalias(), one.unalias().sql()
-            if spelled in wanted or not list(what.find_all(exp.Column, exp.Func)):
-                merge[one.alias_or_name] = None
+        for expression in tree.expressions:
+            value, spelled = expression.unalias(), expression.unalias().sql()
+            if spelled in wanted or not list(value.find_all(exp.Column, exp.Func)):
+                merge[expression.alias_or_name] = None
                 wanted.discard(spelled)
-            elif tree.args.get("distinct") and not self._is_across(what):
-                merge[one.alias_or_name] = None
+            elif tree.args.get("distinct") and not self._is_across(value):
+                merge[expression.alias_or_name] = None
             else:
-                merge[one.alias_or_name] = _merged_by(what)
+                merge[expression.alias_or_name] = _merged_by(value)
         distinct = tree.args.get("distinct")
         if wanted or (distinct is not None and (distinct.args.get("on") or grouped_by)):
             raise NeedsAllUsersError
@@ -327,7 +343,7 @@ class _Examination:
     def _is_across(self, expression: exp.Expr) -> bool:
         """Does an expression depend on other rows than its own?"""
         return any(
-            isinstance(one, exp.Window) or self._aggregates(one) for one in expression.walk()
+            isinstance(node, exp.Window) or self._aggregates(node) for node in expression.walk()
         )
 
     def _groups(self, select: exp.Select) -> tuple[bool, list[exp.Expr]]:
@@ -337,12 +353,16 @@ class _Examination:
             raise NeedsAllUsersError  # by all columns, or in several ways at once
         grouped_by = group.expressions if group is not None else []
         over = {
-            id(one.this.this if isinstance(one.this, exp.Filter | exp.IgnoreNulls) else one.this)
-            for one in _own(_clauses(select), exp.Window)
+            id(
+                window.this.this
+                if isinstance(window.this, exp.Filter | exp.IgnoreNulls)
+                else window.this
+            )
+            for window in _own(_clauses(select), exp.Window)
         }
         aggregated = any(
-            self._aggregates(one) and id(one) not in over
-            for one in _own(_clauses(select), exp.Func)
+            self._aggregates(function) and id(function) not in over
+            for function in _own(_clauses(select), exp.Func)
         )
         return aggregated or group is not None, grouped_by
 
@@ -357,7 +377,9 @@ class _Examination:
 
     # ---- FROM ----------------------------------------------------------------------------------
 
-    def _sources(self, select: exp.Select, ctes: Mapping[str, Rows]) -> tuple[_Joined, list[str]]:
+    def _sources(
+        self, select: exp.Select, ctes: Mapping[str, RowScope]
+    ) -> tuple[_Joined, list[str]]:
         """Find out whose rows the tables of a SELECT have, once they are joined."""
         _only(select, _CLAUSES)
         for nested in _nested(_clauses(select)):
@@ -366,7 +388,7 @@ class _Examination:
             self._read_whole(nested, ctes)
         from_ = select.args.get("from_")
         if from_ is None:
-            return self._start("", Rows()), []
+            return self._start("", RowScope()), []
         joins = select.args.get("joins") or []
         tables = [from_.this, *(join.this for join in joins)]
         names = [table.alias_or_name.lower() for table in tables]
@@ -377,9 +399,9 @@ class _Examination:
             self._check_limits(joined, joins, names, select)
         return joined, names
 
-    def _start(self, name: str, rows: Rows) -> _Joined:
+    def _start(self, name: str, rows: RowScope) -> _Joined:
         exact = self._named(name, rows)
-        return _Joined(rows, exact, [set(one) for one in exact], {name: rows})
+        return _Joined(rows, exact, [set(columns) for columns in exact], {name: rows})
 
     def _check_limits(
         self, joined: _Joined, joins: Sequence[exp.Join], names: Sequence[str], select: exp.Select
@@ -397,15 +419,15 @@ class _Examination:
                 join.args.get("on") for join in joins
                 if join.this.alias_or_name.lower() == name or not join.side
             ]  # fmt: skip
-            found = {
+            limited = {
                 column
                 for condition in conditions
                 for column in _limited(condition, names, of_users, rows.always)
             }
-            if not {f"{name}.{column}" for column in rows.up_to} <= found:
+            if not {f"{name}.{column}" for column in rows.up_to} <= limited:
                 raise NeedsAllUsersError
 
-    def _named(self, name: str, rows: Rows) -> list[set[str]]:
+    def _named(self, name: str, rows: RowScope) -> list[set[str]]:
         """Spell the columns that hold each part of the key."""
         return [
             {f"{name}.{column}" for column, its_part in rows.keys.items() if its_part == part}
@@ -413,8 +435,12 @@ class _Examination:
         ]
 
     def _source(
-        self, source: exp.Expr, select: exp.Select, ctes: Mapping[str, Rows], whole: bool = False
-    ) -> Rows:
+        self,
+        source: exp.Expr,
+        select: exp.Select,
+        ctes: Mapping[str, RowScope],
+        whole: bool = False,
+    ) -> RowScope:
         """Find out whose rows a table has; `whole`: all of them are wanted."""
         if isinstance(source, exp.Subquery):
             if whole:
@@ -427,13 +453,13 @@ class _Examination:
         if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
             if list(source.find_all(exp.Column, exp.Query)):
                 raise NeedsAllUsersError
-            return Rows()  # numbers, or a list that is written out
+            return RowScope()  # numbers, or a list that is written out
         alias = source.args.get("alias")
         _only(source, _OF_TABLE)
         if alias is not None:
             _only(alias, _OF_ALIAS)
         if source.name.lower() in ctes:
-            if whole and ctes[source.name.lower()] != Rows():
+            if whole and ctes[source.name.lower()] != RowScope():
                 raise NeedsAllUsersError
             return ctes[source.name.lower()]
         readable = self.known(source)
@@ -443,7 +469,7 @@ class _Examination:
         if rows is not None and rows.enough:
             how = ENOUGH
         if whole or rows is None:
-            rows, how = Rows(), WHOLE
+            rows, how = RowScope(), WHOLE
             if not readable.whole:
                 how = GROUPS
                 if not readable.groups or not _columns_read(source, select) <= readable.groups:
@@ -458,8 +484,8 @@ class _Examination:
         name: str,
         names: Sequence[str],
         select: exp.Select,
-        ctes: Mapping[str, Rows],
-    ) -> Rows:
+        ctes: Mapping[str, RowScope],
+    ) -> RowScope:
         """Join a further table, in place; returns whose rows it has."""
         _only(join, _OF_JOIN)
         side, kind = join.side.upper(), join.kind.upper()
@@ -477,7 +503,7 @@ class _Examination:
 
         def is_linked(part: int) -> bool:
             ours = joined.links[part]
-            pairs_by_name = [(f"{one}.{column}", f"{name}.{column}") for one in names
+            pairs_by_name = [(f"{table}.{column}", f"{name}.{column}") for table in names
                              for column in using]  # fmt: skip
             return any(
                 (left in ours and right in theirs[part]) or (right in ours and left in theirs[part])
@@ -494,12 +520,12 @@ class _Examination:
         if not rows.of_users:
             enough = joined.rows.enough or rows.enough
             if not joined.rows.of_users:
-                joined.rows = Rows(enough=enough)
+                joined.rows = RowScope(enough=enough)
             return rows
         theirs = self._named(name, rows)
         if not joined.rows.of_users:
             joined.rows, joined.exact = rows, theirs
-            joined.links = [set(one) for one in theirs]
+            joined.links = [set(columns) for columns in theirs]
             return rows
         if kind in ("SEMI", "ANTI"):
             return rows
@@ -528,20 +554,20 @@ def _only(node: exp.Expr, allowed: Collection[str]) -> None:
 
 
 def _clauses(select: exp.Select) -> list[exp.Expr]:
-    """Return all that a SELECT says, but for its tables."""
-    found: list[exp.Expr] = list(select.expressions)
+    """Return all clauses of a SELECT except for its tables."""
+    clauses: list[exp.Expr] = list(select.expressions)
     for name in ("where", "group", "having", "qualify", "order", "distinct"):
         if select.args.get(name) is not None:
-            found.append(select.args[name])
-    found += select.args.get("windows") or []
-    found += [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on")]
-    return found
+            clauses.append(select.args[name])
+    clauses += select.args.get("windows") or []
+    clauses += [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on")]
+    return clauses
 
 
 def _own(clauses: Iterable[exp.Expr], *types: type[exp.Expr]) -> Iterator[exp.Expr]:
     """Find nodes, but not those of nested queries."""
     for clause in clauses:
-        for node in clause.walk(prune=lambda one: isinstance(one, exp.Query)):
+        for node in clause.walk(prune=lambda nested: isinstance(nested, exp.Query)):
             if isinstance(node, types):
                 yield node
 
@@ -562,8 +588,8 @@ def _spelled(expression: exp.Expr, names: Sequence[str]) -> str | None:
         table = expression.table.lower() or (names[0] if len(names) == 1 else "")
         return f"{table}.{expression.name.lower()}" if table else None
     if isinstance(expression, exp.Coalesce):
-        spelled = [_spelled(one, names) for one in (expression.this, *expression.expressions)]
-        known = [one for one in spelled if one is not None]
+        spelled = [_spelled(part, names) for part in (expression.this, *expression.expressions)]
+        known = [name for name in spelled if name is not None]
         return _coalesced(known) if len(known) == len(spelled) else None
     return None
 
@@ -574,14 +600,14 @@ def _coalesced(spelled: Sequence[str]) -> str:
 
 
 def _equal(condition: exp.Expr | None, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Find what a condition says is equal."""
+    """Find the pairs of columns that a condition compares for equality."""
     if isinstance(condition, exp.Where):
         condition = condition.this
-    for one in condition.flatten() if isinstance(condition, exp.And) else [condition]:
-        if isinstance(one, exp.Paren):
-            yield from _equal(one.this, names)
-        elif isinstance(one, exp.EQ):
-            left, right = _spelled(one.this, names), _spelled(one.expression, names)
+    for term in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        if isinstance(term, exp.Paren):
+            yield from _equal(term.this, names)
+        elif isinstance(term, exp.EQ):
+            left, right = _spelled(term.this, names), _spelled(term.expression, names)
             if left is not None and right is not None:
                 yield left, right
 
@@ -592,13 +618,13 @@ def _limited(
     """Find the columns that a condition keeps at, or below, a value of tables of users."""
     if isinstance(condition, exp.Where):
         condition = condition.this
-    for one in condition.flatten() if isinstance(condition, exp.And) else [condition]:
-        if isinstance(one, exp.Paren):
-            yield from _limited(one.this, names, of_users, always)
-        elif isinstance(one, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
-            sides = [(one.this, one.expression), (one.expression, one.this)]
-            if not isinstance(one, exp.EQ):
-                sides = sides[1:] if isinstance(one, exp.GT | exp.GTE) else sides[:1]
+    for term in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        if isinstance(term, exp.Paren):
+            yield from _limited(term.this, names, of_users, always)
+        elif isinstance(term, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
+            sides = [(term.this, term.expression), (term.expression, term.this)]
+            if not isinstance(term, exp.EQ):
+                sides = sides[1:] if isinstance(term, exp.GT | exp.GTE) else sides[:1]
             for limited, by in sides:
                 column = _spelled(limited, names) if isinstance(limited, exp.Column) else None
                 if column is not None and _is_not_more(by, names, of_users, always):
@@ -618,24 +644,27 @@ def _is_not_more(
         return _is_not_more(by.this, names, of_users, always)
     if isinstance(by, exp.Coalesce | exp.Greatest | exp.Least):
         # also of LEAST: where a value is missing, it is that of the others
-        return all(_is_not_more(one, names, of_users, always) for one in (by.this, *by.expressions))
+        return all(
+            _is_not_more(argument, names, of_users, always)
+            for argument in (by.this, *by.expressions)
+        )
     return False
 
 
 def _columns_read(table: exp.Table, select: exp.Select) -> set[str]:
     """Return the columns of a table that a SELECT reads; with "*" if that cannot be said."""
     alone = not select.args.get("joins")
-    found = set()
+    columns = set()
     for node in select.find_all(exp.Column, exp.Star):
         if isinstance(node, exp.Star):
-            found |= set() if isinstance(node.parent, exp.Count) else {"*"}
+            columns |= set() if isinstance(node.parent, exp.Count) else {"*"}
             continue
         its_table = node.text("table").lower()
         if its_table == table.alias_or_name.lower() or (alone and not its_table):
-            found.add(node.name.lower())
+            columns.add(node.name.lower())
         elif not its_table:
-            found.add("*")
-    return found
+            columns.add("*")
+    return columns
 
 
 def _merged_by(expression: exp.Expr) -> str:

@@ -49,13 +49,13 @@ def in_turn(
     folder: Path,
     check: Callable[[Partition], None],
 ) -> Plan:
-    """Compute what partitions hand over, and plan the result from that.
+    """Compute the pieces for each partition, and plan the result from their rows.
 
     Args:
         engine: where all of it runs.
         split: cuts the plan.
         root: the result.
-        division: what the partitions are.
+        division: the number of partitions, or the ranges of their users.
         folder: an empty folder, to be kept until the result is computed.
         check: looks at the rows of a partition before these are computed with.
 
@@ -85,7 +85,9 @@ def in_turn(
             name,
             piece,
             columns[name],
-            path_literal([str(folder / name / f"{one.stem}.parquet") for one in partitions]),
+            path_literal(
+                [str(folder / name / f"{partition.stem}.parquet") for partition in partitions]
+            ),
         )
         for name, piece in pieces.items()
     ]
@@ -95,7 +97,7 @@ def in_turn(
 def _partitions(
     engine: EmbeddedEngine, split: Split, root: Node, division: Division, folder: Path
 ) -> list[Partition]:
-    """Say who is in which partition; tables in no order are sorted for that."""
+    """Assign the users to partitions; sort the tables that have no order first."""
     bounds = division.bounds
     for number, node in enumerate(Plan(root).nodes()):
         if isinstance(node, Query) and node.is_input and node.table in division.to_sort:
@@ -105,7 +107,10 @@ def _partitions(
                 bounds = _bounds(engine, split, node, division, file)
     if not bounds:
         return [Partition(number, division.count) for number in range(1, division.count + 1)]
-    return [Partition(number, len(bounds), one) for number, one in enumerate(bounds, start=1)]
+    return [
+        Partition(number, len(bounds), its_bounds)
+        for number, its_bounds in enumerate(bounds, start=1)
+    ]
 
 
 def _sort(
@@ -131,4 +136,4 @@ def _bounds(
     key = split.user_keys[0]
     groups = row_groups(engine, [str(file)], key, split.types[key], "item_id", node.table)
     # rows without a user are at the end, in row groups without bounds
-    return ranges([one for one in groups if one.low is not None], division.count)
+    return ranges([group for group in groups if group.low is not None], division.count)

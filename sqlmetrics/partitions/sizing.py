@@ -40,7 +40,7 @@ _REREAD = 2
 
 @dataclass(frozen=True)
 class Division:
-    """How a run is computed, and why.
+    """The partitions of a run, and the sizes that decided their number.
 
     `rows` of all tables with users; `needed`: an estimate of the bytes of memory for them; `limit`:
     that of the engine, in bytes. `count`: of partitions; a run of one is left whole. `bounds`: the
@@ -115,7 +115,11 @@ def divide(
     engine.check_files()
     of_users = [table for table in tables.values() if {*user_keys} <= table.columns.keys()]
     sources = [source for table in of_users for source in table.sources]
-    if asked == 1 or "recommendations" not in tables or any(one.only_named for one in sources):
+    if (
+        asked == 1
+        or "recommendations" not in tables
+        or any(source.only_named for source in sources)
+    ):
         return Division()
     if asked is None and _are_small(sources):
         return Division()
@@ -171,18 +175,18 @@ def checked_count(asked: int | None) -> int | None:
 
 def ranges(groups: Sequence[RowGroup], count: int) -> list[Bounds]:
     """Split users into about equal ranges, at most `count`; none where rows lie in no order."""
-    if not groups or any(one.low is None or one.high is None for one in groups):
+    if not groups or any(group.low is None or group.high is None for group in groups):
         return []
-    ordered = sorted(groups, key=lambda one: one.low)
-    rows = sum(one.rows for one in ordered)
-    before = list(itertools.accumulate((one.rows for one in ordered), initial=0))
+    ordered = sorted(groups, key=lambda group: group.low)
+    rows = sum(group.rows for group in ordered)
+    before = list(itertools.accumulate((group.rows for group in ordered), initial=0))
     starts = (bisect.bisect_left(before, number * rows / count) for number in range(1, count))
     cuts = sorted({ordered[start].low for start in starts if start < len(ordered)})
     cuts = [cut for cut in cuts if cut > ordered[0].low]
     # a group is read again for every cut that it reaches across
     reread = sum(
-        one.rows * (bisect.bisect_right(cuts, one.high) - bisect.bisect_right(cuts, one.low))
-        for one in ordered
+        group.rows * (bisect.bisect_right(cuts, group.high) - bisect.bisect_right(cuts, group.low))
+        for group in ordered
     )
     if not cuts or reread > min(_ACROSS * len(cuts), _REREAD) * rows:
         return []
@@ -244,7 +248,7 @@ def _users_of(
     """Count the users of a source, about; with several models, its lists. 0 if it is elsewhere."""
     if any("://" in file for file in source.files):
         return 0
-    columns = [found.source for name in (*user_keys, "model") if (found := source.find(name))]
+    columns = [column.source for name in (*user_keys, "model") if (column := source.find(name))]
     statement = _rendered("user_count", table=table.name, relation=source.relation, columns=columns)
     return int(engine.query(statement, source.label)[0]["n_users"])
 
@@ -264,9 +268,11 @@ def _are_small(sources: Iterable[Source]) -> bool:
 
 
 def _width(table: Table, user_keys: Collection[str]) -> int:
-    """Return the bytes of a row: its key, its item and what it is ordered by or worth."""
+    """Return the bytes of a row: the key, the item, and a score, rank or relevance."""
     types = [table.columns[name] for name in (*user_keys, "item_id") if name in table.columns]
-    return _WIDTH + sum(_TEXT_WIDTH if type_family(one) == "text" else _WIDTH for one in types)
+    return _WIDTH + sum(
+        _TEXT_WIDTH if type_family(type_name) == "text" else _WIDTH for type_name in types
+    )
 
 
 def _has_order(engine: EmbeddedEngine, source: Source, key: str) -> bool:

@@ -25,9 +25,9 @@ from sqlmetrics.partitions.locality import (
     ENOUGH,
     GROUPS,
     OF_USERS,
-    Finding,
+    Locality,
     Readable,
-    Rows,
+    RowScope,
     examine,
 )
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, identity_of, parse
@@ -109,7 +109,7 @@ class _Kept(Rendered):
 
 @dataclass
 class Split:
-    """Cuts plans into what partitions compute and what puts that together.
+    """Cuts plans into queries that partitions compute, and a query that puts their rows together.
 
     Args:
         user_keys: the columns that make a user, and `types`: their types.
@@ -127,7 +127,7 @@ class Split:
     #: by the identity of a table, what reads its rows where they lie in the order of users
     sorted: dict[str, Node] = field(default_factory=dict)
     _readable: dict[str, Readable] = field(default_factory=dict)
-    _findings: dict[str, Finding] = field(default_factory=dict)
+    _localities: dict[str, Locality] = field(default_factory=dict)
     _free: dict[str, bool] = field(default_factory=dict)
     _trees: dict[str, exp.Expr] = field(default_factory=dict)
     _of_partition: dict[tuple[str, Partition], Node] = field(default_factory=dict)
@@ -137,33 +137,33 @@ class Split:
     def pieces(self, root: Node, below: bool = False) -> list[Piece]:
         """Find where to cut: the queries nearest to the result that partitions can compute.
 
-        `below`: the result itself is none of them.
+        `below`: do not return the result itself.
         """
-        found: dict[str, Piece] = {}
+        pieces: dict[str, Piece] = {}
         seen: set[str] = set()
 
         def visit(node: Node) -> None:
             if node.key in seen or not _reads_inputs(node):
                 return
             seen.add(node.key)
-            readable, finding = self.readable(node), self._finding(node)
+            readable, locality = self.readable(node), self._locality(node)
             of_users = readable.rows is not None and readable.rows.of_users
-            if of_users and (node.is_input or finding.rows is not None):
-                found[node.key] = Piece(node, self._columns(node))
+            if of_users and (node.is_input or locality.rows is not None):
+                pieces[node.key] = Piece(node, self._columns(node))
             elif self._is_free(node):
-                found[node.key] = Piece(node, self._columns(node), once=True)
+                pieces[node.key] = Piece(node, self._columns(node), once=True)
             elif readable.groups:
-                found[node.key] = Piece(node, self._columns(node), finding.merge)
+                pieces[node.key] = Piece(node, self._columns(node), locality.merge)
             else:
                 for parent in node.parents.values():
                     visit(parent)
 
         for node in _parents(root) if below else [root]:
             visit(node)
-        return list(found.values())
+        return list(pieces.values())
 
     def reduction(self, root: Node, readers: Mapping[str, Node]) -> Plan:
-        """Plan the result from what the partitions hand over.
+        """Plan the result from the rows of the partitions.
 
         `readers`: for each piece, by the identity of its node, what reads it from all of them.
         """
@@ -194,7 +194,7 @@ class Split:
         return _replaced(plan, of_users)
 
     def rows_of(self, partition: Partition) -> Callable[[Plan], Plan]:
-        """Return what makes a plan a look at the rows of a partition."""
+        """Return a function that makes a plan read only the rows of a partition."""
         return lambda plan: self.with_its_rows(plan, partition)
 
     def forget(self, partition: Partition) -> None:
@@ -213,42 +213,42 @@ class Split:
     def _find_readable(self, node: Node) -> Readable:
         free = self._is_free(node)
         if not node.is_input:
-            finding = self._finding(node)
-            if finding.rows is not None:
-                rows = finding.rows if finding.rows.of_users or finding.rows.enough else None
+            locality = self._locality(node)
+            if locality.rows is not None:
+                rows = locality.rows if locality.rows.of_users or locality.rows.enough else None
                 return Readable(rows, whole=free or rows is None)
             if self._is_enough(node) and all(self.readable(p).at_all for p in _parents(node)):
-                rows = Rows(enough=True)
+                rows = RowScope(enough=True)
                 if node.stage is not None:  # one row per number: as many as its users need
                     up_to = frozenset(node.stage.unique)
-                    rows = Rows(enough=True, up_to=up_to, always=_always(self._tree(node)))
+                    rows = RowScope(enough=True, up_to=up_to, always=_always(self._tree(node)))
                 return Readable(rows, whole=free)
-            if finding.merge is not None and not free:
-                groups = [name.lower() for name, how in finding.merge.items() if how is None]
+            if locality.merge is not None and not free:
+                groups = [name.lower() for name, how in locality.merge.items() if how is None]
                 return Readable(groups=frozenset(groups))
             if not free:
                 return Readable()
         # rows of a partition are those whose columns of this name say so
         columns = {name.lower() for name in self._columns(node)}
         keys = {key.lower(): place for place, key in enumerate(self.user_keys)}
-        by_user = Rows(of_users=True, keys=keys) if keys.keys() <= columns else None
+        by_user = RowScope(of_users=True, keys=keys) if keys.keys() <= columns else None
         return Readable(by_user, whole=free)
 
-    def _finding(self, node: Node) -> Finding:
+    def _locality(self, node: Node) -> Locality:
         """Examine a query, unless it reads what needs all users at once."""
         if node.is_input or not node.parents or self._is_enough(node):
-            return Finding()
-        if node.key not in self._findings:
-            finding = Finding()
+            return Locality()
+        if node.key not in self._localities:
+            locality = Locality()
             if all(self.readable(parent).at_all for parent in _parents(node)):
 
                 def known(table: exp.Table) -> Readable | None:
                     parent = node.parents.get(table.name)
                     return None if parent is None else self.readable(parent)
 
-                finding = examine(self._tree(node), len(self.user_keys), known, self.aggregates)
-            self._findings[node.key] = finding
-        return self._findings[node.key]
+                locality = examine(self._tree(node), len(self.user_keys), known, self.aggregates)
+            self._localities[node.key] = locality
+        return self._localities[node.key]
 
     def _is_enough(self, node: Node) -> bool:
         """Are its rows for the users at hand all that queries about these users read?"""
@@ -301,20 +301,20 @@ class Split:
         return self._of_partition[memo]
 
     def _plan_piece(self, node: Node, partition: Partition) -> Node:
-        finding = self._finding(node)
+        locality = self._locality(node)
         if self._is_enough(node):
             return _rebuilt(node, [self._default(p, partition) for p in _places(node)])
-        if finding.rows is None and (finding.merge is None or self._is_free(node)):
+        if locality.rows is None and (locality.merge is None or self._is_free(node)):
             return self._its_rows(node, partition)
         if isinstance(node, Query):
-            reads = zip(_places(node), finding.reads, strict=True)
+            reads = zip(_places(node), locality.reads, strict=True)
             return _rebuilt(node, [self._read(p, how, partition) for p, how in reads])
         tables = [
             table.name for table in self._tree(node).find_all(exp.Table)
             if table.name in node.parents
         ]  # fmt: skip
-        hows = dict(zip(tables, finding.reads, strict=True))
-        assert all(hows[name] == how for name, how in zip(tables, finding.reads, strict=True))
+        hows = dict(zip(tables, locality.reads, strict=True))
+        assert all(hows[name] == how for name, how in zip(tables, locality.reads, strict=True))
         return _rebuilt(
             node,
             [
@@ -367,7 +367,7 @@ class Split:
 
         They are read from the table that they come from, not from lists that are first counted.
         """
-        merge = self._finding(node).merge or {}
+        merge = self._locality(node).merge or {}
         columns = {name: name for name, how in merge.items() if how is None}
         at: Node = node
         while (step := self._one_below(at, columns)) is not None:
@@ -392,10 +392,10 @@ class Split:
         if len(tables) != 1 or tables[0].name not in node.parents:
             return None
         group = tree.args.get("group")
-        grouped = {one.name for one in group.expressions} if group is not None else None
+        grouped = {column.name for column in group.expressions} if group is not None else None
         if grouped is None and list(tree.find_all(exp.AggFunc, exp.Window, exp.Anonymous)):
             return None
-        held = {one.alias_or_name: one.unalias() for one in tree.expressions}
+        held = {expression.alias_or_name: expression.unalias() for expression in tree.expressions}
         below: dict[str, str] = {}
         for name, column in columns.items():
             what = held.get(column)
@@ -406,12 +406,12 @@ class Split:
 
 
 def _always(tree: exp.Expr) -> int:
-    """Say how many numbers a query gives whatever the lists: a stage says greatest(10, …)."""
+    """Return the number of rows that a query always has: 10 if it says greatest(10, …)."""
     numbers = [
-        int(one.name)
+        int(argument.name)
         for greatest in tree.find_all(exp.Greatest)
-        for one in (greatest.this, *greatest.expressions)
-        if isinstance(one, exp.Literal) and one.is_int
+        for argument in (greatest.this, *greatest.expressions)
+        if isinstance(argument, exp.Literal) and argument.is_int
     ]
     return max(numbers, default=0)
 

@@ -10,20 +10,20 @@ import sqlglot
 
 from sqlmetrics.partitions.locality import (
     OF_USERS,
-    Finding,
+    Locality,
     Readable,
-    Rows,
+    RowScope,
     aggregates_of,
     examine,
 )
 
-USERS = Readable(Rows(of_users=True, keys={"u": 0}))
+USERS = Readable(RowScope(of_users=True, keys={"u": 0}))
 KNOWN = {
     "hits": USERS,
     "lists": USERS,
     "truth": Readable(USERS.rows, whole=True),
     "items": Readable(whole=True),
-    "positions": Readable(Rows(enough=True, up_to=frozenset({"rank"}), always=5)),
+    "positions": Readable(RowScope(enough=True, up_to=frozenset({"rank"}), always=5)),
     "models": Readable(groups=frozenset({"model"})),
     "sampled": Readable(),
 }
@@ -37,7 +37,7 @@ def aggregates() -> frozenset[str]:
         return aggregates_of(connection)
 
 
-def found_out(sql: str, aggregates: frozenset[str]) -> Finding:
+def found_out(sql: str, aggregates: frozenset[str]) -> Locality:
     return examine(
         sqlglot.parse_one(sql, read="duckdb"), 1, lambda t: KNOWN.get(t.name), aggregates
     )
@@ -158,7 +158,7 @@ def test_queries_that_are_local(sql: str, aggregates: frozenset[str]) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("sql", NOT_LOCAL)
 def test_queries_that_are_not_local(sql: str, aggregates: frozenset[str]) -> None:
-    assert found_out(sql, aggregates) == Finding()
+    assert found_out(sql, aggregates) == Locality()
 
 
 @pytest.mark.every_case
