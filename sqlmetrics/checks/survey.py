@@ -50,11 +50,11 @@ def survey(
     Returns:
         What was found, the worst first; a table that cannot be read is an error among them.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     levels = set(levels)
     if "error" in levels:  # the calls are those of all conventions
-        found += _readable(_at_the_door(engine, planner, calls, conventions[0]))
-    broken = {finding.table for finding in found}
+        findings += _readable(_at_the_door(engine, planner, calls, conventions[0]))
+    broken = {finding.table for finding in findings}
     known = {} if known is None else known  # most queries are the same under every convention
     for values in conventions:
         for check in planner.catalog.checks.values():
@@ -66,10 +66,9 @@ def survey(
                 continue
             if _are_there(planner, needs):
                 of_check = {**values, **cutoff_context(cutoffs)}
-                findings = _finding(engine, planner, check, needs, of_check, known)
-                found += _readable(findings)
-    found = list({(finding.check, finding.text): finding for finding in found}.values())
-    return sorted(found, key=lambda one: LEVELS.index(one.level))
+                findings += _readable(_finding(engine, planner, check, needs, of_check, known))
+    findings = list({(finding.check, finding.text): finding for finding in findings}.values())
+    return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
 
 def rows_of(findings: Iterable[Finding], spelling: Spelling = in_python) -> Rows:
@@ -79,13 +78,13 @@ def rows_of(findings: Iterable[Finding], spelling: Spelling = in_python) -> Rows
     `spelling`: of the arguments that a finding and its remedy name.
     """
 
-    def cells(one: Finding) -> Iterator[Any]:
+    def cells(finding: Finding) -> Iterator[Any]:
         for name in COLUMNS[:-1]:
-            value = getattr(one, name)
+            value = getattr(finding, name)
             yield value.spelled(spelling) if isinstance(value, Message) else value
-        yield [dict(row) for row in one.examples]
+        yield [dict(row) for row in finding.examples]
 
-    return Rows(COLUMNS, _KINDS, [tuple(cells(one)) for one in findings])
+    return Rows(COLUMNS, _KINDS, [tuple(cells(finding)) for finding in findings])
 
 
 def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:

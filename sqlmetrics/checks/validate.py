@@ -144,13 +144,13 @@ def check_run(
         UsageError: a table is only a name, for statements that are printed.
         DataError: the first rule that is broken, with examples and what to do.
     """
-    for one in reads:
+    for call_reads in reads:
         try:
-            _check_reads(engine, planner, one, rows_of, passed, trusted)
+            _check_reads(engine, planner, call_reads, rows_of, passed, trusted)
         except DataError as error:
-            if not one.where:
+            if not call_reads.where:
                 raise
-            raise error.with_text(f"\nThis is so {one.where}.") from error
+            raise error.with_text(f"\nThis is so {call_reads.where}.") from error
     for sliced in () if trusted else slices:
         if sliced.reads is not None:
             _check_reads(engine, planner, sliced.reads, rows_of, passed, trusted)
@@ -310,14 +310,14 @@ def _totals(
             )  # fmt: skip
     for check in planner.catalog.checks.values():
         if check.table == table and check.count and counts[check.count]:
-            found = {
+            numbers = {
                 "n": counts[check.count],
                 "rows": counts["n_rows"],
                 "lists": counts.get("n_lists", 0),
             }
             examples = engine.records(rows_of(planner.check(check, values)))
             if examples:  # what was counted may only look so: see the macro sorted_hashes
-                yield finding_of(planner, check, values, found, examples, plan.root.key)
+                yield finding_of(planner, check, values, numbers, examples, plan.root.key)
     done.add(plan.root.key)
 
 
@@ -363,18 +363,18 @@ def _some_left(
 
 
 def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
-    found = f"no row is left, {' and '.join(settings)} removed all of them"
+    problem = f"no row is left, {' and '.join(settings)} removed all of them"
     remedy = f"leave {'the model' if of else 'the lists'} out, or the setting"
     return Finding(
-        "error", "empty_table", table, found, None, remedy, where=f"{table}{of}",
+        "error", "empty_table", table, problem, None, remedy, where=f"{table}{of}",
         identity=f"{table}{of}: {' '.join(settings)}",
     )  # fmt: skip
 
 
 def _empty(table: str, of: str, remedy: str) -> Finding:
-    found = "the table is empty" if of else Message("the table is empty (", give(table), ")")
+    problem = "the table is empty" if of else Message("the table is empty (", give(table), ")")
     return Finding(
-        "error", EMPTY, table, found, None, remedy, where=f"{table}{of}", identity=table + of
+        "error", EMPTY, table, problem, None, remedy, where=f"{table}{of}", identity=table + of
     )
 
 
@@ -401,7 +401,7 @@ def finding_of(
         **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
     }
     try:
-        found, remedy = filled(check.found, texts), filled(check.remedy, texts)
+        problem, remedy = filled(check.found, texts), filled(check.remedy, texts)
     except (ValueError, LookupError, AttributeError) as error:
         raise TemplateError(
             f"{check.path}: found and remedy may name n, columns of the query and settings in "
@@ -413,7 +413,7 @@ def finding_of(
         check.level,
         check.name,
         table,
-        found,
+        problem,
         counts["n"],
         remedy,
         examples if any(examples) else (),
