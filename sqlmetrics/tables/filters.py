@@ -125,8 +125,8 @@ def check_rows(
             return engine.query(query, label)
         except DataError as error:
             reason = error.reason if isinstance(error, UnreadableError) else error
-            found = f"{name}: it cannot be computed from {label}: "
-            raise DataError(found, reason, table=table) from error
+            problem = f"{name}: it cannot be computed from {label}: "
+            raise DataError(problem, reason, table=table) from error
 
     for row in ask("condition_type"):
         held = str(row["held"]).strip('"')

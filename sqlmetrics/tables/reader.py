@@ -200,7 +200,9 @@ class TableReader:
                 raise self._missing(table, name, column, relation)
         if table in USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
-        of_folders = {one.name for one in relation.folders.columns} if relation.folders else set()
+        of_folders = (
+            {column.name for column in relation.folders.columns} if relation.folders else set()
+        )
         self.notes += [
             f"{table}: the column {name} of {relation.label} is read from the names of folders "
             f"({column}=…/), since the files have none"
@@ -211,12 +213,14 @@ class TableReader:
         with lines_checked(self.engine, table, relation):
             relation = ids_as_they_stand(self.engine, relation, ids)
         self.warnings += check_quotes(self.engine, table, relation, ids)
-        found = [self._column(table, name, column, relation) for name, column in actual.items()]
-        for number, one in enumerate(found):
-            if one.name == "features" and not one.is_list:
-                found[number] = self._joined(table, "features", (one.source,), relation)
-        found += [self._joined(table, name, parts, relation) for name, parts in several.items()]
-        lists = {c.name for c in found if c.is_list and (table, c.name) not in ATTRIBUTES.values()}
+        columns = [self._column(table, name, column, relation) for name, column in actual.items()]
+        for number, source_column in enumerate(columns):
+            if source_column.name == "features" and not source_column.is_list:
+                columns[number] = self._joined(table, "features", (source_column.source,), relation)
+        columns += [self._joined(table, name, parts, relation) for name, parts in several.items()]
+        lists = {
+            c.name for c in columns if c.is_list and (table, c.name) not in ATTRIBUTES.values()
+        }
         where = self._condition(table, relation, assumed)
         has_order = {"rank", "score"} & set(actual)
         is_list = "item_id" in lists
@@ -234,13 +238,13 @@ class TableReader:
                 remedy="drop one of them",
             )
         if is_list:
-            of_lists = [c.source for c in found if c.name in lists]
+            of_lists = [c.source for c in columns if c.name in lists]
             self._check_lengths(table, relation, of_lists, where)
         ranked_by_list = is_list and table in RANKED and not has_order
         return Source(
             relation=relation.sql,
             ordered_relation=relation.ordered or relation.sql,
-            columns=tuple(found),
+            columns=tuple(columns),
             label=relation.label,
             model=model,
             row_number=None if is_list else relation.row_number,
@@ -275,8 +279,8 @@ class TableReader:
         for part, types in relation.parts:
             theirs = types.get(column)
             if theirs is None:
-                found = f"{where}: {relation.parts[0][0]} has it, {part} has not"
-                raise DataError(found, table=table, column=name)
+                problem = f"{where}: {relation.parts[0][0]} has it, {part} has not"
+                raise DataError(problem, table=table, column=name)
             if type_family(theirs) != type_family(type_name):
                 raise DataError(
                     f"{where}: {relation.parts[0][0]} holds {type_name}, {part} holds {theirs}",
@@ -289,11 +293,11 @@ class TableReader:
         other = Message("map another one with ", map_column(table, name))
         cast = None
         if name in self.user_keys and is_list:
-            found = f"{where}: {relation.label} holds lists of users ({type_name})"
-            raise DataError(found, table=table, column=name, remedy=other)
+            problem = f"{where}: {relation.label} holds lists of users ({type_name})"
+            raise DataError(problem, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
-            found = f"{where}: {relation.label} holds {type_name}, which cannot be an id"
-            raise DataError(found, table=table, column=name)
+            problem = f"{where}: {relation.label} holds {type_name}, which cannot be an id"
+            raise DataError(problem, table=table, column=name)
         numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"

@@ -125,13 +125,14 @@ class Table:
         source = self.sources[0]
         read = {name for column in source.columns for name in (column.source, *column.parts)}
         read |= columns_of(source.where) if source.where else set()
-        found = {
+        candidates = {
             name: likeness
             for name, type_name in source.types.items()
             if name not in read and is_number(type_name)
             if (likeness := likeness_to_relevance(name)) is not None
         }
-        return [] if "relevance" in self.columns else sorted(found, key=lambda name: found[name])
+        ordered = sorted(candidates, key=lambda name: candidates[name])
+        return [] if "relevance" in self.columns else ordered
 
     def require_order(self, order: str, ties: str) -> bool:
         """Check that lists can be ordered so; tells whether the order of rows is needed.

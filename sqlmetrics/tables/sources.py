@@ -69,18 +69,18 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     if isinstance(source, list | tuple) and source and _all_texts(source):
         files: list[str] = []
         for entry in source:
-            found = _expand(engine, label, entry)
-            if found is None:
+            paths = _expand(engine, label, entry)
+            if paths is None:
                 hint = "; if these are ids, give a set of them" if table == "items" else ""
                 raise DataError(f"{label}: there is no file {entry}{hint}")
-            files += found
+            files += paths
         return _read_files(engine, table, label, files)
     if isinstance(source, list | tuple) and not source:
         raise UsageError(f"{label}: an empty list of files")
     ids = _ids(source) if table == "items" else None
     if ids == []:
         raise DataError(f"{label}: the table is empty, there is no item in it")
-    if ids is not None and any(isinstance(one, list | tuple | dict | set) for one in ids):
+    if ids is not None and any(isinstance(item, list | tuple | dict | set) for item in ids):
         raise DataError(f"{label}: {ids[0]!r} is a list, not the id of one item")
     if ids is not None:
         return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
@@ -336,8 +336,8 @@ def _files_behind(data: Any) -> list[str]:
     from pyarrow import fs
 
     if children := getattr(data, "children", None):  # a union of datasets
-        found = [_files_behind(child) for child in children]
-        return [file for files in found for file in files] if all(found) else []
+        of_children = [_files_behind(child) for child in children]
+        return [file for files in of_children for file in files] if all(of_children) else []
     system, folder = getattr(data, "filesystem", None), ""
     while isinstance(system, fs.SubTreeFileSystem):
         system, folder = system.base_fs, system.base_path + folder
@@ -676,9 +676,9 @@ def _columns_of_files(
         relation = f"{source(paths, Folders((FolderColumn('', ''),)), **options)}"
         return engine.describe(relation, f"{label}: {shown[0]}")
 
-    found = folders.of_files(named, [types for _, types in own], types_with_folders)
+    from_folders = folders.of_files(named, [types for _, types in own], types_with_folders)
     warned = []
-    for column in found.hidden:
+    for column in from_folders.hidden:
         having = [
             (path, text, types)
             for path, (text, types) in zip(paths, own, strict=True)
@@ -688,9 +688,9 @@ def _columns_of_files(
         relation = str(source(paths_having, Folders(with_file=True), **options))
         _, text, types = having[0]
         warned.append(folders.contradiction(engine, label, text, column, types, relation))
-    more = {column.name: column.type for column in found.columns}
+    more = {column.name: column.type for column in from_folders.columns}
     parts = [(text, {**types, **more}) for text, types in own]
-    return [*parts], found, [*filter(None, warned)]
+    return [*parts], from_folders, [*filter(None, warned)]
 
 
 def _matched(engine: Engine, label: str, path: str) -> list[str]:
@@ -717,17 +717,17 @@ def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> R
     So 1e2, 2020-1-1 and true stay what they are, and so do 007, +7 and 0x10.
     """
     held = _types_held(relation, columns)
-    whole = [n for n in columns if all(one.endswith(("INT", "INTEGER")) for one in held[n])]
+    whole = [n for n in columns if all(kind.endswith(("INT", "INTEGER")) for kind in held[n])]
     others = [name for name in columns if name not in whole and held[name] != {"VARCHAR"}]
     types = dict.fromkeys(whole, "HUGEINT")
     as_texts = relation.csv(text_columns=whole)
-    found = [*others, *_spelled_otherwise(engine, relation, types, as_texts, trimmed=True)]
-    if not found:
+    names = [*others, *_spelled_otherwise(engine, relation, types, as_texts, trimmed=True)]
+    if not names:
         return relation
     return replace(
-        relation.with_types(dict.fromkeys(found, "VARCHAR")),
-        sql=relation.csv(text_columns=found),
-        ordered=relation.csv(in_order=True, text_columns=found),
+        relation.with_types(dict.fromkeys(names, "VARCHAR")),
+        sql=relation.csv(text_columns=names),
+        ordered=relation.csv(in_order=True, text_columns=names),
     )
 
 
@@ -753,8 +753,10 @@ def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> 
         if len(held[name]) == 1 and not kind.startswith("UUID")
     }
     otherwise = _spelled_otherwise(engine, relation, types, relation.json(texts))
-    found = {name: text for name, text in texts.items() if name not in types or name in otherwise}
-    return replace(relation.with_types(found), sql=relation.json(found)) if found else relation
+    as_text = {name: text for name, text in texts.items() if name not in types or name in otherwise}
+    if not as_text:
+        return relation
+    return replace(relation.with_types(as_text), sql=relation.json(as_text))
 
 
 def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
@@ -918,8 +920,8 @@ def _format(label: str, path: str, shown: str, head: bytes) -> str:
             )
         return by_start
     if (by_name == "parquet") != is_parquet and not path.lower().endswith(PACKED):
-        found = "a Parquet file" if is_parquet else f"no Parquet file (it starts {head[:8]!r})"
-        raise DataError(f"{label}: {shown} is {found}, which its name does not say")
+        actual = "a Parquet file" if is_parquet else f"no Parquet file (it starts {head[:8]!r})"
+        raise DataError(f"{label}: {shown} is {actual}, which its name does not say")
     return by_name
 
 
