@@ -277,7 +277,11 @@ def _tested(
     p_values = adjusted_within(rows, rows["p_adjusted"].to_numpy("float64"), correction)
     numbers = zip(p_values.tolist(), rows["difference"].astype("float64").tolist(), strict=True)
     return dict(
-        zip([one for one, is_used in zip(who, used, strict=True) if is_used], numbers, strict=True)
+        zip(
+            [comparison for comparison, is_used in zip(who, used, strict=True) if is_used],
+            numbers,
+            strict=True,
+        )
     )
 
 

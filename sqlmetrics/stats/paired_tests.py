@@ -153,7 +153,7 @@ def finished(
         effect = np.where((std == 0) & (difference == 0), 0.0, _divided(difference, std))
     nobody = ~(n > 0)
     p, effect = np.where(nobody, np.nan, p), np.where(nobody, np.nan, effect)
-    found: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "difference": difference,
         "value": _numbers(rows, "value"),
         "baseline_value": _numbers(rows, "baseline_value"),
@@ -167,7 +167,7 @@ def finished(
     }
     before = list(rows.columns).index("metric")
     leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
-    frame = rows.assign(**found)[[*leading, *_COLUMNS]].reset_index(drop=True)
+    frame = rows.assign(**columns)[[*leading, *_COLUMNS]].reset_index(drop=True)
     return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
 
 
