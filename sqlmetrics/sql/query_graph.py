@@ -253,18 +253,18 @@ class Plan:
 
     def nodes(self, have: Collection[str] = ()) -> list[Node]:
         """All nodes the result needs, parents first; those in `have` end the walk."""
-        found: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
 
         def visit(node: Node) -> None:
-            if node.key in found:
+            if node.key in nodes:
                 return
             if node.key not in have:
                 for parent in node.parents.values():
                     visit(parent)
-            found[node.key] = node
+            nodes[node.key] = node
 
         visit(self.root)
-        return list(found.values())
+        return list(nodes.values())
 
     def barriers(self, have: Collection[str] = ()) -> list[Node]:
         """Nodes to compute before the result, each with a statement of its own, in this order."""
@@ -338,8 +338,8 @@ def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
     statement reads.
     """
     ends = {root.key for root in roots}
-    found = {node.key: node for root in roots for node in Plan(root).nodes(have)}
-    nodes = [node for node in found.values() if node.key not in have]
+    by_key = {node.key: node for root in roots for node in Plan(root).nodes(have)}
+    nodes = [node for node in by_key.values() if node.key not in have]
     readers: dict[str, set[str]] = {node.key: set() for node in nodes}
     alone: set[str] = set(ends)
     for node in reversed(nodes):

@@ -79,9 +79,9 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
     if dialect == "clickhouse":
         functions = False
 
-    def text_of(one: exp.Expr, level: ErrorLevel = ErrorLevel.RAISE) -> str:
+    def text_of(expression: exp.Expr, level: ErrorLevel = ErrorLevel.RAISE) -> str:
         try:
-            return one.sql(
+            return expression.sql(
                 _PRINTED_AS.get(dialect, dialect),
                 pretty=pretty,
                 comments=pretty,
@@ -89,8 +89,8 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
                 unsupported_level=level,
             )
         except UnsupportedError as error:
-            if dialect == NATIVE and _only_any_value(one):
-                return text_of(one, ErrorLevel.IGNORE)
+            if dialect == NATIVE and _only_any_value(expression):
+                return text_of(expression, ErrorLevel.IGNORE)
             raise UsageError(f"{dialect}: {error}; write the query without it") from error
 
     if dialect == NATIVE:  # only names have to be put in, and seldom: a copy takes as long as all
@@ -102,15 +102,15 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
 
 def _only_any_value(tree: exp.Expr) -> bool:
     """Is nothing lost without IGNORE NULLS, which sqlglot adds to any_value, for what it does?"""
-    return all(isinstance(one.this, exp.AnyValue) for one in tree.find_all(exp.IgnoreNulls))
+    return all(isinstance(node.this, exp.AnyValue) for node in tree.find_all(exp.IgnoreNulls))
 
 
 def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
     """Run the passes for a dialect over a copy of a parsed query."""
     root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: a pass may replace the root
-    for one in PASSES:
-        if dialect in one.dialects:
-            one.run(root, dialect)
+    for pass_ in PASSES:
+        if dialect in pass_.dialects:
+            pass_.run(root, dialect)
     result: exp.Expr = root.this
     return result
 
@@ -501,20 +501,20 @@ def table_of(text: str, dialect: str) -> exp.Table:
         UsageError: it is no name of a table.
     """
     try:
-        found = exp.to_table(text, dialect=_PRINTED_AS.get(dialect, dialect))
+        table = exp.to_table(text, dialect=_PRINTED_AS.get(dialect, dialect))
     except SqlglotError:
-        found = None
-    parts = [] if found is None else list(filter(None, map(found.args.get, _PARTS)))
+        table = None
+    parts = [] if table is None else list(filter(None, map(table.args.get, _PARTS)))
     plain = all(isinstance(part, exp.Identifier) for part in parts)
     # sqlglot takes any other text for a name that lacks its quotes, and clauses behind a name
     unquoted = any(
         part.args.get("quoted") and not re.search(rf'["`\[]{re.escape(part.name[:1])}', text)
         for part in parts
     )
-    more = found is not None and any(v for name, v in found.args.items() if name not in _PARTS)
-    if found is None or not plain or unquoted or more or found.name == "":
+    more = table is not None and any(v for name, v in table.args.items() if name not in _PARTS)
+    if table is None or not plain or unquoted or more or table.name == "":
         raise UsageError(
             f"{text!r} is no name of a table for {dialect}: write TABLE, SCHEMA.TABLE or "
             "DATABASE.SCHEMA.TABLE, with names in quotes as the dialect has them"
         )
-    return found
+    return table
