@@ -262,9 +262,9 @@ class DuckDBEngine:
         for column, kind in before.items():
             now = types.get(column)
             if now != kind:
-                found = "is gone" if now is None else f"now holds {now}"
+                change = "is gone" if now is None else f"now holds {now}"
                 raise DataError(
-                    f"{table}: column {column} of {label} {found}. It held {kind} when "
+                    f"{table}: column {column} of {label} {change}. It held {kind} when "
                     "the Evaluator was made",
                     table=table,
                     column=column,
@@ -688,12 +688,12 @@ class DuckDBEngine:
         limit = "memory limit" + (f" of {self._limit}" if self._limit else "")
         why = reason_alone(error)
         kind = shortage(error)
-        found = {
+        reasons = {
             Shortage.TEMPORARY_FILES: f"its temporary files reached their limit ({why})",
             Shortage.SYSTEM_MEMORY: f"the system gave it no more memory, below its {limit} ({why})",
             Shortage.MEMORY_LIMIT: f"its {limit} is too small ({why})",
         }
-        return EngineError(f"the engine stopped while {what}: {found[kind]}", remedy=_MORE[kind])
+        return EngineError(f"the engine stopped while {what}: {reasons[kind]}", remedy=_MORE[kind])
 
     def close(self) -> None:
         """Close our own connection and remove temporary files."""
@@ -772,10 +772,10 @@ def _open(
 def _stamp(path: str) -> _Stamp | None:
     """Tell a file from others that may take its place; None: it is not there."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _is_parquet(path: str) -> bool:

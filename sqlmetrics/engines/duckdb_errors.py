@@ -38,8 +38,8 @@ def shortage(error: duckdb.OutOfMemoryException) -> Shortage:
 
 def not_written(error: duckdb.Error) -> NotWritten | None:
     """Find the file that could not be written; None: the error is another one."""
-    found = _NOT_WRITTEN.search(str(error))
-    return NotWritten(Path(found[1]), found[2]) if found else None
+    match = _NOT_WRITTEN.search(str(error))
+    return NotWritten(Path(match[1]), match[2]) if match else None
 
 
 def may_be_damage(error: duckdb.Error) -> bool:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def columns_of(path: str) -> dict[str, str]:
     """Read the names of the folders in a path: column -> value, by the rules of the engine."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for folder in re.split(r"[/\\]", path)[:-1]:
         named = re.fullmatch(r"([^=?\n]+)=([^=?\n]*)", folder)
-        if named and named[1].lower() not in {*map(str.lower, found)}:
-            found[named[1]] = named[2]
-    return found
+        if named and named[1].lower() not in {*map(str.lower, columns)}:
+            columns[named[1]] = named[2]
+    return columns
 
 
 def to_add_and_to_hide(
@@ -41,9 +41,9 @@ def to_add_and_to_hide(
         and those that folders are called after and files have.
     """
     own = {name.lower() for name in in_files}
-    everywhere = all(one.keys() == named[0].keys() for one in named)
+    everywhere = all(columns.keys() == named[0].keys() for columns in named)
     wanted = [name for name in named[0] if everywhere and name.lower() not in own]
-    hidden = {name: None for one in named for name in one if name.lower() in own}
+    hidden = {name: None for columns in named for name in columns if name.lower() in own}
     return wanted, [*hidden]
 
 

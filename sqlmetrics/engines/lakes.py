@@ -52,8 +52,8 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
                 if folder in seen:  # and so are those above it
                     break
                 seen.add(folder)
-                if found := _lake_of(folder):
-                    raise DataError(_message(label, path, folder, *found))
+                if lake := _lake_of(folder):
+                    raise DataError(_message(label, path, folder, *lake))
 
 
 def check_dataset(label: str, dataset: Any) -> None:

@@ -91,7 +91,7 @@ class Relation:
     @property
     def of_folders(self) -> set[str]:
         """The columns that only the names of folders tell."""
-        return {one.name for one in self.folders.columns} if self.folders else set()
+        return {column.name for column in self.folders.columns} if self.folders else set()
 
     def with_types(self, changed: Mapping[str, str]) -> Relation:
         """Return it with other types of some columns; how it is read is for the caller to say."""

@@ -70,13 +70,13 @@ def is_session(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("sql", "read", "createDataFrame"))
 
 
-def _is_same_session(one: Any, other: Any) -> bool:
+def _is_same_session(session: Any, other: Any) -> bool:
     """Are two objects the same session, which has the same views?"""
     for name in ("_jsparkSession", "session_id"):  # classic; Connect
-        ids = getattr(one, name, None), getattr(other, name, None)
+        ids = getattr(session, name, None), getattr(other, name, None)
         if None not in ids:
             return bool(ids[0] == ids[1])
-    return one is other
+    return session is other
 
 
 def open_session(master: str | None) -> Any:
@@ -194,14 +194,14 @@ class SparkEngine:
                 return self._files(table, label, [str(source)])
             return self._table(label, source)
         if isinstance(source, list | tuple) and source:
-            if all(isinstance(one, Path) or _is_text_path(one) for one in source):
-                return self._files(table, label, [str(one) for one in source])
-            if table != "items" and all(isinstance(one, str | Path) for one in source):
+            if all(isinstance(entry, Path) or _is_text_path(entry) for entry in source):
+                return self._files(table, label, [str(entry) for entry in source])
+            if table != "items" and all(isinstance(entry, str | Path) for entry in source):
                 raise DataError(f"{label}: a list is one of Parquet files; {source[0]!r} is none")
         return None
 
     def _files(self, table: str, label: str, given: list[str]) -> Relation:
-        paths = [path for one in given for path in _expanded(table, label, one)]
+        paths = [path for entry in given for path in _expanded(table, label, entry)]
         local = [path for path in map(_local, paths) if path is not None]
         lakes.check_paths(label, [*local, *(file for path in local for file in glob.glob(path))])
         shown = and_more(given)
@@ -212,18 +212,21 @@ class SparkEngine:
             _types,
             label,
             shown,
-            "" if any(_absolute(one) == one for one in given) else f"{os.getcwd()}/",
+            "" if any(_absolute(entry) == entry for entry in given) else f"{os.getcwd()}/",
         )
         parts = []
         if len(given) > 1:  # of several files, Spark looks at the columns of one
             options = {} if folders is None else spark_folders.AS_FILES
-            added = {} if folders is None else {one.name: one.type for one in folders.columns}
-            for one in given:
-                files = self._parquet(label, one, _expanded(table, label, one), options)
-                parts.append((one, {**_types(files), **added}))
+            columns = () if folders is None else folders.columns
+            added = {column.name: column.type for column in columns}
+            for entry in given:
+                files = self._parquet(label, entry, _expanded(table, label, entry), options)
+                parts.append((entry, {**_types(files), **added}))
         # no statement says with which options it reads a path
-        found = self._relation(label, frame, shown, _as_relation(paths) if frame is plain else "")
-        return replace(found, parts=parts, folders=folders, warnings=warnings)
+        relation = self._relation(
+            label, frame, shown, _as_relation(paths) if frame is plain else ""
+        )
+        return replace(relation, parts=parts, folders=folders, warnings=warnings)
 
     def _parquet(
         self, label: str, shown: str, paths: list[str], options: Mapping[str, str] | None = None
@@ -249,14 +252,14 @@ class SparkEngine:
         """Name a table with its schema; None for a view of the session, which is in none."""
         try:
             # asked of the catalog: a query that fails would have Spark print a stack trace
-            found = self.session.catalog.getTable(_quoted(name))
+            table = self.session.catalog.getTable(_quoted(name))
         except Exception as error:
             if not is_of_spark(error):
                 raise
             return None
-        if found.isTemporary:
+        if table.isTemporary:
             return None
-        return [*filter(None, (found.catalog, *(found.namespace or ()))), name]
+        return [*filter(None, (table.catalog, *(table.namespace or ()))), name]
 
     def _read(self, label: str, shown: str, read: Callable[[], Any]) -> Any:
         """Open a source; its columns are asked for here, where a session of Connect looks."""
@@ -359,9 +362,9 @@ class SparkEngine:
         Raises:
             UsageError: Spark would put one of its settings in place of a part of the query.
         """
-        if (found := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
+        if (match := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
             raise UsageError(
-                f"Spark puts settings in place of {found[0]} in a query, also inside of names; "
+                f"Spark puts settings in place of {match[0]} in a query, also inside of names; "
                 "rename the column or table that is called so, or set "
                 "spark.sql.variable.substitute to false in the session"
             )
@@ -410,8 +413,8 @@ class SparkEngine:
         """
         folder = _comparable(target).rstrip("/") + "/"
         for file in self._files_read():
-            one = _comparable(file)
-            if one.startswith(folder) or one + "/" == folder:
+            path = _comparable(file)
+            if path.startswith(folder) or path + "/" == folder:
                 raise DataError(f"{target} is not replaced: rows are read from {file}")
 
     def _files_read(self) -> list[str]:
@@ -453,15 +456,15 @@ class SparkEngine:
                 )
             if not catalog.tableExists(spelled):
                 return
-            found = catalog.getTable(spelled)
-            view = found.isTemporary or found.tableType == "VIEW"
+            table = catalog.getTable(spelled)
+            view = table.isTemporary or table.tableType == "VIEW"
             files = [] if view else self.session.table(spelled).inputFiles()
-            sources = [_path_of(catalog.getTable(_spelled(one))) for one in self._tables]
+            sources = [_path_of(catalog.getTable(_spelled(source))) for source in self._tables]
         if view:
             raise DataError(f"{name} is a view, which is not overwritten; choose another name")
         if not force:
             raise already_there(name)
-        if _path_of(found) in sources or {unquote(file) for file in files} & {*self._files_read()}:
+        if _path_of(table) in sources or {unquote(file) for file in files} & {*self._files_read()}:
             raise DataError(f"{name} is not replaced: rows are read from it")
 
     def write_table(self, plan: Plan, name: str, force: bool) -> None:
@@ -608,8 +611,8 @@ def _to_compute_first(roots: Sequence[Node], have: Mapping[str, str]) -> list[No
 
     That is what is kept, or read more than once, and what ends a statement that would be too large.
     """
-    found = {node.key: node for root in roots for node in Plan(root).nodes(have)}
-    nodes = [node for node in found.values() if node.key not in have]
+    by_key = {node.key: node for root in roots for node in Plan(root).nodes(have)}
+    nodes = [node for node in by_key.values() if node.key not in have]
     uses = {root.key: 1 for root in roots}
     for node in nodes:
         for key in node.reads():
@@ -619,7 +622,9 @@ def _to_compute_first(roots: Sequence[Node], have: Mapping[str, str]) -> list[No
     first = []
     for node in nodes:
         sizes[node.key] = 1 + sum(sizes.get(key, 0) for key in node.parents)
-        constant = not any(one.is_input or one.key in have for one in Plan(node).nodes(have))
+        constant = not any(
+            ancestor.is_input or ancestor.key in have for ancestor in Plan(node).nodes(have)
+        )
         if node.is_input or constant:
             continue
         large = sizes[node.key] >= _MOST_QUERIES and node.key not in ends
@@ -638,8 +643,8 @@ def _quoted(name: str) -> str:
 
 def _parts(name: str) -> list[str]:
     """Split `cat.schema.table`; in backticks, a point belongs to a name."""
-    found = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
-    return [quoted or plain for quoted, plain in found]
+    matches = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
+    return [quoted or plain for quoted, plain in matches]
 
 
 def _spelled(name: str) -> str:
@@ -715,8 +720,8 @@ def _absolute(path: str) -> str:
 
 def _local(path: str) -> str | None:
     """Return the path on this machine that a path or URI of Spark stands for; None: elsewhere."""
-    if found := re.match(r"(?i)file:(?://[^/]*)?(/.*)", path):
-        return found[1]
+    if match := re.match(r"(?i)file:(?://[^/]*)?(/.*)", path):
+        return match[1]
     return None if _absolute(path) != os.path.abspath(path) else path
 
 
@@ -734,7 +739,7 @@ def _as_relation(paths: Sequence[str]) -> str:
         folder = os.path.commonprefix(list(paths)).rpartition("/")[0]  # noqa: RUF071 - also of URIs
         if not folder.strip(":/") and "://" in path:
             return ""  # of several stores
-        path = folder + "/{" + ",".join(one[len(folder) + 1 :] for one in paths) + "}"
+        path = folder + "/{" + ",".join(file[len(folder) + 1 :] for file in paths) + "}"
     return 'parquet."' + path.replace('"', '""') + '"'
 
 

@@ -49,8 +49,8 @@ def is_refused(error: Exception) -> bool:
 
 def _condition(error: Exception) -> str:
     """Return Spark's name for the error, such as PATH_NOT_FOUND; empty where it has none."""
-    found = re.search(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]", str(error))
-    return found[1].partition(".")[0] if found else ""
+    match = re.search(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]", str(error))
+    return match[1].partition(".")[0] if match else ""
 
 
 def reason(error: Exception) -> str:

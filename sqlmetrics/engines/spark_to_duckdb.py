@@ -82,14 +82,14 @@ def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: in
 
 def _below(root: Node, of_users: Collection[str]) -> list[Node]:
     """Find the nodes nearest to the result that Spark computes."""
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
 
     def visit(node: Node) -> None:
         if node.key in of_users or isinstance(node, Query):
-            found[node.key] = node
+            nodes[node.key] = node
         else:
             for parent in node.parents.values():
                 visit(parent)
 
     visit(root)
-    return list(found.values())
+    return list(nodes.values())
