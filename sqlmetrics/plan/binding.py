@@ -44,7 +44,7 @@ def bound(
     """
     names = _names_read(text.sql, text.where)
     # where several tables are missing, that of the lists is named
-    nodes = {name: find(name) for name in sorted(names, key=lambda one: one not in RANKED)}
+    nodes = {name: find(name) for name in sorted(names, key=lambda table: table not in RANKED)}
     parents = {name: node for name in names if (node := nodes[name]) is not None}
     keys = {table: node.key for table, node in parents.items()}
     key = identity_of(name, text.sql, *(f"{table}={key}" for table, key in keys.items()))

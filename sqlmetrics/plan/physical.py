@@ -17,10 +17,14 @@ from sqlmetrics.sql.query_graph import Node, Plan, Query
 
 def alternatives(planner: Planner, plan: Plan) -> Plan:
     """Put in every alternative of the planner's dialect that a plan allows."""
-    known = [one for one in planner.catalog.alternatives if one.engine == planner.dialect]
+    of_engine = [
+        alternative
+        for alternative in planner.catalog.alternatives
+        if alternative.engine == planner.dialect
+    ]
     instead: dict[str, Node] = {}
     for node in plan.nodes():
-        for alternative in known:
+        for alternative in of_engine:
             if isinstance(node, Query) and _is_allowed(planner, alternative, node, plan):
                 instead[node.key] = _in_place(planner, alternative, node)
     return replace(plan, root=replaced(plan.root, instead)) if instead else plan
@@ -36,7 +40,7 @@ def _is_allowed(planner: Planner, alternative: Alternative, node: Query, plan: P
     if planner.node(node.name, values) != node:  # another planner's, over other stages
         return False
     spared = {key for key, parent in node.parents.items() if parent.name == alternative.spares}
-    readers = [one for one in plan.nodes() if spared & one.parents.keys()]
+    readers = [reader for reader in plan.nodes() if spared & reader.parents.keys()]
     return all(reader == node for reader in readers)
 
 

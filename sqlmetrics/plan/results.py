@@ -351,7 +351,7 @@ class Results:
                 branch = {"convention": convention, "k": k, **self._branch(metrics, at[k])}
                 tables = {name: self.wide.tables[name] for name in branch["sources"]}
                 reads, branches = shares.setdefault(next(iter(tables.values())).share, ({}, []))
-                everyone = next((name for name, one in reads.items() if one.key == node.key), "")
+                everyone = next((name for name, read in reads.items() if read.key == node.key), "")
                 everyone = everyone or new_name("everyone", reads)
                 reads |= {name: table.node for name, table in tables.items()}
                 reads[everyone] = node

@@ -145,7 +145,7 @@ class ItemSlices:
     def of(cls, slicing: Slicing, values: Sequence[Mapping[str, Any]]) -> ItemSlices:
         """Slice by item; `values`: the settings of all metrics that will be asked for."""
         base = slicing.planner
-        judged = {node.key: node for node in (base.node("judged", one) for one in values)}
+        judged = {node.key: node for node in (base.node("judged", settings) for settings in values)}
         slices, names = slicing.slices(list(judged.values()), of_users=False)
         stages = SlicedStages(
             base,
@@ -193,7 +193,7 @@ class ItemSlices:
         # not by its name, which a slice may have too
         metric = self.planner.metric_query(call.metric, call.values)
         in_slices = {node.key for node in nodes.values() if self._comes_per_slice(node)}
-        for node in (metric, *(one for one in nodes.values() if one.key in in_slices)):
+        for node in (metric, *(stage for stage in nodes.values() if stage.key in in_slices)):
             if node.parents.keys() & {self.slices.key, self.names.key}:  # puts rows into slices
                 continue
             for parent in node.parents.values():

@@ -91,20 +91,20 @@ def attributes_of(
         UsageError: a name that stands for nothing, for two things, or for a column of the result.
         MissingTableError: the table that it is in was not given.
     """
-    found = [
+    attributes = [
         _attribute(name, option, catalog, tables)
         for option, names in (("by", by), ("by_item", by_item))
         for name in _names(names, option)
     ]
-    for position, attribute in enumerate(found):
+    for position, attribute in enumerate(attributes):
         if attribute.name.lower() in (*_TAKEN, *(key.lower() for key in user_keys)):
             raise UsageError(
                 f"by: results have a column {attribute.name} of another meaning; rename the column "
                 "of the table, or read it through a view with another name"
             )
-        if any(attribute.name.lower() == one.name.lower() for one in found[:position]):
+        if any(attribute.name.lower() == other.name.lower() for other in attributes[:position]):
             raise UsageError(f"by: {attribute.name} is there twice")
-    return found
+    return attributes
 
 
 def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
@@ -199,18 +199,20 @@ def _unknown(
 ) -> UsageError:
     owners = [t for t in (("items",) if of_items else _USER_TABLES) if t in tables]
     columns = {owner: list(tables[owner].sources[0].types) for owner in owners}
-    slices = [one.name for one in catalog.slices.values() if not of_items or one.of != "users"]
+    slices = [
+        slice_.name for slice_ in catalog.slices.values() if not of_items or slice_.of != "users"
+    ]
     items = tables.get("items")
     if not of_items and items is not None and items.sources[0].find(name) is not None:
         other = Argument("by_item", name)
         hint = Message(f"; it is a column of items: write items.{name}, or ", other)
     else:
-        known = [*(c for found in columns.values() for c in found), *slices]
+        known = [*(c for names in columns.values() for c in names), *slices]
         hint = Message(suggestion(name, known).rstrip("?"))
     absent = "items" if of_items else "users"
     if absent not in tables:
         hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
-    there = [f"columns of {owner}: {', '.join(found)}" for owner, found in columns.items()]
+    there = [f"columns of {owner}: {', '.join(names)}" for owner, names in columns.items()]
     listed = "; ".join([*there, f"slices: {', '.join(slices)}"])
     return UsageError(f"by: there is nothing called {name!r} to slice by", hint, f"; {listed}")
 
@@ -236,8 +238,8 @@ class Slicing:
         self.combinations = combinations
         self.values = {**values, "cutoffs": [None], "max_cutoff": None}
         self.attributes = list(attributes)
-        self.of_users = [one for one in attributes if one.of == "users"]
-        self.of_items = [one for one in attributes if one.of != "users"]
+        self.of_users = [attribute for attribute in attributes if attribute.of == "users"]
+        self.of_items = [attribute for attribute in attributes if attribute.of != "users"]
 
     # ---- nodes ---------------------------------------------------------------------------------
 
@@ -321,8 +323,8 @@ class Slicing:
             text = self.planner.text(template.body, str(template.path), values)
             node = bound(template.name, text, lambda name: self.planner.node(name, values))
         except MissingTableError as error:
-            found = Message(f"by: {attribute.name}: ", error)
-            raise MissingTableError(found, table=error.table, column=error.column) from error
+            message = Message(f"by: {attribute.name}: ", error)
+            raise MissingTableError(message, table=error.table, column=error.column) from error
         expected = [*self._keys(attribute), "label", "position"]
         if node.columns != expected:
             raise TemplateError(
@@ -362,10 +364,10 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
     for attribute in sliced_by:
         if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
-            found = f"by: no {who} has a value of {attribute.name} in the table {attribute.table}"
+            problem = f"by: no {who} has a value of {attribute.name} in the table {attribute.table}"
             warnings.warn(
                 SqlmetricsWarning(
-                    found,
+                    problem,
                     table=attribute.table,
                     column=attribute.name,
                     remedy="check that it holds the same kind of id",

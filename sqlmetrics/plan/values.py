@@ -321,7 +321,7 @@ class _Builder:
     def _table(self, name: str, table: _Table, nodes: Mapping[str, Node]) -> WideTable:
         """Plan a table: everybody of the audience, with the columns of each query."""
         sources = list(dict.fromkeys(column.source for column in table.columns))
-        defined = list(dict.fromkeys(one.defined for one in table.columns if one.defined))
+        defined = list(dict.fromkeys(column.defined for column in table.columns if column.defined))
         filled = self.planner.rendered(
             "filled",
             {
