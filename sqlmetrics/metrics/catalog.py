@@ -48,7 +48,7 @@ class Catalog:
         self.metrics: dict[str, Metric] = {}
         self.stages = {stage.name: stage for stage in stages}
         self.checks = {check.name: check for check in sorted(checks, key=lambda c: c.order)}
-        self.slices = {one.name: one for one in slices}
+        self.slices = {slice_.name: slice_ for slice_ in slices}
         self.alternatives = list(alternatives)
         self.aliases: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for metric in metrics:
@@ -87,10 +87,10 @@ class Catalog:
                     catalog.stages[stage.name] = stage
                     catalog.stage_params.update(stage.params)
                 elif path.parent.name == "slices":
-                    one = read_template(Slice, path)
-                    if one.name in catalog.slices:
-                        raise TemplateError(f"{path}: there is already a slice {one.name}")
-                    catalog.slices[one.name] = one
+                    slice_ = read_template(Slice, path)
+                    if slice_.name in catalog.slices:
+                        raise TemplateError(f"{path}: there is already a slice {slice_.name}")
+                    catalog.slices[slice_.name] = slice_
                 elif path.parent.name == "checks":
                     check = read_template(Check, path)
                     if check.name in catalog.checks:

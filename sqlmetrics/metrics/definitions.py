@@ -53,7 +53,7 @@ class Definitions:
         """
         return cls(
             catalog,
-            [Settings(catalog, one, given) for one in load_all(conventions)],
+            [Settings(catalog, convention, given) for convention in load_all(conventions)],
             None if fallback is None else Settings(catalog, Convention.load(fallback), given),
         )
 

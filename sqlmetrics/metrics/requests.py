@@ -54,7 +54,7 @@ def requests_of(
         UsageError: an unknown metric or setting, or a metric that a convention does not cover.
     """
     pairs = list(pairs)
-    found: dict[tuple[str, str, int | None], MetricRequest] = {}
+    requests: dict[tuple[str, str, int | None], MetricRequest] = {}
     for settings in conventions:
         for call, k in pairs:
             metric, _ = settings.catalog.metric(call.metric)
@@ -71,11 +71,11 @@ def requests_of(
             canonical = replace(canonical, implied=call.implied)
             name = chosen.convention.name
             request = MetricRequest(canonical, k, metric, values, name, chosen.chosen(call))
-            found.setdefault((name, canonical.name, k), request)
-    if not found:
+            requests.setdefault((name, canonical.name, k), request)
+    if not requests:
         names = ", ".join(settings.convention.name for settings in conventions)
         raise UsageError(f"none of the metrics asked for is one that {names} has; name some")
-    return list(found.values())
+    return list(requests.values())
 
 
 def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:

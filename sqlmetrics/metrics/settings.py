@@ -34,7 +34,7 @@ class Settings:
         """Find which metrics of ours the system of the convention has; None: it does not say."""
         if self.convention.covers is None:
             return None
-        found = set()
+        metrics = set()
         for theirs, spec in self.convention.covers.items():
             try:
                 call, _ = self.resolve(parse_spec(spec))
@@ -43,8 +43,8 @@ class Settings:
             assert call is not None
             if call.cutoff is not None:
                 raise UsageError(f"{where}: {theirs}: write {call.name}, without a cutoff")
-            found.add(call.metric)
-        return frozenset(found)
+            metrics.add(call.metric)
+        return frozenset(metrics)
 
     def covers(self, metric: str) -> bool:
         """Does the system of the convention have this metric?"""
@@ -60,15 +60,15 @@ class Settings:
     def _canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Check names and values, and spell `AP.divisor` as `map.divisor`."""
         self._check_names(values, where)
-        found: dict[str, Any] = {}
+        canonical: dict[str, Any] = {}
         for full_name, value in values.items():
             metric_name, dot, name = full_name.rpartition(".")
             if dot:
                 full_name = f"{self._metric(metric_name, where).name}.{name}"
-            if found.get(full_name, value) != value:
+            if canonical.get(full_name, value) != value:
                 raise UsageError(f"{where}: {full_name} is set twice, in different spellings")
-            found[full_name] = value
-        return found
+            canonical[full_name] = value
+        return canonical
 
     def _check_names(self, values: Mapping[str, Any], where: str) -> None:
         for full_name, value in values.items():
