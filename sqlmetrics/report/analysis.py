@@ -104,8 +104,10 @@ class Study:
         self.primary = self.chosen or _primary(self.requests)
         self.main = _at_main(self.requests, self.primary.k)
         self.of_users = [request for request in self.main if request.metric.grain == "user"]
-        self.compared = [one for one in self.of_users if one.values["aggregate"] == "mean"]
-        self.positions = {label(one): number for number, one in enumerate(self.main)}
+        self.compared = [
+            request for request in self.of_users if request.values["aggregate"] == "mean"
+        ]
+        self.positions = {label(request): number for number, request in enumerate(self.main)}
 
     @property
     def asked(self) -> list[MetricSpec]:
@@ -183,7 +185,9 @@ class Study:
     @functools.cached_property
     def better(self) -> dict[str, bool | None]:
         """Metric -> whether high values are the better ones."""
-        return {one.name: one.higher_is_better for one in self.planner.catalog.metrics.values()}
+        return {
+            metric.name: metric.higher_is_better for metric in self.planner.catalog.metrics.values()
+        }
 
     @functools.cached_property
     def comparisons(self) -> pd.DataFrame:
@@ -297,7 +301,7 @@ class Study:
         import pandas as pd
 
         rows = []
-        of = sorted(self.compared, key=lambda one: one != self.primary)[:PAIRED_METRICS]
+        of = sorted(self.compared, key=lambda request: request != self.primary)[:PAIRED_METRICS]
         for place, baseline in enumerate(self.paired[1:], start=1):
             above = self.paired[:place]
             for name, columns in self._columns(of).items():
@@ -342,11 +346,11 @@ class Study:
 
     def _columns(self, requests: Iterable[MetricRequest]) -> dict[str, list[dict[str, Any]]]:
         """Find the columns of the wide tables of values that requests are in, by table."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        by_table: dict[str, list[dict[str, Any]]] = {}
         for request in requests:
             name, column = self.results.wide.home(request)
             low, high = request.metric.range or (None, None)
-            found.setdefault(name, []).append(
+            by_table.setdefault(name, []).append(
                 {
                     "name": column.name,
                     "position": self.positions[label(request)],
@@ -354,7 +358,7 @@ class Study:
                     "high": high,
                 }
             )
-        return found
+        return by_table
 
     # ---- slices --------------------------------------------------------------------------------
 
@@ -383,19 +387,21 @@ class Study:
     def _add(self, attributes: Iterable[Attribute]) -> None:
         """Slice also by these, but for those that are called as one that is there."""
         known = {attribute.name.lower() for attribute in self.attributes}
-        self.attributes += [one for one in attributes if one.name.lower() not in known]
+        self.attributes += [
+            attribute for attribute in attributes if attribute.name.lower() not in known
+        ]
 
     def _columns_of_users(self) -> list[Attribute]:
         """Find columns to slice by that cannot be confused with anything else."""
         users = self.planner.tables.get("users")
-        found = []
+        attributes = []
         for name in users.sources[0].types if users is not None else ():
             with contextlib.suppress(UsageError, DataError):  # a key, a list, two of a name
-                found += attributes_of(
+                attributes += attributes_of(
                     f"users.{name}", None, self.planner.catalog, self.planner.tables,
                     self.planner.user_keys,
                 )  # fmt: skip
-        return found
+        return attributes
 
     def _built_in(self, by: str | None, by_item: str | None) -> list[Attribute]:
         of = self.planner
@@ -409,11 +415,11 @@ class Study:
 
         All at the cutoff that the report is about; of items, only a few metrics of relevant items.
         """
-        found = {}
+        frames = {}
         for attribute, results in self._sliced:
             frame = self.run(results.summary())
-            found[attribute.name] = self._labelled(frame.rename(columns={attribute.name: "slice"}))
-        return found
+            frames[attribute.name] = self._labelled(frame.rename(columns={attribute.name: "slice"}))
+        return frames
 
     @functools.cached_property
     def wins(self) -> pd.DataFrame:
@@ -447,7 +453,7 @@ class Study:
     @functools.cached_property
     def _sliced(self) -> list[tuple[Attribute, Results]]:
         """Plan the results of every attribute: for users all metrics, for items those it allows."""
-        found: list[tuple[Attribute, Results]] = []
+        sliced: list[tuple[Attribute, Results]] = []
         for attribute in self.attributes if self.of_users else ():
             slicing = Slicing(self.planner, [attribute], False, self.primary.values)
             if attribute.of == "users":
@@ -459,15 +465,15 @@ class Study:
                     if self.how.by_item is not None:
                         raise
                     continue
-            found.append((attribute, results))
+            sliced.append((attribute, results))
         # how large they are is then known to the engine, or it joins in a costly order
-        self.hold([node for _, results in found for node in results.of_slices])
-        return found
+        self.hold([node for _, results in sliced for node in results.of_slices])
+        return sliced
 
     def _sliced_by_item(self, slicing: Slicing) -> Results:
         """Plan slices of items, of the few first metrics that have them."""
         results = self.results
-        few = sorted(self.of_users, key=lambda one: one != self.primary)[:PAIRED_METRICS]
+        few = sorted(self.of_users, key=lambda request: request != self.primary)[:PAIRED_METRICS]
         implied = [_implied(request) for request in few]
         return Results(results.planner, implied, results.with_convention, slicing, results.interval)
 
@@ -493,11 +499,11 @@ class Study:
         starts = []
         for _, own in frame.groupby("model", sort=False):
             # up to the items that are in no list, nothing is recommended
-            one = own.iloc[0]
-            starts.append({**one, "share_of_items": 0.0, "share_of_recommendations": 0.0})
-            if one["n_listed"] < one["n_items"]:
-                share = 1 - float(one["n_listed"]) / float(one["n_items"])
-                starts.append({**one, "share_of_items": share, "share_of_recommendations": 0.0})
+            first = own.iloc[0]
+            starts.append({**first, "share_of_items": 0.0, "share_of_recommendations": 0.0})
+            if first["n_listed"] < first["n_items"]:
+                share = 1 - float(first["n_listed"]) / float(first["n_items"])
+                starts.append({**first, "share_of_items": share, "share_of_recommendations": 0.0})
         frame = pd.concat([pd.DataFrame(starts), frame], ignore_index=True)
         frame = frame.sort_values(["share_of_items", "share_of_recommendations"], kind="stable")
         return self._in_order(frame)
@@ -539,8 +545,8 @@ class Study:
         groups += [None] if any(group is None for _, group in shares) else []
         rows = [(model, group, shares.get((model, group), 0.0)) for model in owners
                 for group in groups]  # fmt: skip
-        found = pd.DataFrame(rows, columns=["model", "group", "share"])
-        return found.astype({"group": "Int64"})
+        by_group = pd.DataFrame(rows, columns=["model", "group", "share"])
+        return by_group.astype({"group": "Int64"})
 
     def _if_there(self, stage: str) -> Query | None:
         try:
@@ -710,27 +716,27 @@ def chosen_request(
         UsageError: it is not computed.
     """
     at_cutoff = [request for request in requests if call.cutoff in (None, request.k)]
-    found = [request for request in at_cutoff if request.call.name == call.name]
-    if not found and not call.params:  # there may be one with parameters
-        found = [request for request in at_cutoff if request.metric.name == call.metric]
-        found = found if len({request.call.name for request in found}) == 1 else []
-    if not found:
+    matching = [request for request in at_cutoff if request.call.name == call.name]
+    if not matching and not call.params:  # there may be one with parameters
+        matching = [request for request in at_cutoff if request.metric.name == call.metric]
+        matching = matching if len({request.call.name for request in matching}) == 1 else []
+    if not matching:
         known = [label(request) for request in requests]
         raise UsageError(
             f"primary: {typed} is not among the metrics of this report; they are "
             f"{', '.join(known)}{suggestion(typed, known)}"
         )
-    return _primary(found)
+    return _primary(matching)
 
 
 def _at_main(requests: Sequence[MetricRequest], k: int | None) -> list[MetricRequest]:
     """Choose one cutoff of every metric: that of the primary metric, if it has that."""
-    found: dict[str, MetricRequest] = {}
+    chosen: dict[str, MetricRequest] = {}
     for request in requests:
-        best = found.get(request.call.name)
+        best = chosen.get(request.call.name)
         if best is None or (best.k != k and (request.k == k or (request.k or 0) > (best.k or 0))):
-            found[request.call.name] = request
-    return list(found.values())
+            chosen[request.call.name] = request
+    return list(chosen.values())
 
 
 def _implied(request: MetricRequest) -> MetricRequest:

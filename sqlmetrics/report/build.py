@@ -115,12 +115,12 @@ def content(
         facts=_facts(study, conventions, sources, conditions),
         warnings=[
             Warned(
-                one.level,
-                one.check,
-                Message(f"{one.where or one.table}: ", one.found).spelled(in_files),
-                Message(one.remedy).spelled(in_files),
+                finding.level,
+                finding.check,
+                Message(f"{finding.where or finding.table}: ", finding.found).spelled(in_files),
+                Message(finding.remedy).spelled(in_files),
             )
-            for one in findings
+            for finding in findings
         ],
         unchecked=Message(unchecked).spelled(in_files),
         leaderboard=_leaderboard(study),
@@ -167,11 +167,16 @@ def _facts(
         low, high = int(n_users.min()), int(n_users.max())
         count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         facts.append(("Judged on", f"{count} {_audience(primary)}"))
-    facts += [("Convention", f"{one.name}: {one.title}".removesuffix(": ")) for one in conventions]
+    facts += [
+        ("Convention", f"{convention.name}: {convention.title}".removesuffix(": "))
+        for convention in conventions
+    ]
     how = study.how
     if study.values["ci_low"].notna().any():
         facts.append(("Intervals", f"{100 * how.confidence:g} %, value ± z standard errors"))
-    if low_is_good := [label(one) for one in study.main if one.metric.higher_is_better is False]:
+    if low_is_good := [
+        label(request) for request in study.main if request.metric.higher_is_better is False
+    ]:
         facts.append(("Best when low", ", ".join(low_is_good)))
     facts += [(_TABLE[table], what) for table, what in sources.items()]
     facts += [(f"Only {table} where", condition) for table, condition in conditions.items()]
@@ -208,7 +213,7 @@ def _leaderboard(study: Study) -> Leaderboard:
     names = [name for name in board.columns if name in marks]
     first = label(study.primary)
     names = sorted(names, key=lambda name: name != first)
-    found = []
+    lines = []
     for record in records(board):
         model = str(record["model"])
         scores = []
@@ -218,9 +223,9 @@ def _leaderboard(study: Study) -> Leaderboard:
             several = study.planner.several_models
             scores.append(Score(value, low, high, record[marks[name]] if several else ""))
         n_users = record["n_users"]
-        found.append((model, _count(n_users), scores))
+        lines.append((model, _count(n_users), scores))
     order = {model: place for place, model in enumerate(study.models)}
-    found.sort(key=lambda row: order[row[0]])
+    lines.sort(key=lambda row: order[row[0]])
     how = study.how
     legend = ""
     if len(study.from_best):
@@ -228,7 +233,7 @@ def _leaderboard(study: Study) -> Leaderboard:
             f"{_TEST[how.test]} over the same users, {_CORRECTION[how.correction]}, "
             f"p ≥ {how.alpha:g}; only means over users are tested"
         )
-    return Leaderboard(names, found, legend)
+    return Leaderboard(names, lines, legend)
 
 
 def _float(value: Any) -> float | None:
@@ -310,7 +315,7 @@ def _item(row: Mapping[Any, Any]) -> str:
 
 def _definitions(study: Study) -> list[Definition]:
     planner = study.planner
-    found = [
+    definitions = [
         Definition(
             metric=call.name,
             title=call.metric.title,
@@ -324,7 +329,7 @@ def _definitions(study: Study) -> list[Definition]:
     shared = study.primary.values
     settings = [(name, value_text(shared[name])) for name in planner.catalog.stage_params]
     return [
-        *found,
+        *definitions,
         Definition(
             metric="all metrics",
             title="The settings that they share",

@@ -11,7 +11,7 @@ Cell: TypeAlias = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Table:
+class FigureTable:
     """Rows of cells under named columns; `note` says what was left out, if anything."""
 
     columns: Sequence[str]
@@ -40,7 +40,7 @@ class Figure:
     text: str = ""
     chart: Mapping[str, Any] | None = None
     alternative: str = ""
-    table: Table | None = None
+    table: FigureTable | None = None
     note: str = ""
     wide: bool = True
 

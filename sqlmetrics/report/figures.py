@@ -19,7 +19,7 @@ from sqlmetrics.report.analysis import (
     label,
     records,
 )
-from sqlmetrics.report.content import Cell, Figure, Table
+from sqlmetrics.report.content import Cell, Figure, FigureTable
 
 if TYPE_CHECKING:
     import altair as alt
@@ -131,7 +131,7 @@ def _verdict(study: Study, row: Mapping[str, Any]) -> str:
 
 
 def _cutoffs(study: Study) -> list[Drawn]:
-    found: list[Drawn] = []
+    drawn: list[Drawn] = []
     rows, note = _of_shown(study, study.values)
     rows = rows[rows["k"].notna() & rows["value"].notna()]
     fit = int(_OF_CUTOFFS * study.room) // max(1, rows["metric"].nunique() * len(study.shown))
@@ -144,9 +144,9 @@ def _cutoffs(study: Study) -> list[Drawn]:
         if own["k"].nunique() < 2:
             continue
         largest = own["k"].max()
-        found.append(
+        drawn.append(
             Drawn(
-                f"cutoffs_{len(found)}",
+                f"cutoffs_{len(drawn)}",
                 str(metric),
                 "",
                 charts.cutoffs(own, study.shown, str(metric)),
@@ -158,7 +158,7 @@ def _cutoffs(study: Study) -> list[Drawn]:
                 wide=False,
             )
         )  # fmt: skip
-    return found
+    return drawn
 
 
 def _distribution(study: Study) -> list[Drawn]:
@@ -247,7 +247,7 @@ def _wins(study: Study) -> list[Drawn]:
 
 
 def _slices(study: Study) -> list[Drawn]:
-    found: list[Drawn] = []
+    drawn: list[Drawn] = []
     of = {attribute.name: attribute.of for attribute in study.attributes}
     for attribute, all_rows in study.slices.items():
         rows, left_out = _of_shown(study, all_rows)
@@ -262,12 +262,12 @@ def _slices(study: Study) -> list[Drawn]:
         what = f"In brackets: the users that {first} is averaged over."
         if of_items:
             what = f"Of every user, the relevant items in a slice count; lists stay. {what}"
-        found.append(
+        drawn.append(
             Drawn(
-                f"slices_{len(found)}",
+                f"slices_{len(drawn)}",
                 f"By {attribute}" + (" of the relevant items" if of_items else ""),
                 what,
-                charts.slices(rows, study.shown, f"metric_{len(found)}"),
+                charts.slices(rows, study.shown, f"metric_{len(drawn)}"),
                 _named(rows, slice=attribute, model="model", label="metric", value="value",
                        ci_low="interval from", ci_high="to", n_users="users"),
                 f"Values of every model by {attribute}: "
@@ -278,7 +278,7 @@ def _slices(study: Study) -> list[Drawn]:
                 note=_notes(_smaller(left), left_out, unfit),
             )
         )  # fmt: skip
-    return found
+    return drawn
 
 
 _HEARD = 24  # values in a text alternative; the table has them all
@@ -286,7 +286,9 @@ _HEARD = 24  # values in a text alternative; the table has them all
 
 def _is_column(study: Study, attribute: str) -> bool:
     """Tell columns, whose values have no order to keep, from slices of templates."""
-    return any(one.name == attribute and one.template is None for one in study.attributes)
+    return any(
+        candidate.name == attribute and candidate.template is None for candidate in study.attributes
+    )
 
 
 def _largest_of(
@@ -383,7 +385,7 @@ _TENTHS = ["top 10%", *(f"–{10 * number}%" for number in range(2, 11))]
 
 
 def _trade_off(study: Study) -> list[Drawn]:
-    families = {name: one.family for name, one in study.planner.catalog.metrics.items()}
+    families = {name: metric.family for name, metric in study.planner.catalog.metrics.items()}
     first = label(study.primary)
     accuracy = study.at_main[study.at_main["label"] == first].set_index("model")["value"]
     others = [
@@ -454,10 +456,10 @@ def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
     if not drawn:
         raise UsageError(f"{kind}: there is nothing to draw; {_NEEDS[kind]}")
     named = [
-        (one.chart if _has_height(one.chart) else one.chart.properties(height=_HEIGHT)).properties(
-            width=_WIDTH, title=_title_with_choices(one)
-        )
-        for one in drawn
+        (
+            figure.chart if _has_height(figure.chart) else figure.chart.properties(height=_HEIGHT)
+        ).properties(width=_WIDTH, title=_title_with_choices(figure))
+        for figure in drawn
     ]
     if len(named) == 1:
         return named[0]
@@ -498,16 +500,16 @@ def specification(chart: Chart) -> dict[str, Any]:
     """Spell a chart in Vega-Lite, all of its data in it, whatever the notebook has set up."""
     alt = charts.altair()
     with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None):
-        found: dict[str, Any] = chart.to_dict(validate=False)
-    return found
+        spec: dict[str, Any] = chart.to_dict(validate=False)
+    return spec
 
 
-def table_of(frame: pd.DataFrame) -> Table:
+def table_of(frame: pd.DataFrame) -> FigureTable:
     """Put a data frame into the rows of a table on the page, not more than one can read."""
     shown = frame.head(_ROWS).itertuples(index=False, name=None)
     note = f"The first {_ROWS} of {len(frame):,} rows." if len(frame) > _ROWS else ""
     rows = [[_cell(value) for value in row] for row in shown]
-    return Table([str(name) for name in frame.columns], rows, note)
+    return FigureTable([str(name) for name in frame.columns], rows, note)
 
 
 def _cell(value: Any) -> Cell:

@@ -27,7 +27,7 @@ from markupsafe import Markup
 
 from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
-from sqlmetrics.report.content import Cell, Content, Example, Table
+from sqlmetrics.report.content import Cell, Content, Example, FigureTable
 
 _FOLDER = Path(__file__).parent
 _DIGITS = 4
@@ -94,7 +94,7 @@ def _significant(value: float) -> str:
     return f"{value:,.{max(0, _DIGITS - 1 - power)}f}"
 
 
-def _numeric(table: Table) -> list[bool]:
+def _numeric(table: FigureTable) -> list[bool]:
     """Tell of every column whether it has numbers, which are set to the right."""
     columns = [[row[n] for row in table.rows] for n in range(len(table.columns))]
     return [
