@@ -117,9 +117,9 @@ def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> Non
 def _files_of(source: Any) -> list[str]:
     """List the files that a source names: a path, folder or glob, or several of them."""
     if isinstance(source, Mapping):
-        return [file for one in source.values() for file in _files_of(one)]
+        return [file for part in source.values() for file in _files_of(part)]
     if isinstance(source, list | tuple):
-        return [file for one in source for file in _files_of(one)]
+        return [file for part in source for file in _files_of(part)]
     if not isinstance(source, str):
         return []
     if os.path.isdir(source):

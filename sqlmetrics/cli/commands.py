@@ -158,18 +158,18 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 
     if str(options["output"]).endswith(".parquet"):
         raise UsageError("-o: what is found is written as csv, json, jsonl, md, tex or txt")
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     def compute(evaluator: Evaluator | DataError) -> Rows:
         if isinstance(evaluator, DataError):
-            found.append(unreadable(evaluator))
+            findings.append(unreadable(evaluator))
         else:
-            found.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
-        return rows_of(found, on_command_line)
+            findings.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
+        return rows_of(findings, on_command_line)
 
     write(options, compute, render=render_findings, opened=evaluator_or_error(options))
     worst = {"error", "warning"} if strict else {"error"}
-    if worst & {finding.level for finding in found}:
+    if worst & {finding.level for finding in findings}:
         click.get_current_context().exit(1)
 
 
@@ -539,8 +539,13 @@ def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> 
     ]
     if slices:
         rows = [
-            {"slice": one.name, "of": one.of, "title": one.title, "settings": " ".join(one.params)}
-            for one in catalog.slices.values()
+            {
+                "slice": slice_.name,
+                "of": slice_.of,
+                "title": slice_.title,
+                "settings": " ".join(slice_.params),
+            }
+            for slice_ in catalog.slices.values()
         ]
     kind = kind or default_format()
     show(render_rows(Rows.of_records(rows), kind, None), kind)

@@ -74,7 +74,9 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
             for row in rows.values
         ]
         if kind == "jsonl":
-            lines = (json.dumps(one, ensure_ascii=False, default=str) + "\n" for one in records)
+            lines = (
+                json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records
+            )
             return visible_json("".join(lines))
         return visible_json(json.dumps(records, ensure_ascii=False, indent=2, default=str) + "\n")
     if kind == "csv":

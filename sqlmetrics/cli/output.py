@@ -50,16 +50,16 @@ def record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], Non
     if before is not None:
         from sqlmetrics.record.diff import differences, message
 
-        found = differences(before, kept[0])
-        text = message(options["from_record"], found)
-        if found.results:
+        comparison = differences(before, kept[0])
+        text = message(options["from_record"], comparison)
+        if comparison.results:
             raise DataError(text)
         say(text)
 
 
-def _same(one: str, other: str | None) -> bool:
+def _same(path: str, other: str | None) -> bool:
     """Do two paths name the same file, be it there or not?"""
-    return other is not None and os.path.realpath(one) == os.path.realpath(other)
+    return other is not None and os.path.realpath(path) == os.path.realpath(other)
 
 
 def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:

@@ -38,17 +38,17 @@ def as_recorded(
         # older versions of click say so of no METRICS too
         return source is not ParameterSource.DEFAULT and before.get(name) != ()
 
-    found = again(record, before, is_typed)
+    replayed = again(record, before, is_typed)
     for param in context.command.params:
         name = str(param.name)
-        value = found.options.get(name)
+        value = replayed.options.get(name)
         if value is not before.get(name) and name not in TABLES:
             try:
-                found.options[name] = param.type_cast_value(context, value)
+                replayed.options[name] = param.type_cast_value(context, value)
             except (click.BadParameter, AttributeError, TypeError, ValueError) as error:
                 raise damaged(path, f"{name} is {value!r}: {error}") from error
-    _let_read(path, found.reads, options["trust_record"])
-    return found.options.pop("metrics"), {**found.options, "recorded": record}
+    _let_read(path, replayed.reads, options["trust_record"])
+    return replayed.options.pop("metrics"), {**replayed.options, "recorded": record}
 
 
 def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:

@@ -61,10 +61,10 @@ def _metavar(option: click.Option) -> str:
 @functools.cache
 def parameters() -> dict[str, click.Parameter]:
     """Find the options and arguments of all commands; of equal names, those of the first."""
-    found: dict[str, click.Parameter] = {}
+    by_name: dict[str, click.Parameter] = {}
     for parameter in _all_parameters():
-        found.setdefault(str(parameter.name), parameter)
-    return found
+        by_name.setdefault(str(parameter.name), parameter)
+    return by_name
 
 
 def _all_parameters() -> Iterator[click.Parameter]:
