@@ -75,12 +75,12 @@ def _names(settings: Settings, metric: Metric) -> list[tuple[str, str]]:
     covers = settings.convention.covers
     if covers is None:
         return [(metric.name, metric.name)]
-    found = []
+    names = []
     for theirs, spec in covers.items():
         owner, _ = settings.catalog.metric(parse_spec(spec).metric)
         if owner is metric:
-            found.append((theirs, spec))
-    return found
+            names.append((theirs, spec))
+    return names
 
 
 def choices_of(

@@ -77,17 +77,17 @@ def walks(
     if not ends:
         names = f"{start.convention.name} and {end.convention.name}"
         raise UsageError(f"{names} have none of the metrics asked for in common; name some")
-    found: dict[str, list[Step]] = {}
+    steps: dict[str, list[Step]] = {}
     missing: list[tuple[str, MissingTableError]] = []
     for name, asked in ends.items():
         (first,), (last,) = map(calls_of, asked)
         try:
-            found[name] = steps_between(planner, first, last)
+            steps[name] = steps_between(planner, first, last)
         except MissingTableError as error:
             missing.append((first.metric.name, error))
-    if missing and not (skip_missing and found):
+    if missing and not (skip_missing and steps):
         raise missing[0][1]
-    return Walks(found, (left_out(missing),) if missing else ())
+    return Walks(steps, (left_out(missing),) if missing else ())
 
 
 def steps_between(planner: Planner, start: MetricCall, end: MetricCall) -> list[Step]:

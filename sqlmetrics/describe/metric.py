@@ -67,19 +67,19 @@ def metric_facts(metric: Metric) -> list[tuple[str, str]]:
 
 def describe_slice(catalog: Catalog, name: str) -> str:
     """Describe what users or items can be sliced by, and its query."""
-    one = catalog.slices[name]
-    of = {"users": "users", "items": "relevant items", "interactions": "relevant items"}[one.of]
-    facts = [("slices of", of), ("without value", one.missing), ("template", str(one.path))]
-    lines = [f"slice {one.name}: {one.title}", ""]
+    slice_ = catalog.slices[name]
+    of = {"users": "users", "items": "relevant items", "interactions": "relevant items"}[slice_.of]
+    facts = [("slices of", of), ("without value", slice_.missing), ("template", str(slice_.path))]
+    lines = [f"slice {slice_.name}: {slice_.title}", ""]
     lines += [f"{label + ':':<15}{text}" for label, text in facts]
-    if one.params:
+    if slice_.params:
         lines += ["", "parameters (the default in brackets):"]
-        for param in one.params.values():
+        for param in slice_.params.values():
             lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
             lines.append(f"      {param.doc}")
     planner = Planner(catalog, {})
-    values = {param.name: param.default for param in one.params.values()}
-    query = _query_of(planner.text(one.body, str(one.path), values))
+    values = {param.name: param.default for param in slice_.params.values()}
+    query = _query_of(planner.text(slice_.body, str(slice_.path), values))
     sql = query.sql(DIALECT, pretty=True, normalize_functions="lower")
     return "\n".join([*lines, "", "its query, over the stages that it reads:", "", sql]) + "\n"
 
