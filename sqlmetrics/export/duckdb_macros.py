@@ -387,8 +387,8 @@ class _Rules:
         numbers = {"n": count, "rows": f"{source}.n_rows", "lists": f"{source}.n_lists"}
         table, column = (text.format_map(values) for text in (check.table, check.column))
         where = f"{table}, column {column}" if column else table
-        found, remedy = (filled(text, Unfilled()) for text in (check.found, check.remedy))
-        text = Message(f"{where}: ", found, ". What to do: ", remedy, ".").spelled(in_files)
+        problem, remedy = (filled(text, Unfilled()) for text in (check.found, check.remedy))
+        text = Message(f"{where}: ", problem, ". What to do: ", remedy, ".").spelled(in_files)
         parts = re.split(r"\{(n|rows|lists)\}", text)
         message = " || ".join(
             numbers[part] if place % 2 else literal(part)
@@ -429,18 +429,18 @@ def _soundness(planner: Planner, requests: Sequence[MetricRequest]) -> Node:
             )
         for node in nodes.values():
             if isinstance(node, Query) and node.is_input and node.table not in _CHECKED_WHOLE:
-                found = _shell("found", {"broken": node}, f"{node.name}_rows", counted=False)
-                rules.add(f"{rules.source(found)}.n_found = 0", literal(_empty(node.table)))
+                query = _shell("found", {"broken": node}, f"{node.name}_rows", counted=False)
+                rules.add(f"{rules.source(query)}.n_found = 0", literal(_empty(node.table)))
         for check in checks.values():
             if nodes.keys() & set(check.on):
                 broken = planner.check(check, values).root
-                found = _shell(
+                query = _shell(
                     "found",
                     {"broken": broken},
                     name=f"{check.name}_found",
                     counted="{n}" in check.found,
                 )
-                rules.check(check, values, rules.source(found))
+                rules.check(check, values, rules.source(query))
     return _shell(
         "soundness", rules.counts, rules=list(rules.rules.values()), counts=list(rules.counts)
     )
