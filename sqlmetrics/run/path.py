@@ -196,8 +196,8 @@ def own_templates_named(catalog: Catalog) -> Iterator[None]:
             *catalog.checks.values(),
         ]
         root = template_root()
-        own = [str(one.path) for one in templates if root not in one.path.parents]
+        own = [str(template.path) for template in templates if root not in template.path.parents]
         if own:
-            found = Message(error.found, f"; your own templates: {', '.join(own)}")
-            raise TemplateError(found, remedy=error.remedy) from error
+            message = Message(error.found, f"; your own templates: {', '.join(own)}")
+            raise TemplateError(message, remedy=error.remedy) from error
         raise

@@ -55,7 +55,9 @@ def report(
             content(
                 study,
                 title=title,
-                conventions=[one.convention for one in settings if one is not None],
+                conventions=[
+                    definition.convention for definition in settings if definition is not None
+                ],
                 sources={name: _short_name(table) for name, table in session.tables.items()},
                 conditions=session.where,
                 findings=noticed.warnings,
@@ -91,7 +93,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
             "and report from those"
         )
     if len(conventions) > 1:
-        names = " and ".join(one.convention.name for one in conventions)
+        names = " and ".join(settings.convention.name for settings in conventions)
         raise UsageError(
             f"a report is under one convention, not {names}; evaluate puts several side by side"
         )

@@ -90,9 +90,8 @@ class Session:
         try:
             if partitions is not None and self.engine.embedded is None:
                 raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
-            check_tables(
-                where, sources, [name for name, one in sources.items() if one is not None]
-            )
+            given_tables = [name for name, source in sources.items() if source is not None]
+            check_tables(where, sources, given_tables)
             self.where: dict[str, str] = dict(where)
             with self.lock:
                 self.tables = self._read(sources, given["columns"] or {}, user_keys, models)
@@ -232,10 +231,10 @@ class Session:
     def _warn_of_data(self, call: PublicCall) -> None:
         """Warn of what checks find in the tables of a result, of each finding once."""
         try:
-            found = self.data_warnings.of_result(list(call.cutoffs), call.check)
+            data_warnings = self.data_warnings.of_result(list(call.cutoffs), call.check)
         except Exception as error:  # the result is there
-            found = [DataWarning(stopped(error))]
-        for warning in found:
+            data_warnings = [DataWarning(stopped(error))]
+        for warning in data_warnings:
             if warning.message not in self._warned:
                 warnings.warn(warning, stacklevel=callers_level())
                 self._warned.add(warning.message)
