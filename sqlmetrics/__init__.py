@@ -56,9 +56,9 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'sqlmetrics' has no attribute {name!r}")
         from importlib import import_module
 
-        found = getattr(import_module(f"sqlmetrics.{_MODULES.get(name, 'errors')}"), name)
-        globals()[name] = found
-        return found
+        value = getattr(import_module(f"sqlmetrics.{_MODULES.get(name, 'errors')}"), name)
+        globals()[name] = value
+        return value
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

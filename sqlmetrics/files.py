@@ -59,20 +59,20 @@ class MadeFolders:
         while not folder.is_dir():
             missing.append(folder)
             folder = folder.parent
-        for one in reversed(missing):
-            self._made.append(one)  # an interrupt may come right after it is made
+        for path in reversed(missing):
+            self._made.append(path)  # an interrupt may come right after it is made
             try:
-                one.mkdir()
+                path.mkdir()
             except FileExistsError:
                 self._made.pop()
-                if not one.is_dir():
+                if not path.is_dir():
                     raise
 
     def remove(self) -> None:
         """Remove the folders that are empty."""
-        for one in reversed(self._made):
+        for folder in reversed(self._made):
             with contextlib.suppress(OSError):  # it has files, or is gone
-                one.rmdir()
+                folder.rmdir()
 
 
 class OwnFolder:

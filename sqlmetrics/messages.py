@@ -185,14 +185,14 @@ def sentences(*parts: Any) -> Message:
 
     The last keeps its end, since it may be a command to copy.
     """
-    found: list[Any] = []
+    joined: list[Any] = []
     for message in filter(None, map(Message, parts)):
-        if found:
-            last = str(found[-1])
-            found += [" " if last.endswith((".", "?", "!")) else ". ", message.capitalised()]
+        if joined:
+            last = str(joined[-1])
+            joined += [" " if last.endswith((".", "?", "!")) else ". ", message.capitalised()]
         else:
-            found.append(message)
-    return Message(*found)
+            joined.append(message)
+    return Message(*joined)
 
 
 # ---- placeholders in templates -------------------------------------------------------------------

@@ -34,11 +34,11 @@ def one_line(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """Write control characters in JSON as its own escapes, which leave its values as they are."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def say(message: object) -> None:
