@@ -12,11 +12,11 @@ from sqlmetrics.report.content import (
     Example,
     ExampleList,
     Figure,
+    FigureTable,
     Leaderboard,
     Listed,
     Score,
     Section,
-    Table,
     Warned,
 )
 
@@ -112,7 +112,7 @@ def _figure(name: str, chart: dict[str, Any] | None, *, wide: bool) -> Figure:
         text=f"Models differ. {IMAGE}",
         chart=chart,
         alternative=f"Six models. {IMAGE}",
-        table=Table(("model", "metric", "value"), rows),
+        table=FigureTable(("model", "metric", "value"), rows),
         note=f"Left out: {CLOSING}",
         wide=wide,
     )

@@ -10,11 +10,11 @@ from sqlmetrics.report.content import (
     Example,
     ExampleList,
     Figure,
+    FigureTable,
     Leaderboard,
     Listed,
     Score,
     Section,
-    Table,
     Warned,
 )
 
@@ -62,7 +62,7 @@ class Read(HTMLParser):
 def content(text: str, *, bare: bool = False) -> Content:
     """Return a report with the text wherever a user's may stand."""
     chart = {"data": {"values": [{"model": text, "value": 1.5}]}, "mark": "bar", "title": text}
-    table = Table((text, "value"), [(text, 1.5), (text, None)])
+    table = FigureTable((text, "value"), [(text, 1.5), (text, None)])
     sections = [
         Section("one", text, text, [Figure("a", text, text, chart, text, table, text)]),
         Section("two", text, "", [Figure("b", text, table=table)]),
