@@ -39,7 +39,7 @@ def named(pieces: Iterable[Piece]) -> dict[str, Piece]:
 
 
 def columns_of(engine: EmbeddedEngine, piece: Piece, node: Node) -> list[dict[str, Any]]:
-    """Say of each column of a piece how it is merged, and which type it is to have again.
+    """Return for each column of a piece how it is merged, and its type before the Parquet file.
 
     `node`: the query of the piece for one partition.
     """
@@ -80,7 +80,7 @@ def reduction(split: Split, root: Node, written: Iterable[Written]) -> Plan:
 
 
 def _title(node: Node) -> str:
-    """Say what a row of a piece is."""
+    """Describe a row of a piece."""
     if node.stage is not None:
         return node.stage.title
     text = node.sql({key: parent.name for key, parent in node.parents.items()}, pretty=True)

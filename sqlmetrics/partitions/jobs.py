@@ -1,4 +1,4 @@
-"""The folder that partitions of a run are written to, and what they come to together.
+"""The folder that jobs write partitions to, and the result of all of them.
 
 Every job writes its results, one Parquet file for each query that is handed over, `reduce.sql`, the
 statement that puts them together, and, at last, a small file that says what was written.
@@ -60,7 +60,7 @@ class _SlicedBy(TypedDict):
 
 
 class _File(TypedDict):
-    """The file that a part has of a table."""
+    """The file of a part in one folder."""
 
     rows: int
     bytes: int
@@ -69,13 +69,18 @@ class _File(TypedDict):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a job says of the part that it has written.
+    """The description that a job writes beside the files of its part.
 
-    `plan`, the identity of the result, and `statement`, a hash of reduce.sql, are equal for parts
-    of one result. `asked`: the metrics, for messages. `sliced_by`: the columns of tables that the
-    result is sliced by. `tables`: the folders with what was handed over. `files`: of the folders in
-    which the part has a file, the number of rows and bytes in it and a hash of them. `data`: of the
-    tables that were read, what tells their rows from others, the same in all parts.
+    Attributes:
+        partition: the users of the part.
+        plan: the identity of the result, the same for all parts of one result.
+        asked: the metrics, for messages.
+        sliced_by: the columns of tables that the result is sliced by.
+        versions: the versions of sqlmetrics and the engine.
+        tables: the folders of the pieces.
+        files: for each folder with a file of the part, its numbers of rows and bytes and its hash.
+        statement: a hash of reduce.sql, the same for all parts of one result.
+        data: for each table that was read a fingerprint, the same for all parts of one result.
     """
 
     partition: Partition
@@ -352,7 +357,7 @@ class Parts:
             engine.close()
 
     def frame(self) -> pd.DataFrame:
-        """Return what `evaluate` would have returned."""
+        """Return the data frame that `evaluate` would have returned."""
         frame = self.engine.frame(self.plan)
         warn_of_empty_slices(frame, self.sliced_by)
         return frame
@@ -429,7 +434,7 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
     """Check that the files of a part are those that its job wrote.
 
     Raises:
-        DataError: says which is not.
+        DataError: names the first file that differs.
     """
     again = Message(f"run the job of part {manifest.partition} again with ", _AGAIN)
     for table, wanted in manifest.files.items():

@@ -156,8 +156,12 @@ def aggregates_of(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
 class _Joined:
     """The tables of a SELECT that were joined so far.
 
-    `exact`: for each part of the key, what is equal to it in every row; `links`: what is equal to
-    it or NULL, which is enough to join by. `sources`: whose rows each table has.
+    Attributes:
+        rows: the rows of the join.
+        exact: for each part of the key, the columns that are equal to it in every row.
+        links: for each part of the key, the columns that are equal to it or NULL, which is enough
+            to join by.
+        sources: the rows of each table.
     """
 
     rows: RowScope
@@ -179,7 +183,7 @@ class _Examination:
         self._reads: dict[int, str] = {}
 
     def reads(self, tree: exp.Expr) -> list[str]:
-        """Say how each table that stands for another query is read."""
+        """Return how each table that stands for another query is read."""
         return [self._reads[id(t)] for t in tree.find_all(exp.Table) if id(t) in self._reads]
 
     # ---- queries -------------------------------------------------------------------------------
@@ -207,7 +211,7 @@ class _Examination:
             return RowScope()
 
     def _read_whole(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> None:
-        """Let a query be what it is in every partition, from tables that are so."""
+        """Read all tables of a query whole, so that it has the same rows in every partition."""
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for table in tree.find_all(exp.Table):
             name = table.name.lower()
@@ -347,7 +351,7 @@ class _Examination:
         )
 
     def _groups(self, select: exp.Select) -> tuple[bool, list[exp.Expr]]:
-        """Say whether a SELECT aggregates, and what it groups by."""
+        """Return whether a SELECT aggregates, and the expressions of its GROUP BY."""
         group = select.args.get("group")
         if group is not None and any(v for k, v in group.args.items() if k != "expressions"):
             raise NeedsAllUsersError  # by all columns, or in several ways at once
@@ -406,9 +410,9 @@ class _Examination:
     def _check_limits(
         self, joined: _Joined, joins: Sequence[exp.Join], names: Sequence[str], select: exp.Select
     ) -> None:
-        """Check that of tables that are enough, only rows are read that the users have a use for.
+        """Check that queries read tables that are enough only up to values of the users.
 
-        A partition has fewer of the others than all users together.
+        A partition has fewer of the rows beyond these values than all users together.
         """
         of_users = {name for name, rows in joined.sources.items() if rows.of_users}
         for name, rows in joined.sources.items():
@@ -544,7 +548,7 @@ class _Examination:
 
 
 def _only(node: exp.Expr, allowed: Collection[str]) -> None:
-    """Check that a node says nothing but what is allowed.
+    """Check that a node has only clauses that are allowed.
 
     Raises:
         NeedsAllUsersError: it says more.

@@ -34,9 +34,9 @@ def tables_needed_whole(split: Split, root: Node) -> list[str]:
 
 
 def _pieces(split: Split, root: Node) -> list[Piece]:
-    """Find what differs between partitions of what a result reads.
+    """Find the queries below a result whose rows differ between partitions.
 
-    The result itself is none of it: its rows have an order, and files one below the other have not.
+    The result itself is not among them: its rows have an order that files of partitions lose.
     """
     return [piece for piece in split.pieces(root, below=True) if not piece.once]
 
@@ -64,7 +64,7 @@ def in_turn(
     """
     pieces = named(piece for piece in _pieces(split, root) if not piece.node.is_input)
     columns = {}
-    # what is computed from whole tables is computed once
+    # queries of whole tables are computed once
     shared = {*engine.kept(), *(node.key for node in Plan(root).nodes())}
     for name in pieces:
         (folder / name).mkdir()

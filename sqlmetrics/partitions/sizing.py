@@ -42,11 +42,16 @@ _REREAD = 2
 class Division:
     """The partitions of a run, and the sizes that decided their number.
 
-    `rows` of all tables with users; `needed`: an estimate of the bytes of memory for them; `limit`:
-    that of the engine, in bytes. `count`: of partitions; a run of one is left whole. `bounds`: the
-    ranges of the partitions, if they are known; `to_sort`: tables that are sorted by user first,
-    after which they are. Without either, users are split by a hash. `whole` names the tables of
-    which the run needs all rows at once nevertheless.
+    Without `bounds` and `to_sort`, users are split by a hash.
+
+    Attributes:
+        rows: the number of rows of all tables with users.
+        needed: the estimated memory for these rows, in bytes.
+        limit: the memory limit of the engine, in bytes.
+        count: the number of partitions; a run of one partition is computed as a whole.
+        bounds: the ranges of users of the partitions, if known.
+        to_sort: tables to sort by user, after which the ranges are known.
+        whole: tables of which the run needs all rows at once in any case.
     """
 
     rows: int = 0

@@ -124,7 +124,7 @@ class Split:
     aggregates: frozenset[str]
     keeps: bool = True
     enough: frozenset[str] = frozenset()
-    #: by the identity of a table, what reads its rows where they lie in the order of users
+    #: by the identity of a table, a query that reads it in the order of users
     sorted: dict[str, Node] = field(default_factory=dict)
     _readable: dict[str, Readable] = field(default_factory=dict)
     _localities: dict[str, Locality] = field(default_factory=dict)
@@ -165,7 +165,7 @@ class Split:
     def reduction(self, root: Node, readers: Mapping[str, Node]) -> Plan:
         """Plan the result from the rows of the partitions.
 
-        `readers`: for each piece, by the identity of its node, what reads it from all of them.
+        `readers`: for each piece, by the identity of its node, a query that reads all its rows.
         """
         return _replaced(Plan(root), lambda node: readers.get(node.key))
 
@@ -202,10 +202,10 @@ class Split:
         for memo in [memo for memo in self._of_partition if memo[1] == partition]:
             del self._of_partition[memo]
 
-    # ---- what is known of a query --------------------------------------------------------------
+    # ---- properties of a query -----------------------------------------------------------------
 
     def readable(self, node: Node) -> Readable:
-        """Say how a query can be read in a partition."""
+        """Return the ways to read a query in a partition."""
         if node.key not in self._readable:
             self._readable[node.key] = self._find_readable(node)
         return self._readable[node.key]
