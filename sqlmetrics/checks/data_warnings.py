@@ -21,7 +21,7 @@ _MOST_CHECKED = 1_000_000  # rows of lists in which warnings are looked for unas
 
 @dataclass(frozen=True)
 class Noticed:
-    """What was found in the tables of a result, or why nobody looked."""
+    """Data warnings about the tables of a result, or the reason why no check ran."""
 
     warnings: Sequence[Finding] = ()
     unchecked: Message = field(default_factory=Message)
@@ -29,7 +29,7 @@ class Noticed:
 
 @dataclass
 class DataWarnings:
-    """Looks for data warnings, and remembers what it has found.
+    """Looks for data warnings, and remembers them.
 
     Attributes:
         engine, planner: where checks run, and what plans them.
@@ -125,7 +125,7 @@ class DataWarnings:
         return self.planner.node("recommendation_profile", values).key in self.engine.kept()
 
     def _rows_of_lists(self) -> int:
-        """Count the rows of the lists, from what checks have read of them."""
+        """Return the number of rows of the lists, as counted by checks."""
         if self._n_rows is None:
             # duplicates need not be looked for again
             values = {**self.definitions.values, "duplicate_recommendations": "keep"}

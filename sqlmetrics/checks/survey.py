@@ -40,15 +40,16 @@ def survey(
     """Run every check that there is for the tables that were given.
 
     Args:
-        engine, planner: where they run, and what plans them.
-        calls: the metrics that the tables are to be good for.
-        conventions: the settings of each; a finding under several of them is there once.
-        cutoffs: which places of a list count.
-        levels: of which checks; only "error" looks at what the door refuses.
-        known: what queries have found before, which are not run again; what others find is added.
+        engine, planner: run and plan the checks.
+        calls: the metrics to be computed from the tables.
+        conventions: the settings of each; a finding under several conventions is returned once.
+        cutoffs: the cutoffs of the metrics.
+        levels: the levels of the checks to run; "error" includes the checks of `evaluate`.
+        known: findings of queries that have run before, which do not run again; findings of other
+            queries are added.
 
     Returns:
-        What was found, the worst first; a table that cannot be read is an error among them.
+        The findings, the worst first; a table that cannot be read is an error.
     """
     findings: list[Finding] = []
     levels = set(levels)
@@ -111,7 +112,7 @@ def unreadable(error: DataError) -> Finding:
 def _at_the_door(
     engine: Engine, planner: Planner, calls: Sequence[MetricCall], values: Mapping[str, Value]
 ) -> Iterator[Finding]:
-    """Yield what would be refused: of every table, then of what the metrics read."""
+    """Yield the errors of every table, then those of the queries that the metrics read."""
     done: set[str] = set()
     settings = {**values, **cutoff_context([None])}
     tables = {table: planner.node(table, settings) for table in planner.tables}
@@ -169,7 +170,7 @@ def _finding(
 
 
 def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:
-    """Say which columns of times are of types that cannot be compared; empty if they can."""
+    """Return the columns of times whose types cannot be compared; empty if all can."""
     kinds = {}
     for table, _, column in (need.partition(".") for need in needs):
         if column == "timestamp":

@@ -135,7 +135,7 @@ def check_run(
     Args:
         engine, planner: where checks run, and what plans them.
         reads: the queries of each metric call.
-        slices: what is sliced by.
+        slices: the attributes to slice by, with their checks.
         rows_of: makes checks look at some rows only.
         passed: the checks of these rows that have passed; those that pass now are added.
         trusted: skip the checks of rows.
@@ -191,7 +191,7 @@ def check_rows(
 ) -> None:
     """Check the tables that the nodes of a metric read; `done` are checks that have passed before.
 
-    `rows_of` makes a check look at some rows only; what they lack is looked for among all.
+    `rows_of` limits a check to some rows; models that these rows lack are searched in all rows.
 
     Raises:
         DataError: the first rule that is broken, with examples and what to do.
@@ -386,10 +386,10 @@ def finding_of(
     rows: Sequence[Mapping[str, Any]],
     identity: str,
 ) -> Finding:
-    """Say which rule is broken where, with rows that break it and what to do.
+    """Describe a broken rule: the table, rows that break the rule, and a remedy.
 
-    `counts`: what the text of the check names beside settings. What it names of the columns of the
-    rows, such as a total, is in its text and not among the examples.
+    `counts`: the numbers that the text of the check names beside settings. Columns of the rows that
+    the text names, such as a total, are in the text and not among the examples.
     """
     table, column = (text.format_map(values) for text in (check.table, check.column))
     where = table
