@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def _assumed(
     table: str, wanted: Mapping[str, str | None], required: Sequence[str]
 ) -> dict[str, str]:
-    """Say which columns a table has of which only the name is known, and of which types.
+    """Return the assumed columns and types of a table of which only the name is known.
 
     `wanted`: the columns that it may have, and the names that were given for them.
     """

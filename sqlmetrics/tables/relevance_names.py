@@ -20,7 +20,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def likeness_to_relevance(name: str) -> int | None:
-    """Say how likely the name of a column is that of a relevance: 0 is best, None is not at all."""
+    """Rank the name of a column by its likeness to a relevance: 0 is best, None is unlike."""
     words = [word.lower() for word in _WORDS.findall(name)]
     if words and words[0] in _LIKE_RELEVANCE_ALONE and len(words) == 1:
         return len(_LIKE_RELEVANCE)

@@ -1,4 +1,4 @@
-"""Where rows come from: files, frames, Arrow, dicts and tables become relations in an engine."""
+"""Turn files, frames, Arrow objects, dicts and tables into relations in an engine."""
 
 from __future__ import annotations
 
@@ -660,7 +660,7 @@ def _columns_of_files(
     `options`: how the files are read.
 
     Returns:
-        For each path its columns and their types, what is read of folders, and warnings.
+        For each path its columns and their types, the columns from names of folders, and warnings.
     """
     source = macro(f"source_{kind}")
     named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
@@ -904,7 +904,7 @@ def _format(label: str, path: str, shown: str, head: bytes) -> str:
     """Tell the format of a file from its name, or, where the name says nothing, from its start.
 
     Raises:
-        DataError: the file has no rows, or is not what its name says.
+        DataError: the file has no rows, or another format than its name says.
     """
     by_name = _format_by_name(path)
     if "://" in path:
