@@ -40,7 +40,7 @@ _GATE = re.compile(
 
 @dataclass(frozen=True)
 class Gate:
-    """What makes a comparison fail: a number of its row that is beyond a threshold.
+    """A condition that makes a comparison fail: a number of its row is beyond a threshold.
 
     `model` and `k` are None where the gate is about every one. `metric` is spelled as in results.
     `is_share`: the threshold was given in percent; it is 0.01 for `1%`.
@@ -168,7 +168,7 @@ def _compared(name: str, known: Iterable[str]) -> str:
 
 
 def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str]:
-    """Find what fails the gates in the result of a comparison.
+    """Find the rows of a comparison that fail the gates.
 
     Args:
         frame: `[convention,] [columns of slices,] metric, k, model, baseline, value,
@@ -201,7 +201,7 @@ def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str
 
 
 def _place(row: Mapping[str, Any], slices: Iterable[str]) -> str:
-    """Say which row it is: `als, ndcg@10, country=DE`."""
+    """Name a row: `als, ndcg@10, country=DE`."""
     metric = row["metric"] if row["k"] is None else f"{row['metric']}@{row['k']}"
     wheres = [f"{name}={'NULL' if row[name] is None else row[name]}" for name in slices]
     return ", ".join([str(row["model"]), metric, *wheres])

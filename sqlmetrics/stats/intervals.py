@@ -1,4 +1,4 @@
-"""Which interval stands beside a value, and how it is resampled."""
+"""The interval of a value, and its resampling."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Interval:
 
     @property
     def z(self) -> float:
-        """How many standard errors the normal interval reaches to both sides."""
+        """The half width of the normal interval in standard errors."""
         from statistics import NormalDist
 
         return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
     @property
     def draws(self) -> dict[str, Any]:
-        """What templates that resample users know."""
+        """The variables of templates that resample users."""
         return {"resamples": self.resamples, "seed": self.seed}
 
 

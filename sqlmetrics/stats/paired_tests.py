@@ -78,10 +78,10 @@ def _special(needed_by: str) -> Any:
 def finished(
     rows: pd.DataFrame, *, test: str, interval: str, confidence: float, correction: str
 ) -> pd.DataFrame:
-    """Compute intervals, p-values and effect sizes from what SQL has summed up.
+    """Compute intervals, p-values and effect sizes from totals computed in SQL.
 
     Args:
-        rows: one per comparison: any columns that say of what, then `metric, k, model, baseline,
+        rows: one per comparison: any columns that identify it, then `metric, k, model, baseline,
             n_users, value, baseline_value, difference, std, wins, ties, losses`. `std` is the
             sample standard deviation of the users' differences, missing for fewer than two users;
             without users, `n_users` is 0 and all statistics are missing. Also
