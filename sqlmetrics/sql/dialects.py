@@ -1,4 +1,4 @@
-"""The systems that statements are printed for."""
+"""Systems for which sqlmetrics prints statements."""
 
 from __future__ import annotations
 

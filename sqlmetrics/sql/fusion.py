@@ -305,7 +305,7 @@ def _is_plain_case(case: exp.Case) -> bool:
 
 
 def _fold(node: exp.Expr) -> None:
-    """Evaluate what is known once k is: coalesce(10, x) is 10, least(NULL, x) is x."""
+    """Evaluate functions that are constant once k is: coalesce(10, x) is 10, least(NULL, x) x."""
     terms = [node.this, *node.expressions]
     kept = [term for term in terms if not isinstance(term, exp.Null)]
     if not kept:

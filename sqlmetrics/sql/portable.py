@@ -50,7 +50,7 @@ class Rule:
 
 
 def problems(tree: exp.Expr) -> list[Problem]:
-    """Find what is not portable in a parsed query: the first rule that each construct breaks."""
+    """Find the constructs of a parsed query that are not portable, with the first broken rule."""
     breaches: list[Problem] = []
 
     def broken(node: exp.Expr) -> bool:

@@ -47,7 +47,7 @@ class Node(ABC):
         stage: the header of its template.
         is_input: does it read a table of the user?
         apart: does it get a statement of its own?
-        warnings: what its template has to say to the user.
+        warnings: the warnings of its template for the user.
         needs: optional columns that it cannot do without, as pairs of table and column.
     """
 
@@ -171,7 +171,7 @@ class Rendered(Node):
     Attributes:
         template: its path in `sql_templates`, without the ending.
         keys: the columns that it groups and joins by.
-        context: what else it knows.
+        context: further variables of the template.
         aliases: the identity of each parent, by the name that the template has for it.
         often: is every parent read more than once?
     """
@@ -193,7 +193,7 @@ class Rendered(Node):
         context: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Self:
-        """Make a node whose identity says what it is made of; `reads`: its parents by alias."""
+        """Make a node, identified by template, context and parents; `reads`: parents by alias."""
         aliases = {alias: node.key for alias, node in reads.items()}
         keys, context = keys or Keys(), context or {}
         return cls(
@@ -247,7 +247,7 @@ class Plan:
 
     @property
     def warnings(self) -> list[Message]:
-        """What the user should know of the result, each once."""
+        """The warnings about the result, each once."""
         of_nodes = (warning for node in self.nodes() for warning in node.warnings)
         return list(dict.fromkeys([*self.also, *of_nodes]))
 
@@ -271,7 +271,7 @@ class Plan:
         return [node for node in barriers([self.root], have) if node is not self.root]
 
     def reads(self, have: Collection[str] = ()) -> dict[str, int]:
-        """How often each input table is read when the plan runs."""
+        """The number of times that the plan reads each input table."""
         tables = set(have)
         counts: dict[str, int] = {}
         for node in [*self.barriers(have), self.root]:
