@@ -1,4 +1,4 @@
-"""What the package asks of an engine."""
+"""The methods that the package needs of an engine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Engine(Protocol):
         """Find a table or view by name; returns its full name, quoted."""
 
     def printed(self, relation: str) -> str:
-        """Say what stands in place of a relation in a statement that is to run without us."""
+        """Return the spelling of a relation in a statement that runs without sqlmetrics."""
 
     # ---- running -------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class Engine(Protocol):
         """Run a plan and return its rows as a DataFrame."""
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path | str]:
-        """Hand out where to write what is to become `target`.
+        """Return a temporary path whose file or folder becomes `target`.
 
         Raises:
             DataError: it exists and `force` is not set, or it cannot be written.

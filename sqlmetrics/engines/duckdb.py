@@ -364,7 +364,7 @@ class DuckDBEngine:
         return ".".join(identifier(part) for part in best)
 
     def printed(self, relation: str) -> str:
-        """Say what stands in place of a relation in a statement that is to run without us."""
+        """Return the spelling of a relation in a statement that runs without sqlmetrics."""
         return relation
 
     # ---- running -------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ class DuckDBEngine:
         return frame.astype(dict.fromkeys(counts, "Int64"))
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
-        """Hand out a temporary path; what is written there becomes the file, whole or not at all.
+        """Return a temporary path, whose file takes the place of the target when it is complete.
 
         Raises:
             DataError: the file exists and `force` is not set, or its folder does not exist.

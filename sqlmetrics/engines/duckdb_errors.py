@@ -15,7 +15,7 @@ _MOST = 400  # characters of a message
 
 
 class Shortage(Enum):
-    """The limit that an OutOfMemoryException is about."""
+    """The limit that caused an OutOfMemoryException."""
 
     MEMORY_LIMIT = auto()
     TEMPORARY_FILES = auto()

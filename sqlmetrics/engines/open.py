@@ -1,4 +1,4 @@
-"""Which engine an evaluator runs on."""
+"""Open the engine of an evaluator."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class FolderColumn:
 
 @dataclass(frozen=True)
 class Folders:
-    """The columns that are read from the names of folders.
+    """Columns whose values are the names of folders.
 
     `columns`: those that the files lack. `hidden`: names of columns that the files have, so that
     folders are not asked. `with_file`: read the path of the file as a column too.
@@ -64,8 +64,8 @@ class Relation:
     that it reads, all of one `format`; `watched` are further local files that its rows come from.
     `is_held`: its rows stay as they are now, or a change is noticed. `only_named`: it is a name for
     a statement, nothing that can be read here; without `types`, its columns are not known.
-    `folders`: what is read of the names of folders, None where they name no column. `warnings`:
-    what the reader of a result should know. `by_name`: CSV files have their columns in different
+    `folders`: the columns from names of folders, None where they name no column. `warnings`:
+    warnings for the reader of a result. `by_name`: CSV files have their columns in different
     orders. `quotes`: the characters that enclose and escape their values, "" where the engine finds
     them by itself. `layout`: the other characters that say where a value is, None where it finds
     these, too.
@@ -90,7 +90,7 @@ class Relation:
 
     @property
     def of_folders(self) -> set[str]:
-        """The columns that only the names of folders tell."""
+        """The columns that only the names of folders hold."""
         return {column.name for column in self.folders.columns} if self.folders else set()
 
     def with_types(self, changed: Mapping[str, str]) -> Relation:

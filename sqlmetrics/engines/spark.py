@@ -351,7 +351,7 @@ class SparkEngine:
         return None
 
     def printed(self, relation: str) -> str:
-        """Say what stands in place of a view in a statement that is to run without us."""
+        """Return the spelling of a view in a statement that runs without sqlmetrics."""
         return self._views.get(relation, relation)
 
     # ---- running -------------------------------------------------------------------------------
@@ -559,7 +559,7 @@ class SparkEngine:
         self._checkpoints[name] = frame  # Spark keeps the rows for as long as we do
 
     def folder(self) -> Path:
-        """Make a folder in temp_directory for what is written on the way; `close` removes it.
+        """Make a folder in temp_directory for intermediate files; `close` removes it.
 
         Raises:
             UsageError: temp_directory is not there, or cannot be written to.
@@ -582,7 +582,7 @@ class SparkEngine:
 
     @contextlib.contextmanager
     def _translated(self, title: str, target: str = "") -> Iterator[None]:
-        """Say what Spark raises in one line of our words."""
+        """Translate an error of Spark into one line."""
         try:
             yield
         except Exception as error:
@@ -607,9 +607,9 @@ class SparkEngine:
 
 
 def _to_compute_first(roots: Sequence[Node], have: Mapping[str, str]) -> list[Node]:
-    """Find what to compute before the results, each with a statement of its own, in this order.
+    """Find the nodes to compute before the results, each with its own statement, in this order.
 
-    That is what is kept, or read more than once, and what ends a statement that would be too large.
+    These are nodes that are kept or read more than once, and nodes that split large statements.
     """
     by_key = {node.key: node for root in roots for node in Plan(root).nodes(have)}
     nodes = [node for node in by_key.values() if node.key not in have]
@@ -680,7 +680,7 @@ def _is_text_path(value: Any) -> bool:
 
 
 def _expanded(table: str, label: str, path: str) -> list[str]:
-    """Return what Spark is given for a path: URIs as they are, paths of this machine absolute.
+    """Return the paths for Spark: URIs as they are, paths of this machine absolute.
 
     Raises:
         DataError: it is no Parquet file.

@@ -11,7 +11,7 @@ _UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ", "PARQUET", "CAST_INVALID")
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Does the error come from Spark, or from what connects us to it?"""
+    """Does the error come from Spark, or from the connection to it?"""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc") or isinstance(
         error, ConnectionError
     )

@@ -1,4 +1,4 @@
-"""Lets Spark compute values per user, and DuckDB what is computed from them.
+"""Let Spark compute values per user, and DuckDB the results from these values.
 
 A comparison sums up the differences of every user in many ways, over resamples too: for the values
 of all users, that is work for one machine, and some of it is not there in Spark's SQL. So Spark
