@@ -18,7 +18,7 @@ from sqlmetrics.tables.sources import RANKED
 
 @dataclass(frozen=True)
 class Text:
-    """A rendered query, and what its template said while it was rendered.
+    """A rendered query, with the warnings and needs of its template.
 
     Attributes:
         sql: the query.

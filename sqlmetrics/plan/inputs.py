@@ -47,7 +47,7 @@ class Inputs:
         """Check that a table was given, and that it has a column.
 
         Args:
-            table, column: what is needed.
+            table, column: the table and the column that are needed.
             metric: the name of the metric that needs it, and `setting` the setting, if it is one.
 
         Raises:
@@ -78,7 +78,7 @@ class Inputs:
             )
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
-        """Say what orders the lists of a table: a rank column, the score, or the order of rows."""
+        """Return the order of the lists of a table: by rank column, score, or order of rows."""
         given = self.tables.get(table)
         if table == "recommendations" or values["order"] == "row" or given is None:
             return str(values["order"])

@@ -1,4 +1,4 @@
-"""From requested metrics to queries: finds templates, renders them and binds what they read."""
+"""Plan requested metrics as queries: find templates, render them and bind the names they read."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class Planner:
             body: the template, and `where` its path, for messages.
             values: the settings, and the cutoffs.
             metric: the metric that it is rendered for, for messages.
-            context: what it knows besides.
+            context: further variables of the template.
 
         Raises:
             MissingTableError: it needs a table or column that was not given.

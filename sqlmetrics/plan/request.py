@@ -1,6 +1,6 @@
-"""What is asked for, and what it comes to: the first two steps of a run.
+"""The requests of a run, resolved and planned: the first two steps of a run.
 
-A run resolves what was asked for (every metric, cutoff, setting and slice), plans it, checks the
+A run resolves a request (every metric, cutoff, setting and slice), plans it, checks the
 tables, executes the plan and presents the result: see `sqlmetrics/run/path.py`.
 """
 
@@ -25,7 +25,7 @@ Names: TypeAlias = str | Iterable[str] | None
 
 @dataclass(frozen=True)
 class Asked:
-    """What a caller asks for; the attributes are the arguments of `Evaluator.evaluate`.
+    """A request as the caller gave it; the attributes are the arguments of `Evaluator.evaluate`.
 
     `per_user`: values of every user instead of means. `partition`: of the users of one partition.
     """
@@ -69,14 +69,14 @@ _SUMMARY = ("by", "by_item", "combinations", *_INTERVAL, "skip_missing")
 
 @dataclass(frozen=True)
 class Resolved:
-    """What is asked for, with nothing left open.
+    """A request with every choice resolved.
 
     Attributes:
         requests: every metric call with its cutoff and the value of every setting.
-        attributes: what is sliced by.
+        attributes: the attributes to slice by.
         combinations: also the slices by fewer of them.
         interval: the interval of every value.
-        warnings: what was left out, and why.
+        warnings: omitted metrics, and the reasons.
     """
 
     requests: tuple[MetricRequest, ...]
@@ -103,10 +103,10 @@ class Reads:
 
 @dataclass(frozen=True)
 class Sliced:
-    """What users or items are sliced by, and the queries that check it.
+    """An attribute of users or items to slice by, and the queries that check it.
 
     Attributes:
-        attribute: what is sliced by.
+        attribute: the attribute to slice by.
         reads: the query of a slice of the package or the user; None for a column.
         uneven: finds users with several values of a column; None where there can be several.
     """
@@ -118,13 +118,13 @@ class Sliced:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """The plan of a result, and what has to hold in the tables for it. A value, without an engine.
+    """The plan of a result, and the conditions on its tables. A value, without an engine.
 
     Attributes:
         plan: the queries.
-        requests: what is computed.
-        reads: what each metric call reads.
-        slices: what is sliced by.
+        requests: the metric requests to compute.
+        reads: the queries that each metric call reads.
+        slices: the attributes to slice by, with their checks.
         of_users: for comparisons, the queries of which rows of users are needed.
     """
 
@@ -136,7 +136,7 @@ class PlannedRun:
 
 
 def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolved:
-    """Settle every metric, cutoff, setting and slice of what is asked for.
+    """Resolve every metric, cutoff, setting and slice of a request.
 
     Raises:
         UsageError: something in it is unknown or makes no sense.
@@ -214,7 +214,7 @@ def reads_of(
 
 
 def slices_of(slicing: Slicing | None) -> tuple[Sliced, ...]:
-    """Find the queries that check what is sliced by."""
+    """Find the queries that check the attributes to slice by."""
     return tuple(_sliced(slicing, attribute) for attribute in slicing.attributes) if slicing else ()
 
 

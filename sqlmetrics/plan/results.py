@@ -19,7 +19,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.stats.paired_tests import FEW
 
-# by the share of the cutoffs: what its tables of values are read from, and what is said of them
+# by the share of the cutoffs: the nodes of its tables of values, and its branches
 _Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
 
 
@@ -27,8 +27,8 @@ _Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
 class Results:
     """Plans results for requests: over all users, or for every slice.
 
-    `planner` plans what is not sliced. `groups` are the columns that tell apart what a value is
-    computed for: the model, and the numbers of its slices.
+    `planner` plans queries without slices. `groups` are the columns that a value is computed for:
+    the model, and the numbers of the slices.
     """
 
     planner: Planner
@@ -99,19 +99,19 @@ class Results:
 
     @property
     def of_users(self) -> list[Node]:
-        """What is known of every user: values, and in which slices; with the slices' names."""
+        """The values of every user, the slices of every user, and the names of these slices."""
         tables = [table.node for table in self.wide.tables.values()]
         return [*tables, *(self.slices or ()), *self.names.values()]
 
     @property
     def of_everybody(self) -> list[Node]:
-        """What values are summed up from: those of users, and those of the whole run."""
+        """The values per user and the values of the whole run, which results sum up."""
         of_runs = wide_tables(self.planner, self.of_runs).tables if self.of_runs else {}
         return [table.node for table in (*self.wide.tables.values(), *of_runs.values())]
 
     @property
     def of_slices(self) -> list[Node]:
-        """Who, or which item, is in which slice, and what these are called."""
+        """The slices of users or items, and the names of these slices."""
         by_item = self.item_slices
         return [*(self.slices or ()), *((by_item.slices, by_item.names) if by_item else ())]
 
@@ -525,7 +525,7 @@ class Results:
     def _compared(
         self, table: WideTable, baseline: str, rows: Sequence[Mapping[str, Any]], test: str
     ) -> dict[str, Node]:
-        """Plan what is known of the differences of one audience: totals, and what a test needs."""
+        """Plan the differences of one audience: their totals, and the numbers that a test needs."""
         planner = self.planner
         names = [column.name for column in table.columns]
         pairs = self.of_users_planner.rendered(

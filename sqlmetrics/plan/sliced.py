@@ -32,7 +32,7 @@ class SlicedStages(StageSource):
         base: plans the stages that are not sliced.
         folder: the folder of the templates, "by_user" or "by_item".
         more: further queries that these templates read, by name.
-        context: what they know besides.
+        context: further variables of these templates.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class SlicedStages(StageSource):
 
 @dataclass(frozen=True)
 class Judgeable:
-    """The metrics that can be computed for slices of items, and what is said of the others."""
+    """The metrics that can be computed for slices of items, and warnings about the others."""
 
     calls: Sequence[MetricCall]
     warnings: tuple[Message, ...]
@@ -133,7 +133,7 @@ class ItemSlices:
     Attributes:
         planner: plans the metrics.
         usual: plans the same metrics without slices.
-        slices: who, or which item, is in which slice, and `names`: what slices are called.
+        slices: the users or items of each slice, and `names`: the names of the slices.
     """
 
     planner: Planner

@@ -56,7 +56,7 @@ _TAKEN = [
 
 @dataclass(frozen=True)
 class Attribute:
-    """What is sliced by: a column of a table, or a query of `sql_templates/slices`.
+    """An attribute to slice by: a column of a table, or a query of `sql_templates/slices`.
 
     `of`: "users", "items", or "interactions" (an item of one user).
     """
@@ -74,7 +74,7 @@ class Attribute:
 
     @property
     def missing(self) -> str:
-        """What stands for those without a value."""
+        """The name of the slice of users or items without a value."""
         return Slice.missing if self.template is None else self.template.missing
 
 
@@ -85,7 +85,7 @@ def attributes_of(
     tables: Mapping[str, Table],
     user_keys: Sequence[str],
 ) -> list[Attribute]:
-    """Find what to slice by, for each name in `by` and `by_item`.
+    """Find the attribute for each name in `by` and `by_item`.
 
     Raises:
         UsageError: a name that stands for nothing, for two things, or for a column of the result.
@@ -118,7 +118,7 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
 
 
 def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> Attribute:
-    """Find what `name` stands for; `option` is where it stands: by or by_item."""
+    """Find the attribute called `name`; `option` is the option that names it: by or by_item."""
     of_items = option == "by_item"
     owners = [
         owner
@@ -218,11 +218,11 @@ def _unknown(
 
 
 class Slicing:
-    """The slices of a run: who is in which, and what they are called.
+    """The slices of a run: their users or items, and their names.
 
     Args:
-        planner: plans what is not sliced.
-        attributes: what to slice by.
+        planner: plans queries without slices.
+        attributes: the attributes to slice by.
         combinations: also slices by fewer of the columns, down to none of them.
         values: settings for the stages that derived slices read.
     """
@@ -293,7 +293,7 @@ class Slicing:
         return slices, names
 
     def member_keys(self, of_users: bool) -> list[str]:
-        """Name the columns that say who, or which judged item, is in a slice.
+        """Name the columns that identify the user, or the judged item, of a row of a slice.
 
         The user is one of them also where slices are of items alone: then a slice and its user come
         from one table. From two, an engine may join on the slice without the user.
@@ -341,7 +341,7 @@ class Slicing:
         return Plan(self.planner.rendered("uneven_attribute", {"attribute": self.read(attribute)}))
 
     def read(self, attribute: Attribute) -> Query:
-        """Plan the reading of a column, with the columns that say whose it is."""
+        """Plan the reading of a column with the key columns of its table."""
         keys = self._keys(attribute)
         sources = [
             {"relation": source.relation, "about": [_found(source, key) for key in keys],

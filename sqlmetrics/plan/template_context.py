@@ -1,4 +1,4 @@
-"""What templates of stages, metrics, slices and checks know beside the keys and their settings."""
+"""The context of templates of stages, metrics, slices and checks, beside keys and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlmetrics.tables.schema import UNKNOWN, type_family
 
 @dataclass
 class Heard:
-    """What one template says while it is rendered: warnings, and columns that it needs."""
+    """The warnings of a template, and the columns that it needs, collected while it is rendered."""
 
     warnings: dict[Message, None] = field(default_factory=dict)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -22,12 +22,12 @@ class Heard:
 def template_context(
     inputs: Inputs, values: Mapping[str, Any], heard: Heard, metric: str = ""
 ) -> dict[str, Any]:
-    """Build what a template knows under the given settings.
+    """Build the context of a template under the given settings.
 
     Args:
         inputs: the tables; without any, a template is only described and lacks nothing.
         values: the settings, and the cutoffs.
-        heard: what the template says goes there.
+        heard: collects the warnings and needs of the template.
         metric: the name of the metric that it is rendered for.
     """
     tables, has = inputs.tables, inputs.has
@@ -48,7 +48,7 @@ def template_context(
         return ""
 
     def assume(table: str, column: str, value: str) -> str:
-        """Let a template say what it takes in place of a column that was not given."""
+        """Let a template name a substitute for a column that was not given."""
         if table in tables and not has(table, column):
             warning = Message(
                 f"{table}: there is no column {column}; assumed is {value}, the same for "

@@ -173,7 +173,7 @@ class _Builder:
                              placed.items()})  # fmt: skip
 
     def _add(self, call: MetricCall) -> str:
-        """Add the columns of a call, unless they are there; return what tells its values apart."""
+        """Add the columns of a call, unless they are there; return the identity of its values."""
         planner, metric = self.planner, call.metric
         query = planner.metric_query(metric, call.values)
         everybody = planner.everybody(metric, call.values)
@@ -356,7 +356,7 @@ def identity_of_call(planner: Planner, call: MetricCall) -> str:
 
 
 def _when_empty(call: MetricCall) -> str | None:
-    """Say what a user (or model) without a row gets; None: the metric is undefined there."""
+    """Return the value for a user (or model) without a row; None: the metric is undefined."""
     metric = call.metric
     dropped = metric.audience == "relevant" and call.values["no_hits"] == "drop"
     value = metric.when_empty
