@@ -1,4 +1,4 @@
-"""Whose definitions a run uses, and the metrics that are asked for under them."""
+"""The definitions that a run uses, and the requested metrics under them."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class Definitions:
 
     @property
     def are_named(self) -> bool:
-        """Do results say which convention made a number?"""
+        """Do results have a column `convention`?"""
         return len(self.conventions) > 1 or self.fallback is not None
 
     def requests(self, metrics: Metrics, k: Cutoffs, per_user: bool = False) -> list[MetricRequest]:
-        """Resolve what is asked for: metrics at cutoffs, under every convention.
+        """Resolve the requested metrics and cutoffs under every convention.
 
         Raises:
             UsageError: an unknown metric, parameter or cutoff, or a metric that a convention does

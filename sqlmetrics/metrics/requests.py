@@ -30,7 +30,7 @@ class MetricRequest:
 
 @dataclass(frozen=True)
 class MetricCall:
-    """A metric call with all its cutoffs; `values` are what its templates see."""
+    """A metric call with all its cutoffs; `values` are the settings that its templates read."""
 
     name: str
     metric: Metric
@@ -45,7 +45,7 @@ def requests_of(
     fallback: Settings | None,
     has_rank: bool,
 ) -> list[MetricRequest]:
-    """Resolve calls under each convention; what is asked for twice counts once.
+    """Resolve calls under each convention; duplicate requests count once.
 
     A metric that the system of a convention lacks is taken from `fallback`, if that has it; else it
     is refused, or left out if metric and convention were not both asked for by name.

@@ -62,7 +62,7 @@ class Convention:
         """Read a convention that comes with the package, by name, or a user's own, by path.
 
         Raises:
-            UsageError: there is no such convention, or the file is not what it should be.
+            UsageError: there is no such convention, or the file is not a valid convention.
         """
         known = conventions()
         path = _path_of(name, known)
@@ -78,7 +78,7 @@ class Convention:
             raise UsageError(f"the convention {path}: {error}") from error
 
     def differences(self, metric: str) -> list[Difference]:
-        """Say what is not reproduced for one metric, apart from what concerns all."""
+        """Return the differences from the system for one metric, without those of all metrics."""
         return [difference for difference in self.differs if metric in difference.metrics]
 
 
