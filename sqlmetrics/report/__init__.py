@@ -16,7 +16,7 @@ _HEIGHT = 900  # pixels that a report takes in a notebook; the rest scrolls
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a report says, and the page that says it.
+    """A report: its content, and the page that shows it.
 
     In a notebook it shows itself. It needs neither the evaluator nor the tables any more.
     """

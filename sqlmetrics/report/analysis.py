@@ -1,4 +1,4 @@
-"""What figures are made from: the values of one run, computed once, and questions about them."""
+"""The values of one run, computed once, and the data of figures about them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def metrics_of_reports(catalog: Catalog) -> list[str]:
 
 @dataclass(frozen=True)
 class Question:
-    """What a report is to say; attributes are the arguments of `Evaluator.report`."""
+    """The choices of a report; the attributes are the arguments of `Evaluator.report`."""
 
     metrics: str | Iterable[str | MetricSpec] | None = None
     k: int | Iterable[int] | None = None
@@ -78,16 +78,16 @@ class Question:
 
 @dataclass
 class Study:
-    """The values of a run and what is asked about them; every answer is a data frame.
+    """The values of a run and questions about them; every answer is a data frame.
 
     Attributes:
         run: runs a plan.
         hold: computes nodes once, for all plans that run afterwards.
-        results: all that is asked for, in no slices.
-        how: what was asked, and how differences are judged.
-        attributes: what is sliced by.
+        results: all requested metrics, without slices.
+        how: the choices of the report, such as the test of differences.
+        attributes: the attributes to slice by.
         chosen: the metric that models are ranked by, if it was named.
-        room: which share of what figures may draw at most they are to draw.
+        room: the share of the maximum size of figures that they use.
     """
 
     run: Callable[[Plan], pd.DataFrame]
@@ -119,7 +119,7 @@ class Study:
         """All metrics, each at the cutoff that the report is about."""
         return [replace(request.call, cutoff=request.k) for request in self.main]
 
-    # ---- what is computed first ----------------------------------------------------------------
+    # ---- computed first ------------------------------------------------------------------------
 
     @functools.cached_property
     def item_counts(self) -> Node:
@@ -130,7 +130,7 @@ class Study:
 
     @property
     def held(self) -> list[Node]:
-        """What several answers read."""
+        """The queries that several answers read."""
         return [*self.results.of_everybody, self.item_counts, self._stage("ranked")]
 
     def _stage(self, name: str, planner: Planner | None = None) -> Query:
@@ -141,7 +141,7 @@ class Study:
 
     @functools.cached_property
     def values(self) -> pd.DataFrame:
-        """What `Evaluator.evaluate` returns, with a model and a label (`ndcg@10`) in every row."""
+        """The result of `Evaluator.evaluate`, with a model and a label (`ndcg@10`) in every row."""
         return self._labelled(self.run(self.results.summary()))
 
     def _labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -191,7 +191,7 @@ class Study:
 
     @functools.cached_property
     def comparisons(self) -> pd.DataFrame:
-        """What `Evaluator.compare` returns, its baselines the models that are best of a metric.
+        """The result of `Evaluator.compare` with the best model of each metric as the baseline.
 
         With the other models that are compared pair by pair, only for the primary metric.
         P-values are not corrected: who is compared with whom is up to those who read it.
@@ -227,7 +227,7 @@ class Study:
 
     @functools.cached_property
     def board(self) -> pd.DataFrame:
-        """What `Evaluator.leaderboard` returns for the cutoff that the report is about."""
+        """The result of `Evaluator.leaderboard` at the cutoff of the report."""
         values = self.at_main.drop(columns="label")
         tested = self.comparisons
         tested = tested.drop(columns="label") if len(tested) else tested
@@ -411,7 +411,7 @@ class Study:
 
     @functools.cached_property
     def slices(self) -> dict[str, pd.DataFrame]:
-        """What `Evaluator.evaluate` returns for every slice: attribute -> rows, with `slice`.
+        """The result of `Evaluator.evaluate` for every slice: attribute -> rows, with `slice`.
 
         All at the cutoff that the report is about; of items, only a few metrics of relevant items.
         """
@@ -425,7 +425,7 @@ class Study:
     def wins(self) -> pd.DataFrame:
         """Count who is better off, for pairs of models: as `comparisons`, also for slices of users.
 
-        `by` says what is sliced by, and is empty for all users together; `slice` is the slice.
+        `by` is the attribute to slice by, empty for all users together; `slice` is the slice.
         """
         import pandas as pd
 
@@ -624,7 +624,7 @@ class Study:
 
     @property
     def shown_places(self) -> int:
-        """How many places of a list an example shows."""
+        """The number of items of a list that an example shows."""
         return min(self.primary.k or _MOST_LISTED, _MOST_LISTED)
 
     @property
@@ -708,7 +708,7 @@ def chosen_request(
     """Find the metric that models are to be ranked by among those that are computed.
 
     Args:
-        requests: what is computed.
+        requests: the metrics of the report.
         call: the metric, as its convention spells it, with a cutoff or without.
         typed: what the user wrote.
 

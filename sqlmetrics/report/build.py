@@ -96,10 +96,10 @@ def content(
     """Put together all that a report says.
 
     Args:
-        study: what is judged.
+        study: the values of the run.
         title: of the page, or None for the usual one.
         conventions: whose definitions are used, the fallback last.
-        sources: table -> what it was read from.
+        sources: table -> the source of its rows.
         conditions: table -> the condition that its rows satisfy.
         findings: what `check` warns of; `unchecked` says why it did not look, if so.
         statement: the SQL of the values of the leaderboard.
@@ -342,7 +342,7 @@ def _definitions(study: Study) -> list[Definition]:
 
 
 def _facts_of(call: MetricCall) -> list[tuple[str, str]]:
-    """Say how a metric is averaged under the settings of this run."""
+    """Describe the average of a metric under the settings of this run."""
     facts = dict(metric_facts(call.metric))
     if call.metric.grain == "user":
         facts["averaged over"] = _audience(call.requests[0])

@@ -1,4 +1,4 @@
-"""What a report says: plain values, which the page lays out."""
+"""The content of a report as plain values, which the page lays out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cell: TypeAlias = str | int | float | None
 
 @dataclass(frozen=True)
 class FigureTable:
-    """Rows of cells under named columns; `note` says what was left out, if anything."""
+    """The numbers of a figure: rows of cells under named columns; `note` names omitted rows."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -21,17 +21,17 @@ class FigureTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, what it shows in words, and the numbers behind it.
+    """A chart, its description in words, and its numbers.
 
     Attributes:
         name: tells figures apart; letters and underscores.
-        title: what it is about, short.
-        text: what there is to see, one or two sentences.
+        title: a short title.
+        text: a description, one or two sentences.
         chart: a Vega-Lite specification of one view, as wide as its container; it may have
             parameters that are bound to inputs. None: there is only the table.
-        alternative: what a reader hears who does not see the chart.
+        alternative: the text for readers who do not see the chart.
         table: the numbers that are drawn.
-        note: what was left out, if anything.
+        note: names omitted data, if any.
         wide: takes the whole width of the page; others stand side by side.
     """
 
@@ -85,7 +85,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class ExampleList:
-    """What a model recommends to a user, from the top, and what that is worth."""
+    """The recommendations of a model for a user, from the top, and their value."""
 
     model: str
     value: float | None
@@ -109,7 +109,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Definition:
-    """How a metric is computed: the formula, facts (label, text), settings, and its own query."""
+    """The definition of a metric: formula, facts (label, text), settings, and its own query."""
 
     metric: str
     title: str

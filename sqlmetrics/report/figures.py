@@ -122,7 +122,7 @@ def _against_best(study: Study) -> list[Drawn]:
 
 
 def _verdict(study: Study, row: Mapping[str, Any]) -> str:
-    """Say how a model stands to the best; the leaderboard decides."""
+    """Describe the rank of a model beside the best one, as the leaderboard marks it."""
     board = study.board
     mark = board.loc[board["model"] == row["model"], f"{row['label']} mark"]
     if str(mark.iloc[0]):
@@ -350,7 +350,7 @@ def _in_top(study: Study) -> str:
 
 
 def _of_what(study: Study) -> str:
-    """Say which items there are: those of the catalogue, or all that anybody is recommended."""
+    """Name the items that are counted: those of the catalogue, or all recommended items."""
     return " of the catalogue" if study.has_catalogue else " that are recommended at all"
 
 
@@ -429,7 +429,7 @@ KINDS: Mapping[str, Draw] = {
     "popularity": _popularity,
     "trade_off": _trade_off,
 }
-"""What `Evaluator.plot` draws, in the order of the report; `docs/report.md` says it in words."""
+"""The figures of `Evaluator.plot`, in the order of the report; see `docs/report.md`."""
 
 
 def checked_kind(figure: str) -> str:
@@ -468,7 +468,7 @@ def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
 
 
 def _title_with_choices(drawn: Drawn) -> Any:
-    """Let the title say what is chosen in the menus: a picture of the chart has none."""
+    """Put the choices of the menus into the title: a picture of the chart has no menus."""
     parts = [json.dumps(drawn.title)]
     for param in specification(drawn.chart).get("params", []):
         bound = param.get("bind", {})
