@@ -1,4 +1,4 @@
-"""Who chooses what: conventions side by side, and one in full."""
+"""Compare the choices of conventions for a metric, and describe one convention."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def listing(catalog: Catalog) -> list[dict[str, str | int]]:
 
 
 def choices(catalog: Catalog, name: str) -> list[dict[str, str | None]]:
-    """Say what every convention that covers a metric chooses for it.
+    """Return the choices for a metric of every convention that covers it.
 
     Returns:
         One row per convention and name that its system has for the metric: `convention, theirs`
@@ -116,7 +116,7 @@ def names_in(body: str) -> set[str]:
 
 
 def describe_convention(catalog: Catalog, name: str) -> str:
-    """Say all that a convention chooses: what it covers, its settings, where it is not followed.
+    """Describe a convention: its metrics, its settings, and the differences from its system.
 
     Raises:
         UsageError: there is no such convention.

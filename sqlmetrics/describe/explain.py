@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One setting that changes, and what is asked for from then on.
+    """One setting that changes, and the metric call after the change.
 
     The first step changes nothing: its `after` is the convention that the way starts from.
     """

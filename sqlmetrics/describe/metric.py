@@ -54,7 +54,7 @@ def describe_metric(catalog: Catalog, name: str) -> str:
 
 
 def metric_facts(metric: Metric) -> list[tuple[str, str]]:
-    """Say whom a metric is averaged over, when it has no value, and which values are good."""
+    """Describe the audience of a metric, its value where none is defined, and its range."""
     facts = [
         ("averaged over", _audience(metric)),
         ("value if none", _empty(metric) if metric.grain == "user" else ""),
@@ -103,7 +103,7 @@ def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
 
 @dataclass(frozen=True)
 class Read:
-    """What a metric reads: stages and input tables, and optional columns that it needs.
+    """The stages and input tables that a metric reads, and optional columns that it needs.
 
     `templates`: the template of each stage; None: the name is that of a table. `needs`: pairs of a
     table and a column.
