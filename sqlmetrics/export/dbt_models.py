@@ -1,4 +1,4 @@
-"""Makes dbt models of the queries of a plan, and dbt tests of what must hold for them."""
+"""Make dbt models of the queries of a plan, and dbt tests of their checks."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Maker:
     def _keys(
         self, node: Node, columns: Sequence[str], wide: Sequence[Column] | None
     ) -> Sequence[str]:
-        """Name the columns that say what a row is about, which are never NULL."""
+        """Name the columns that identify a row, which are never NULL."""
         if wide is not None:
             return [column for column in columns if column not in {value.name for value in wide}]
         if node.stage is not None:
@@ -163,7 +163,7 @@ class Maker:
         return description(node, column)
 
     def _meanings(self, node: Node, wide: Sequence[Column] | None) -> dict[str, str]:
-        """Say what columns hold that are about the metrics of this package."""
+        """Describe the columns that hold metrics of this package."""
         metrics = {request.call.name: request.metric for request in self.results.requests}
         if wide is not None:
             return {
@@ -253,7 +253,7 @@ class Maker:
                 yield DataTest(name, finds, self._statement(plan, [finds]))
 
     def _checks(self) -> Iterator[tuple[Check, Plan]]:
-        """Find the checks of what the metrics read, under the settings of each."""
+        """Find the checks of the queries that the metrics read, under the settings of each."""
         planner = self.results.planner
         for nodes, values in _asked(self.results):
             inputs = {node.name for node in nodes.values() if node.is_input}
@@ -294,7 +294,7 @@ class Maker:
         return self._escaped(sql, with_settings=True)
 
     def _statement(self, plan: Plan, comments: Sequence[str]) -> str:
-        """Print a query over the models of the package; what is not among them, inside of it."""
+        """Print a query over the models of the package; inline queries that are not models."""
         lines = [f"/* {comment} */" for comment in comments]
         sql = plan.statement(self._references, dialect=self.dialect)
         return "\n".join([*map(escaped, lines), self._escaped(sql)])

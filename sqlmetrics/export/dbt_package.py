@@ -131,7 +131,7 @@ def _require_names(results: Results, plans: Iterable[Plan]) -> None:
 
 
 def _project(name: str, models: Sequence[Model]) -> str:
-    """Write dbt_project.yml; what it says of models, a project that uses the package may change."""
+    """Write dbt_project.yml; projects that use the package may override its settings of models."""
     tables: dict[str, Any] = {}
     for model in models:
         if model.is_table:

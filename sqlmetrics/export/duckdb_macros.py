@@ -378,7 +378,7 @@ class _Rules:
         return alias
 
     def add(self, broken: str, message: str) -> None:
-        """Add a rule: when it is broken, and the expression of what is said then."""
+        """Add a rule: the condition that breaks it, and the expression of its message."""
         self.rules.setdefault(broken, {"broken": broken, "message": message})
 
     def check(self, check: Check, values: Mapping[str, Any], source: str) -> None:
@@ -469,7 +469,7 @@ def _printed(plan: Plan) -> _Body:
 
 
 def _laid_out(text: str) -> str:
-    """Give every query of a body lines of its own, and under them what is said about it."""
+    """Put every query of a body on lines of its own, below its comments."""
 
     def lines(match: re.Match[str]) -> str:
         indent, name, comments = match["indent"], match["name"] or "", match["comments"] or ""
