@@ -81,7 +81,7 @@ def _text(value: Any) -> str:
 
 
 def _options(record: _Record) -> dict[str, Any]:
-    """Return what was given and asked for, and can change a result."""
+    """Return the arguments that can change a result."""
     return {
         name: value
         for part in ("given", "asked")

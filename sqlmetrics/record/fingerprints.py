@@ -50,7 +50,7 @@ def identity(*roots: Node) -> str:
 
 @dataclass(frozen=True)
 class TableContent:
-    """What a table holds: how many rows, and the sum of their hashes (None: they were not read).
+    """The content of a table: the number of rows, and the sum of their hashes (None: not read).
 
     `model`: whose rows of the table these are, where it has a column that says so. `columns`: their
     names in the queries.
@@ -126,7 +126,7 @@ def rows_of(node: Query, types: Mapping[str, str]) -> Node:
 
 
 def _kind(type_name: str) -> dict[str, str]:
-    """Say how values of a type are hashed: see the macro value_hash."""
+    """Return the kind of hash for values of a type: see the macro value_hash."""
     if _WHOLE.match(type_name):
         return {"kind": "whole"}
     if _FRACTIONS.match(type_name):

@@ -1,4 +1,4 @@
-"""What a result was made of: versions, settings, sources, users, and the SQL, as plain values.
+"""The record of a result: versions, settings, sources, users, and the SQL, as plain values.
 
 A record can be written as JSON. All that costs nothing is in it always; what takes a pass over the
 tables, their contents and the counts of users, only where it is asked for.
@@ -81,13 +81,13 @@ class Recorder:
         self.last: dict[str, Any] | None = None
 
     def ran(self, run: PlannedRun) -> None:
-        """Note what is computed."""
+        """Keep a run for the record of the result that is being computed."""
         if self.runs is not None:
             self.runs.append(run)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[list[PlannedRun]]:
-        """Note what is computed from now on."""
+        """Collect the runs of a result while it is computed."""
         self.runs = []
         try:
             yield self.runs
@@ -103,7 +103,7 @@ class Recorder:
         started: datetime,
         seconds: float,
     ) -> dict[str, Any]:
-        """Put a record together: see docs/record.md for what is in it."""
+        """Put a record together: docs/record.md lists its content."""
         requests = [request for run in runs for request in run.requests]
         given = dict(self.given)
         if "baseline" not in session.tables:  # the name of a model, if it was given
@@ -253,7 +253,7 @@ def plain(value: Any) -> Any:
 
 
 def _asked(bound: inspect.BoundArguments, method: str) -> tuple[dict[str, Any], str]:
-    """Return the arguments of a method that say what is asked for, and the name of its result."""
+    """Return the arguments of the request that a method got, and the name of its result."""
     asked: dict[str, Any] = {}
     for name, value in list(bound.arguments.items())[1:]:
         more = bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
