@@ -28,7 +28,7 @@ _SEVERAL = Message(
 
 @dataclass(frozen=True)
 class Testing:
-    """How differences between models are tested; the attributes are those of `compare`.
+    """The test of differences between models; the attributes are those of `compare`.
 
     Raises:
         UsageError: there is no such test or correction, or scipy is not installed.

@@ -32,7 +32,7 @@ _SHOWN = 1000  # rows of a stage, where not all may come
 def findings(
     session: Session, metrics: Metrics, k: Cutoffs, levels: Iterable[str] = LEVELS
 ) -> list[Finding]:
-    """Find what is wrong with the tables, or hard to trust: see `Evaluator.check`.
+    """Find errors and data problems of the tables: see `Evaluator.check`.
 
     `levels`: of the checks that run, of "error", "warning" and "note".
     """

@@ -1,6 +1,6 @@
 """The one path from a request to a result, for Python and for the command line.
 
-    resolve    what is asked for: every metric, cutoff, setting and slice (plan/request.py)
+    resolve    every metric, cutoff, setting and slice of the request (plan/request.py)
     plan       the queries that compute it (plan/results.py)
     validate   the tables that they read (checks/validate.py)
     execute    the queries, as a whole or for partitions of the users (partitions/executor.py)
@@ -116,13 +116,13 @@ def write_partition(
 
 
 def results(session: Session, asked: Asked, planner: Planner | None = None) -> Results:
-    """Resolve what is asked for, and start to plan its values."""
+    """Resolve a request, and start to plan its values."""
     planner = planner or session.planner
     return results_of(session.definitions, planner, resolve(session.definitions, planner, asked))
 
 
 def plan(session: Session, asked: Asked) -> PlannedRun:
-    """Resolve and plan what is asked for."""
+    """Resolve and plan a request."""
     of = results(session, asked)
     return planned(of, of.per_user() if asked.per_user else of.summary())
 
@@ -185,7 +185,7 @@ def present(rows: Frame, run: PlannedRun) -> Frame:
 
 @contextlib.contextmanager
 def own_templates_named(catalog: Catalog) -> Iterator[None]:
-    """Where the engine finds a query wrong, say which templates are the user's own."""
+    """Name the templates of the user in errors of the engine about a query."""
     try:
         yield
     except QueryError as error:

@@ -17,7 +17,7 @@ from sqlmetrics.sql.query_graph import Plan, Query
 
 
 def statement(session: Session, asked: Asked, dialect: str | None) -> str:
-    """Print the statement that computes what is asked for.
+    """Print the statement that computes a request.
 
     Raises:
         UsageError: as `Evaluator.sql`.
@@ -45,7 +45,7 @@ def dbt(
     command: str,
     force: bool,
 ) -> list[Path]:
-    """Write a dbt package that computes what is asked for.
+    """Write a dbt package that computes a request.
 
     Raises:
         UsageError, DataError: as `Evaluator.dbt`.
@@ -58,7 +58,7 @@ def dbt(
 
 
 def _require_names(session: Session, plan: Plan, dialect: str) -> None:
-    """Refuse to print a statement that reads what is gone when it runs, or only we can see.
+    """Refuse to print a statement that reads objects of this process, which others cannot read.
 
     Raises:
         UsageError: names the table.

@@ -52,7 +52,7 @@ class PublicCall:
     said: set[Message] = field(default_factory=set)
 
     def ran(self, requests: Iterable[MetricRequest]) -> None:
-        """Note what is computed."""
+        """Remember the cutoffs of requests that are computed."""
         self.cutoffs.update((request.k, None) for request in requests)
 
     def new(self, messages: Iterable[Message]) -> list[Message]:

@@ -1,4 +1,4 @@
-"""What an evaluator holds: the tables that it was given, opened, and what it remembers of them."""
+"""The state of an evaluator: its opened tables, its engine, and the checks that have passed."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Session:
 
     @functools.cache  # noqa: B019 - lives as long as the session
     def printing_planner(self, dialect: str) -> Planner:
-        """Return what plans statements of a dialect that run without this evaluator."""
+        """Return a planner of statements of a dialect that run without this evaluator."""
         tables = self._tables_read_alone
         return replace(self.planner, tables=tables, checked=False, dialect=dialect)
 
@@ -202,7 +202,7 @@ class Session:
                 self._forget_what_may_change()
 
     def warn(self, messages: Iterable[Message]) -> None:
-        """Warn of what a result rests on, in a public call once of each."""
+        """Issue the warnings of a result, each once per public call."""
         assert self.call is not None
         for message in self.call.new(messages):
             warnings.warn(SqlmetricsWarning(message), stacklevel=callers_level())
@@ -229,7 +229,7 @@ class Session:
                     engine.check_columns(table.name, source.relation, source.label, source.types)
 
     def _warn_of_data(self, call: PublicCall) -> None:
-        """Warn of what checks find in the tables of a result, of each finding once."""
+        """Issue the data warnings about the tables of a result, each once."""
         try:
             data_warnings = self.data_warnings.of_result(list(call.cutoffs), call.check)
         except Exception as error:  # the result is there
