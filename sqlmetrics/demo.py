@@ -23,7 +23,7 @@ MAX_USERS = 2_000_000_000
 
 @dataclass(frozen=True)
 class _Model:
-    """How good the lists of a model are.
+    """The quality of the lists of a model.
 
     Attributes:
         name: of the model and of its file, `recommendations_<name>.parquet`.

@@ -22,7 +22,7 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has all of them
 
 
 class _State:
-    """How far the process is.
+    """The progress of the process, which decides the effect of an interrupt.
 
     Attributes:
         undo: what to do before an interrupted process ends, the last one first.

@@ -1,4 +1,4 @@
-"""Results as plain Python values: what is printed needs no data frame."""
+"""Results as plain Python values, for output without a data frame."""
 
 from __future__ import annotations
 
