@@ -44,7 +44,7 @@ class _WithFields(BaseException):
 
     @property
     def message(self) -> Message:
-        """The whole message: what was found, examples, and the remedy."""
+        """The whole message: the problem, examples, and the remedy."""
         if not self.examples:
             return Message(sentences(self.found, self.remedy), self.after)
         shown = f", for example\n{example_rows(self.examples)}"
@@ -115,7 +115,7 @@ class RowsError(DataError):
 
 
 class UnreadableError(DataError):
-    """The engine met rows of a source that it cannot read; `reason` is what it says."""
+    """The engine cannot read rows of a source; `reason` is the message of the engine."""
 
     def __init__(self, *parts: Any, reason: str = "", **fields: Any) -> None:
         super().__init__(*parts, **fields)
@@ -149,11 +149,11 @@ class SqlmetricsWarning(_WithFields, UserWarning):
 
 
 class DataWarning(SqlmetricsWarning):
-    """What `check` finds in the tables behind a result: the numbers are hard to trust, or wrong."""
+    """A finding of `check` in the tables of a result: the numbers may mislead or be wrong."""
 
 
 def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> Message:
-    """Say which metrics are left out, grouped by what they lack.
+    """Describe the omitted metrics, grouped by the tables and columns that they lack.
 
     `missing`: the name of each metric, and the error that computing it would raise.
     """

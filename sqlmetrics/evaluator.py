@@ -121,9 +121,9 @@ class Evaluator:
 
     @property
     def last_record(self) -> dict[str, Any] | None:
-        """What the last result was made of, as plain values; None before there is one.
+        """The record of the last result, as plain values; None before the first result.
 
-        Of a result without a data frame (`rows`, `write_parquet`), only with `record=True`.
+        Results without a data frame (`rows`, `write_parquet`) have one only with `record=True`.
         """
         return self._session.recorder.last
 
@@ -358,7 +358,7 @@ class Evaluator:
 
     @public
     def findings(self, metrics: Metrics = None, k: Cutoffs = None) -> list[Finding]:
-        """Find what `check` returns, as objects with these fields."""
+        """Find the rows of `check`, as objects with these fields."""
         return looking.findings(self._session, metrics, k)
 
     @public

@@ -264,7 +264,7 @@ def _removed(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def whole_file(path: Path, force: bool) -> Iterator[Path]:
-    """Hand out a temporary path; what is written there becomes `path`, whole or not at all.
+    """Return a temporary path, whose file takes the place of `path` when it is complete.
 
     A replaced file keeps its mode and, where that is allowed, its owner; of a symbolic link, the
     file that it leads to is replaced. Devices and pipes are written to in the end.

@@ -16,6 +16,6 @@ def shown(value: Any) -> str:
 
 
 def and_more(names: Sequence[Any], most: int = 1) -> str:
-    """List the first names, and say how many there are beside them."""
+    """List the first names, and the number of the others."""
     listed = ", ".join(map(str, names[:most]))
     return f"{listed} and {len(names) - most} more" if len(names) > most else listed

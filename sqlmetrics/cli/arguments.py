@@ -1,4 +1,4 @@
-"""From what was given on the command line to an evaluator, and to the arguments of its methods."""
+"""Turn options of the command line into an evaluator, and into arguments of its methods."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _files_of(source: Any) -> list[str]:
 
 @contextlib.contextmanager
 def _notes_on_stderr() -> Iterator[None]:
-    """Show what the package notes of a run, such as that it is split into partitions."""
+    """Show notes of the package about a run, such as the number of its partitions."""
     import logging
 
     class _Handler(logging.Handler):
@@ -180,7 +180,7 @@ def _session(options: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the names that tables have in a warehouse in place of the files, which are like them."""
+    """Put the names of tables in a warehouse in place of files with the same columns."""
     from sqlmetrics.engines.relation import TableName
 
     changed = dict(options)
@@ -294,7 +294,7 @@ def pairs_of(option: str, values: Sequence[str]) -> dict[str, str]:
 
 
 class _ProgressBar:
-    """Shows on stderr what is being computed, once it takes longer than about a second."""
+    """Shows the running computation on stderr, after about a second."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -323,6 +323,6 @@ class _ProgressBar:
 
 
 def _show_cursor() -> None:
-    """Show what a progress bar hides, on a line of its own."""
+    """Clear the line of a progress bar, and show the cursor that it hides."""
     with contextlib.suppress(OSError):
         os.write(2, b"\r\x1b[2K\x1b[?25h")

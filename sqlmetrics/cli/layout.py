@@ -85,7 +85,7 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
 
 
 def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: str) -> str:
-    """Lay out what `leaderboard` returns as text; formats and `digits` are those of `render_frame`.
+    """Lay out a leaderboard as text; formats and `digits` are those of `render_frame`.
 
     Machine formats have the frame as it is. In the others the marks stand at the values, and a line
     below says what they mean, if there are any; in LaTeX it is a comment. `how` says there how it
@@ -108,7 +108,7 @@ def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: 
 
 
 def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
-    """Lay out what `check` found as text; formats and `digits` are those of `render_rows`.
+    """Lay out the findings of `check` as text; formats and `digits` are those of `render_rows`.
 
     A table has a paragraph for each finding; in CSV, the examples are JSON; Markdown and LaTeX
     leave them out.
@@ -127,7 +127,7 @@ def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
 
 
 def _finding(record: Mapping[str, Any]) -> str:
-    """Lay out one finding: what and where, some rows, what to do."""
+    """Lay out a finding: the problem, its place, some rows and the remedy."""
     where = one_line(", column ".join(filter(None, (record["table"], record["column"]))))
     head = one_line(f"{record['level']}: {record['check']}")
     text = "\n".join(f"  {line}" for line in visible(record["found"]).splitlines())

@@ -63,7 +63,7 @@ def _same(path: str, other: str | None) -> bool:
 
 
 def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Write what one partition of the users hands over."""
+    """Write the pieces of one partition of the users."""
     if options["record"] is not None or options["from_record"] is not None:
         raise UsageError("--partition: a part is no result that could have a record")
     if options["output"] in (None, "", "-"):
@@ -136,7 +136,7 @@ def write(
     render: Callable[[Any, str, int | None], str] | None = None,
     opened: AbstractContextManager[Any] | None = None,
 ) -> None:
-    """Write what `compute` returns where the options say; Parquet straight from the engine.
+    """Write the result of `compute` as the options say; Parquet straight from the engine.
 
     `render` lays it out, by default a data frame. `opened`: what it computes it with, where that is
     not an evaluator.

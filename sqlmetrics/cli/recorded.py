@@ -17,7 +17,7 @@ from sqlmetrics.terminal import say
 def as_recorded(
     result: str, metrics: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Put what the record of --from-record says in the place of all that was not typed.
+    """Take all options that were not typed from the record of --from-record.
 
     Raises:
         UsageError: there is no record, it needs what was not typed, or it may not be read.
@@ -52,7 +52,7 @@ def as_recorded(
 
 
 def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
-    """List what a record names to be read, and ask whether to read it.
+    """List the files that a record names, and ask whether to read them.
 
     Raises:
         UsageError: the answer is no, or there is no terminal to ask on.

@@ -205,7 +205,7 @@ def again(
 
 @dataclass
 class _Reads:
-    """Gathers what only a record names to be read."""
+    """Collects the files and folders that only a record names."""
 
     named: dict[str, str] = field(default_factory=dict)
 

@@ -55,7 +55,7 @@ class Model:
 
     @property
     def path(self) -> str:
-        """Where the file lies in the package."""
+        """The path of the file in the package."""
         return f"models/{self.folder}/{self.name}.sql"
 
 
@@ -69,7 +69,7 @@ class DataTest:
 
     @property
     def path(self) -> str:
-        """Where the file lies in the package."""
+        """The path of the file in the package."""
         return f"tests/{self.name}.sql"
 
 

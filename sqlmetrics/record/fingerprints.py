@@ -87,7 +87,7 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent
 
 
 def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[TableContent]:
-    """Read what a query returns that reads a table: one entry, or one per model."""
+    """Describe the rows of a query that reads a table: one entry, or one per model."""
     types: Mapping[str, str] = {}
     if with_values:
         types = engine.describe(f"({Plan(node).statement(pretty=False)})", node.name)
@@ -139,7 +139,7 @@ def _kind(type_name: str) -> dict[str, str]:
 
 
 def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
-    """Say what is in each table that a result reads, by the ends of files: table -> hash.
+    """Hash the ends of the files of each table that a result reads: table -> hash.
 
     Raises:
         DataError: a table cannot be read.

@@ -142,7 +142,7 @@ class Recorder:
         return entries
 
     def _described(self, tables: Mapping[str, Table]) -> Iterator[SourceEntry]:
-        """Say of every source what was given, and what kind of source it is."""
+        """Describe every source: the given value, and the kind of source."""
         for name, table in tables.items():
             for source in table.sources:
                 given: Any = self._sources[name]
@@ -157,7 +157,7 @@ class Recorder:
 
 
 def recorded(method: _Method) -> _Method:
-    """Let a method of the evaluator record what its result was made of.
+    """Let a method of the evaluator make a record of its result.
 
     The record is `last_record` of the evaluator, and in the attrs of a data frame.
     """
@@ -231,12 +231,12 @@ def with_result(
 
 
 def _unknown(record: dict[str, Any], **reasons: str) -> dict[str, Any]:
-    """Say in a record why it lacks what others have."""
+    """Write the reason for missing entries into a record."""
     return {**record, "unknown": {**record.get("unknown", {}), **reasons}}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it; what JSON has no values for becomes text."""
+    """Return a value as JSON holds it; values that JSON lacks become text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

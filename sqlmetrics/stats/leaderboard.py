@@ -1,4 +1,4 @@
-"""A leaderboard: one row per model, a column per metric and cutoff, and who is best at each."""
+"""A leaderboard: one row per model, a column per metric and cutoff, and marks of the best."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Key: TypeAlias = tuple[str, int | None]
-"""A column of the leaderboard: what `metric` and `k` hold, None for whole lists."""
+"""A column of the leaderboard: a metric and its cutoff, None for whole lists."""
 
 Group: TypeAlias = tuple[Hashable, ...]
 """The convention and slices of a row; within each, the models are judged apart."""
@@ -31,7 +31,7 @@ NOT_WORSE = "not worse"
 def best_models(
     values: pd.DataFrame, better: Mapping[str, bool | None]
 ) -> dict[str, list[tuple[str, int | None]]]:
-    """Find who is best at what: the baselines for `leaderboard`.
+    """Find the best model of each column: the baselines for `leaderboard`.
 
     Args:
         values: a summary of several models, as `leaderboard` reads it.

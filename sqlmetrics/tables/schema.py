@@ -99,7 +99,7 @@ class Source:
         return SourceColumn(name, actual, self.types[actual])
 
     def assume(self, name: str) -> SourceColumn | None:
-        """Take a column to be there, in a table of which only the name is known."""
+        """Assume that a column exists in a table of which only the name is known."""
         return SourceColumn(name, name, UNKNOWN) if self.only_named else None
 
 

@@ -794,7 +794,7 @@ def _spelled_otherwise(
 def check_quotes(
     engine: Engine, table: str, relation: Relation, columns: Sequence[str]
 ) -> list[str]:
-    """Check that no id in a CSV file is what an unclosed quote or a NUL byte made of it.
+    """Check that no unclosed quote or NUL byte has changed an id in a CSV file.
 
     Returns:
         Warnings of ids that go over several lines.
