@@ -54,7 +54,7 @@ def describe_metric(catalog: Catalog, name: str) -> str:
 
 
 def metric_facts(metric: Metric) -> list[tuple[str, str]]:
-    """Describe the audience of a metric, its value where none is defined, and its range."""
+    """Describe the audience of a metric, its range, and its value for users without one."""
     facts = [
         ("averaged over", _audience(metric)),
         ("value if none", _empty(metric) if metric.grain == "user" else ""),

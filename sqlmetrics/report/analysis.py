@@ -191,7 +191,7 @@ class Study:
 
     @functools.cached_property
     def comparisons(self) -> pd.DataFrame:
-        """The result of `Evaluator.compare` with the best model of each metric as the baseline.
+        """The result of `Evaluator.compare`; baselines are the best models of each metric.
 
         With the other models that are compared pair by pair, only for the primary metric.
         P-values are not corrected: who is compared with whom is up to those who read it.

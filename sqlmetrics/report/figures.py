@@ -122,7 +122,7 @@ def _against_best(study: Study) -> list[Drawn]:
 
 
 def _verdict(study: Study, row: Mapping[str, Any]) -> str:
-    """Describe the rank of a model beside the best one, as the leaderboard marks it."""
+    """Return the verdict about a model beside the best one, from the marks of the leaderboard."""
     board = study.board
     mark = board.loc[board["model"] == row["model"], f"{row['label']} mark"]
     if str(mark.iloc[0]):
