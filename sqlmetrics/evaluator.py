@@ -457,20 +457,20 @@ class Evaluator:
     @public
     def sql(
         self, metrics: Metrics = None, k: Cutoffs = None, *, per_user: bool = False,
-        dialect: str | None = None, **options: Any,
+        dialect: str | None = None, physical: bool = False, **options: Any,
     ) -> str:  # fmt: skip
         """Return the statement behind `evaluate` (or `per_user`), which runs alone.
 
         It does not check its tables. Frames appear in it under the name of their table, prefixed
         with `sqlmetrics_`. `options` are the other arguments of `evaluate`, or of `per_user`.
-
         `dialect`: the system that it is for, such as "snowflake"; by default that of the engine.
-        All but the engine's own read tables by name: see `TableName`.
+        All but that read tables by name: see `TableName`. `physical`: the statement that runs here.
 
         Raises:
             UsageError: the dialect cannot express a metric or option, or a table has no name there.
         """
-        return printing.statement(self._session, Asked.of(metrics, k, per_user, **options), dialect)
+        asked = Asked.of(metrics, k, per_user, **options)
+        return printing.statement(self._session, asked, dialect, physical)
 
     @public
     def dbt(

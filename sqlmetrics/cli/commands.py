@@ -311,8 +311,15 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
     type=click.Choice(DIALECTS),
     help="The system that the statement is for; default: that of the engine.",
 )
+@click.option(
+    "--physical",
+    is_flag=True,
+    help="The statement that DuckDB runs here, which gets the same rows for less.",
+)
 @name_options
-def sql(metrics: tuple[str, ...], per_user: bool, dialect: str | None, **options: Any) -> None:
+def sql(
+    metrics: tuple[str, ...], per_user: bool, dialect: str | None, physical: bool, **options: Any
+) -> None:
     """Print the statement that computes METRICS; it runs alone, in DuckDB or your warehouse.
 
     Other systems read tables by name: --recommendations-table analytics.recs. With -r FILE beside
@@ -330,7 +337,12 @@ def sql(metrics: tuple[str, ...], per_user: bool, dialect: str | None, **options
                 raise UsageError(f"{option} is about means over users; drop it, or --per-user")
     with evaluator_of(options) as evaluator:
         text = evaluator.sql(
-            metrics or None, cutoffs_of(options), per_user=per_user, dialect=dialect, **asked
+            metrics or None,
+            cutoffs_of(options),
+            per_user=per_user,
+            dialect=dialect,
+            physical=physical,
+            **asked,
         )
     show(text, "sql")
 

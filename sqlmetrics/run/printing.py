@@ -16,8 +16,10 @@ from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.query_graph import Plan, Query
 
 
-def statement(session: Session, asked: Asked, dialect: str | None) -> str:
+def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:
     """Print the statement that computes a request.
+
+    `physical`: with the alternatives that the engine has for single stages.
 
     Raises:
         UsageError: as `Evaluator.sql`.
@@ -30,8 +32,9 @@ def statement(session: Session, asked: Asked, dialect: str | None) -> str:
         plan = executor.split(NUMBERS).of_partition(plan, executor.one_of(asked.partition))
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
-    text = alternatives(planner, plan).statement(dialect=dialect) + ";\n"
-    here = dialect == session.engine.dialect and asked.partition is None
+    printed = alternatives(planner, plan) if physical else plan
+    text = printed.statement(dialect=dialect) + ";\n"
+    here = physical and dialect == session.engine.dialect and asked.partition is None
     division = executor.division(plan) if here else Division()
     return text if division.is_whole else f"-- here: {division}\n{text}"
 

@@ -87,7 +87,7 @@ def test_partitions_give_the_same_results(
     by_user: dict[str, str], method: str, metrics: list[str] | str, options: dict[str, Any]
 ) -> None:
     with opened(by_user) as whole, opened(by_user, 2) as divided:
-        assert "by ranges" in divided.sql("ndcg@5").partition("\n")[0]
+        assert "by ranges" in divided.sql("ndcg@5", physical=True).partition("\n")[0]
         wanted = getattr(whole, method)(metrics, **options)
         assert_same(getattr(divided, method)(metrics, **options), wanted)
 
@@ -100,7 +100,7 @@ def test_lists_in_no_order_are_sorted(by_user: dict[str, str], tmp_path: Path) -
             mixed[model], row_group_size=2048
         )
     with opened(by_user) as whole, opened(mixed, 2) as divided:
-        first = divided.sql("ndcg@5").partition("\n")[0]
+        first = divided.sql("ndcg@5", physical=True).partition("\n")[0]
         assert first.endswith("by ranges of the key, by which recommendations are sorted first")
         assert_same(divided.evaluate(METRICS, 3), whole.evaluate(METRICS, 3))
 
@@ -114,7 +114,8 @@ def test_frames_of_a_connection_of_ones_own_are_split(by_user: dict[str, str]) -
         with opened(by_user) as whole:
             divided = opened(frames, 2, connection=connection)
             # texts may have another order here
-            assert divided.sql("ndcg@5").partition("\n")[0].endswith("by a hash of the key")
+            first = divided.sql("ndcg@5", physical=True).partition("\n")[0]
+            assert first.endswith("by a hash of the key")
             assert_same(divided.evaluate("ndcg", 3), whole.evaluate("ndcg", 3))
             divided.close()
         after = [connection.sql(query).fetchall() for query in ("SHOW ALL TABLES", state)]
@@ -138,7 +139,7 @@ def test_rows_without_a_user_are_in_a_partition(by_user: dict[str, str], tmp_pat
         f"FROM '{by_user['als']}' UNION ALL SELECT NULL, 1, 1 ORDER BY user_id NULLS FIRST"
     ).write_parquet(str(path), row_group_size=2048)
     with sm.Evaluator(path, by_user["interactions"], partitions=2) as divided:
-        assert "by ranges" in divided.sql("ndcg@5").partition("\n")[0]
+        assert "by ranges" in divided.sql("ndcg@5", physical=True).partition("\n")[0]
         with pytest.raises(sm.DataError, match=r"NULL(.|\n)*These are rows of partition \d/\d"):
             divided.evaluate("ndcg@5")
 
@@ -160,8 +161,8 @@ def test_what_does_not_fit_is_split_and_says_so(
     caplog.set_level(logging.INFO, "sqlmetrics")
     with opened(by_user) as limited, opened(by_user, 1) as whole:
         assert_same(limited.evaluate("ndcg", 3), whole.evaluate("ndcg", 3))
-        assert limited.sql("ndcg@3").startswith(f"-- here: {caplog.messages[0]}\n")
-        assert whole.sql("ndcg@3").startswith("WITH")
+        assert limited.sql("ndcg@3", physical=True).startswith(f"-- here: {caplog.messages[0]}\n")
+        assert whole.sql("ndcg@3", physical=True).startswith("WITH")
     (message,) = caplog.messages
     assert "the limit is 2.0 MB: computed in" in message
     assert "partitions of the users, by ranges of the key" in message
@@ -189,9 +190,9 @@ def test_what_needs_all_users_at_once_is_named(by_user: dict[str, str], tmp_path
         opened(by_user, templates=tmp_path) as limited,
         opened(by_user, 1, templates=tmp_path) as whole,
     ):
-        first = limited.sql("middle@10").partition("\n")[0]
+        first = limited.sql("middle@10", physical=True).partition("\n")[0]
         assert first.endswith("; some of it needs all users at once, of recommendations")
-        assert "needs all users" not in limited.sql("ndcg@10")
+        assert "needs all users" not in limited.sql("ndcg@10", physical=True)
         assert_same(limited.evaluate("middle@10"), whole.evaluate("middle@10"))
 
 
@@ -204,13 +205,13 @@ def test_users_need_memory_too(
     rows = pd.DataFrame({"row": range(60_000)})
     lists = pd.DataFrame({"user_id": rows["row"] // per_user, "item_id": rows["row"] % per_user})
     with sm.Evaluator(lists.assign(rank=lists["item_id"] + 1), lists) as evaluator:
-        assert evaluator.sql("ndcg@3").startswith("WITH") == is_whole
+        assert evaluator.sql("ndcg@3", physical=True).startswith("WITH") == is_whole
 
 
 def test_what_fits_is_left_whole(by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "_SMALL", 0)
     with opened(by_user) as evaluator:
-        assert evaluator.sql("ndcg@3").startswith("WITH")
+        assert evaluator.sql("ndcg@3", physical=True).startswith("WITH")
 
 
 def test_a_job_is_not_split_again(tmp_path: Path) -> None:

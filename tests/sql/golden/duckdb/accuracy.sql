@@ -90,144 +90,26 @@ WITH recommendations AS NOT MATERIALIZED (
     ON lists.model = expected.model AND lists.user_id = expected.user_id
   LEFT JOIN relevant_users
     ON relevant_users.user_id = expected.user_id
-), hit_ranks AS (
-  /* one row per hit, its rank not known yet */
-  WITH found AS MATERIALIZED (
-    SELECT
-      recommendations.model,
-      recommendations.user_id,
-      recommendations.item_id,
-      recommendations.score AS score,
-      relevant.relevance
-    FROM recommendations
-    INNER JOIN relevant
-      ON relevant.user_id = recommendations.user_id
-      AND relevant.item_id = recommendations.item_id
-  ), lists_with_hits /* one row per list with a hit, with its hits side by side: scores are looked up list by list */ AS (
-    SELECT
-      found.model,
-      found.user_id,
-      lists.n_recommended,
-      lists.n_recommended >= 1000000 OR count(*) > 1000 AS is_long,
-      array_agg({'item_id': found.item_id, 'score': found.score, 'relevance': found.relevance}) AS hits_of_list
-    FROM found
-    INNER JOIN lists
-      ON lists.model = found.model AND lists.user_id = found.user_id
-    GROUP BY
-      found.model,
-      found.user_id,
-      lists.n_recommended
-  ), sorted_lists /* one row per list with a hit: its scores, best first */ AS (
-    SELECT
-      recommendations.model,
-      recommendations.user_id,
-      max(recommendations.score, lists_with_hits.n_recommended) AS scores
-    FROM recommendations
-    INNER JOIN lists_with_hits
-      ON lists_with_hits.model = recommendations.model
-      AND lists_with_hits.user_id = recommendations.user_id
-    WHERE
-      NOT lists_with_hits.is_long
-    GROUP BY
-      recommendations.model,
-      recommendations.user_id
-  ), looked_up /* one row per hit of these lists */ AS (
-    SELECT
-      lists_with_hits.model,
-      lists_with_hits.user_id,
-      sorted_lists.scores,
-      unnest(lists_with_hits.hits_of_list) AS one_hit
-    FROM lists_with_hits
-    INNER JOIN sorted_lists
-      ON sorted_lists.model = lists_with_hits.model
-      AND sorted_lists.user_id = lists_with_hits.user_id
-  ), placed /* one row per hit of these lists, with the first place that its score has */ AS MATERIALIZED (
-    SELECT
-      looked_up.model,
-      looked_up.user_id,
-      one_hit.item_id,
-      one_hit.score,
-      one_hit.relevance,
-      coalesce(list_position(looked_up.scores, one_hit.score), length(looked_up.scores) + 1, 1) AS place,
-      coalesce(
-        looked_up.scores[list_position(looked_up.scores, one_hit.score) + 1] = one_hit.score,
-        one_hit.score IS NULL
-      ) AS is_tied
-    FROM looked_up
-  ), tied_scores /* one row per score of a list that a hit may share with other items */ AS (
-    SELECT DISTINCT
-      model,
-      user_id,
-      score AS tied_score,
-      place
-    FROM placed
-    WHERE
-      is_tied
-  ), ranked_in_ties /* one row per item with such a score */ AS (
-    SELECT
-      recommendations.model,
-      recommendations.user_id,
-      recommendations.item_id,
-      tied_scores.place - 1 + row_number() OVER (
-        PARTITION BY recommendations.model, recommendations.user_id, tied_scores.place
-        ORDER BY score DESC, item_id
-      ) AS rank
-    FROM recommendations
-    INNER JOIN tied_scores
-      ON tied_scores.model = recommendations.model
-      AND tied_scores.user_id = recommendations.user_id
-      AND tied_scores.tied_score IS NOT DISTINCT FROM recommendations.score
-  ), ranked_in_long_lists /* one row per item of a long list */ AS (
-    SELECT
-      recommendations.model,
-      recommendations.user_id,
-      recommendations.item_id,
-      row_number() OVER (
-        PARTITION BY recommendations.model, recommendations.user_id
-        ORDER BY score DESC, item_id
-      ) AS rank
-    FROM recommendations
-    INNER JOIN lists_with_hits
-      ON lists_with_hits.model = recommendations.model
-      AND lists_with_hits.user_id = recommendations.user_id
-    WHERE
-      lists_with_hits.is_long
-  ), ranked_singly /* one row per item whose place is not its rank */ AS (
-    SELECT
-      model,
-      user_id,
-      item_id,
-      rank
-    FROM ranked_in_ties
-    UNION ALL
-    SELECT
-      model,
-      user_id,
-      item_id,
-      rank
-    FROM ranked_in_long_lists
-  )
-  /* one row per hit: a recommended item that is relevant to its user */
+), ranked AS (
+  /* one row per recommended item, ranked inside its list */
   SELECT
     model,
     user_id,
     item_id,
-    place AS rank,
-    relevance
-  FROM placed
-  WHERE
-    NOT is_tied
-  UNION ALL
+    score,
+    row_number() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
+  FROM recommendations
+), hit_ranks AS (
+  /* one row per hit: a recommended item that is relevant to its user */
   SELECT
-    ranked_singly.model,
-    ranked_singly.user_id,
-    ranked_singly.item_id,
-    ranked_singly.rank,
+    ranked.model,
+    ranked.user_id,
+    ranked.item_id,
+    ranked.rank,
     relevant.relevance
-  FROM ranked_singly
+  FROM ranked
   INNER JOIN relevant
-    ON relevant.user_id = ranked_singly.user_id
-    AND relevant.item_id = ranked_singly.item_id
+    ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
 ), hits AS (
   /* one row per hit, counted from the top of its list */
   SELECT
