@@ -134,7 +134,7 @@ def printed(given: dict[str, Any], by: tuple[str, ...], options: argparse.Namesp
     """Return the CPU seconds of printing the statement and of running it alone."""
     with sm.Evaluator(**given) as evaluator:
         start = cpu()
-        statement = evaluator.sql(METRICS, by=by)
+        statement = evaluator.sql(METRICS, by=by, physical=True)
         spent = cpu() - start
         frames = dict(evaluator.engine._bound)
     with duckdb.connect() as connection:
