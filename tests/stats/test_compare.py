@@ -270,6 +270,17 @@ def test_randomization_is_the_permutation_test_of_scipy(n: int, given_metric: Pa
         assert abs(p - theirs.pvalue) < 4 * noise + 1 / RESAMPLES
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize("test", ["randomization", "bootstrap"])
+def test_a_difference_of_zero_is_never_extreme(test: str, given_metric: Path) -> None:
+    """Differences of tenths that sum to 0, but as doubles to a few parts in 10^17."""
+    base = np.array([0.2, 0.2, 0.9, 0.1, 0.9, 0.8, 0.1])
+    other = np.array([0.2, 0.9, 0.9, 0.8, 0.1, 0.1, 0.2])
+    assert 0 < abs((other - base).mean()) < 1e-16
+    models = {"base": numbered(base), "other": numbered(other)}
+    assert mean_p_values(models, test, given_metric)["other"][0] == 1
+
+
 @pytest.mark.thorough
 def test_randomization_and_bootstrap_of_many_users(given_metric: Path) -> None:
     draw = np.random.default_rng(4)
