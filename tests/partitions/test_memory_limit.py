@@ -280,7 +280,8 @@ def test_a_run_that_writes_too_many_temporary_files_says_which_limit_it_reached(
     by_user: dict[str, str], tmp_path: Path
 ) -> None:
     templates = folder_with_metric(tmp_path, "sorts", SORTS_MUCH)
-    limits = {"memory_limit": "80MB", "temp_limit": "4MB", "templates": templates}
+    # with room for the buffers of the sort, so that it is the files that are too many
+    limits = {"memory_limit": "120MB", "temp_limit": "4MB", "threads": 1, "templates": templates}
     with (
         opened(by_user, 1, **limits) as evaluator,
         pytest.raises(sm.EngineError, match=r"computing .*temporary files.*limit.*temp_limit"),

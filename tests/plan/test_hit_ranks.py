@@ -36,7 +36,8 @@ def lists(seed: int, scores: int, text: bool = False, users: int = 60) -> dict[s
 def hits(tables: dict[str, Any], whole: bool, **options: Any) -> pd.DataFrame:
     """Look at the hits that are found in whole ranked lists, or without them."""
     with sm.Evaluator(**tables, **options) as evaluator:
-        statement = evaluator.sql(["ndcg", READS_WHOLE_LISTS] if whole else ["ndcg"])
+        metrics = ["ndcg", READS_WHOLE_LISTS] if whole else ["ndcg"]
+        statement = evaluator.sql(metrics, physical=True)
         assert ("sorted_lists" in statement) != whole
         if whole:
             evaluator.evaluate(["ndcg", READS_WHOLE_LISTS])
