@@ -43,7 +43,7 @@ def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('level = "error"', 'level = "bad"', "level is 'error', 'warning', 'note', not 'bad'"),
+        ('level = "error"', 'level = "bad"', "level must be 'error' or 'warning' or 'note', not"),
         ("{n} rows", "{many} rows", "in braces, and nothing else: 'many'"),
         ("AS n_found", "AS n", "a check has a column n_found"),
         ('level = "error"', 'level = "note"\non = "ranked"', "before numbers are computed is an"),

@@ -40,15 +40,21 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
     for name, of_test in cases.items():
         if name.startswith(WHOLE) or (name in named and len(of_test) <= FEW):
             continue
-        for number, item in enumerate(of_test):
+        for number, item in enumerate(sorted(of_test, key=_place)):
             if number % SHARE and item.nodeid not in named:
                 rare = len(of_test) > FEW and name not in named and number % 2 == 0
                 item.add_marker("exhaustive" if rare else "thorough")
 
 
+def _place(item: pytest.Item) -> tuple[int, ...]:
+    """Return the place of a case in its test: items may have been shuffled before."""
+    case = getattr(item, "callspec", None)
+    return () if case is None else tuple(case.indices.values())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # runs before -m selects tests and before the order is shuffled
+    # runs before -m selects tests
     _mark_further_cases(items)
     absent = ["exhaustive", "thorough"]
     if config.getoption("--exhaustive"):
