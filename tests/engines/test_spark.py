@@ -22,6 +22,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines import spark as spark_engine
+from sqlmetrics.run import path
 from tests.engines.runners import Engine
 from tests.engines.spark_process import SparkProcess
 from tests.engines.worlds import TABLES, World, awkward, plain
@@ -383,8 +384,11 @@ def test_names_of_tables_are_checked_first(spark: Any, monkeypatch: pytest.Monke
     ]
     try:
         for source in ("lists_there", spark.table("view_there")):
-            with sm.Evaluator(source, TRUTH, engine=spark) as evaluator:
-                monkeypatch.setattr(evaluator, "_plan", lambda *_: pytest.fail("it computes"))
+            with (
+                sm.Evaluator(source, TRUTH, engine=spark) as evaluator,
+                monkeypatch.context() as patched,
+            ):
+                patched.setattr(path, "plan", lambda *_: pytest.fail("it computes"))
                 for name, force, kind, message in wrong:
                     with pytest.raises(kind, match=message) as caught:
                         evaluator.write_table(name, "mrr", force=force)
