@@ -5,8 +5,8 @@
 {%- if column.kind == "whole" -%} hash(CAST({{ value }} AS BIGINT))
 {%- elif column.kind == "number" -%}
 CASE
-            WHEN TRY_CAST({{ value }} AS BIGINT) = {{ value }}
-                THEN hash(TRY_CAST({{ value }} AS BIGINT))
+            WHEN try_cast({{ value }} AS BIGINT) = {{ value }}
+                THEN hash(try_cast({{ value }} AS BIGINT))
             ELSE hash(CAST({{ value }} AS {{ column.otherwise }}))
         END
 {%- elif column.kind == "time" -%} hash(epoch_us({{ value }}))

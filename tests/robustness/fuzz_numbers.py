@@ -24,7 +24,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -294,6 +294,20 @@ def one_score_per_item(case: Case) -> bool:
     return True
 
 
+def refused_without_common_item(case: Case, models: Mapping[str, Sequence[Any]]) -> bool:
+    """Lists of few users can miss every item by chance, unless the ranges of ids are apart."""
+    judged = {row[1] for row in case.interactions}
+    listed = {row[1] for rows in models.values() for row in rows}
+    if judged & listed:
+        return False
+    n_users = min(
+        len({row[0] for row in case.interactions}),
+        max(len({row[0] for row in rows}) for rows in models.values()),
+    )
+    apart = max(min(judged), min(listed)) > min(max(judged), max(listed))
+    return n_users >= 10 or (n_users > 1 and apart)
+
+
 def reasons(case: Case) -> list[str]:
     """List what is wrong with the rows of a case, for its calls: each of them is refused."""
     found: list[str] = []
@@ -327,9 +341,7 @@ def reasons(case: Case) -> list[str]:
                 continue
             if not {row[0] for row in lists} & {row[0] for row in case.interactions}:
                 found.append("no common user")
-            if metric in oracle.OF_HITS | OF_MATCHED and not (
-                {row[1] for row in lists} & {row[1] for row in case.interactions}
-            ):
+            if metric in oracle.OF_HITS | OF_MATCHED and refused_without_common_item(case, models):
                 found.append("no common item")
             pairs = [row[:2] for row in case.interactions]
             rule = setting(settings, "duplicate_interactions")
