@@ -16,7 +16,7 @@ from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.plan.planner import Planner
 
-_MOST_CHECKED = 1_000_000  # rows of lists in which warnings are looked for unasked
+_MOST_CHECKED = 1_000_000  # rows of lists; for longer ones, checks run only if asked for
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,7 @@ class DataWarnings:
             self.engine,
             self.planner,
             calls,
-            [
-                settings.resolve(None, self.planner.has_rank)[1]
-                for settings in self.definitions.conventions
-            ],
+            self.definitions.values_of_each,
             list(cutoffs),
             levels,
             self._findings,
@@ -86,7 +83,7 @@ class DataWarnings:
         ]
 
     def noticed(self, cutoffs: Sequence[int | None], check: bool | None) -> Noticed:
-        """Find the warnings for a page, or say why nobody looked for them."""
+        """Find the warnings for a page, or the reason why no check ran."""
         unchecked = self.why_unchecked(check)
         if unchecked:
             return Noticed(unchecked=unchecked)
@@ -103,7 +100,7 @@ class DataWarnings:
         return self.survey([], cutoffs, ["warning"])
 
     def why_unchecked(self, check: bool | None) -> Message:
-        """Say why data warnings are not looked for; an empty message: they are."""
+        """Return the reason why data checks do not run; an empty message: they run."""
         if self.trusted:
             trusted = Argument("trust_input", True)
             return Message("Data checks were skipped because of ", trusted, ".")
@@ -127,7 +124,7 @@ class DataWarnings:
     def _rows_of_lists(self) -> int:
         """Return the number of rows of the lists, as counted by checks."""
         if self._n_rows is None:
-            # duplicates need not be looked for again
+            # without a second search for duplicates
             values = {**self.definitions.values, "duplicate_recommendations": "keep"}
             checks = self.planner.catalog.checks
             totals = self.planner.check(checks[TOTALS["recommendations"]], values)

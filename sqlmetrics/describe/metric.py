@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from sqlmetrics.metrics.front_matter import Metric, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Value, value_text
-from sqlmetrics.plan.binding import Text, tables_read
+from sqlmetrics.plan.binding import Text, names_read
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.query_graph import DIALECT, parse
@@ -121,7 +120,7 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
 
     def visit(text: Text) -> None:
         needs.update(dict.fromkeys(text.needs))
-        for name in _tables_in(text.sql, text.where):
+        for name in names_read(text.sql, text.where):
             if name in templates:
                 continue
             stage = templates[name] = planner.catalog.stages.get(name)
@@ -132,12 +131,6 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
     if metric.grain == "user":
         visit(Text("SELECT 1 FROM audience", "audience"))
     return Read(templates, list(needs))
-
-
-@functools.lru_cache(maxsize=2048)
-def _tables_in(text: str, where: str) -> list[str]:
-    """List the tables of a query; whoever compares conventions asks for the same ones again."""
-    return tables_read(parse(text, where))
 
 
 def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:

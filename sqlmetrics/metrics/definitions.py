@@ -68,6 +68,11 @@ class Definitions:
         return self.first.resolve(None, self.has_rank)[1]
 
     @property
+    def values_of_each(self) -> list[dict[str, Value]]:
+        """The value of every shared setting under each convention."""
+        return [settings.resolve(None, self.has_rank)[1] for settings in self.conventions]
+
+    @property
     def are_named(self) -> bool:
         """Do results have a column `convention`?"""
         return len(self.conventions) > 1 or self.fallback is not None

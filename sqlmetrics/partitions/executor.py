@@ -58,7 +58,7 @@ class Executor:
             DataError: a table breaks a rule.
         """
         division, engine = self.division(plan), self.engine.embedded
-        plan = alternatives(self.planner, plan)
+        plan = self.physical(plan)
         if division.is_whole or engine is None:
             validate(all_rows, self.passed)
             return deliver(plan)
@@ -81,6 +81,10 @@ class Executor:
                 return deliver(replace(plan, root=reduced.root))
         finally:
             engine.forget(set(engine.kept()) - before)
+
+    def physical(self, plan: Plan) -> Plan:
+        """Put in the alternatives that the engine has for single stages."""
+        return alternatives(self.planner, plan)
 
     def division(self, plan: Plan) -> Division:
         """Decide whether a result is computed as a whole, or for partitions of the users."""

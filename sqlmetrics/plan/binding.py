@@ -42,7 +42,7 @@ def bound(
         TemplateError: the text is not one SELECT.
         UsageError: two columns have the same name.
     """
-    names = _names_read(text.sql, text.where)
+    names = names_read(text.sql, text.where)
     # where several tables are missing, that of the lists is named
     nodes = {name: find(name) for name in sorted(names, key=lambda table: table not in RANKED)}
     parents = {name: node for name in names if (node := nodes[name]) is not None}
@@ -78,7 +78,7 @@ def node_of(
     return Query(key, name, read, stage, tree=tree, tables=tables)
 
 
-def tables_read(tree: exp.Expr) -> list[str]:
+def _tables_read(tree: exp.Expr) -> list[str]:
     """List the names in a query that stand for stages or tables of the run."""
     local = {cte.alias for cte in tree.find_all(exp.CTE)}
     return list(
@@ -99,10 +99,10 @@ def _parsed(text: str, where: str) -> exp.Expr:
     return arithmetic.apply(parse(text, where))
 
 
-@functools.lru_cache(maxsize=512)
-def _names_read(text: str, where: str) -> list[str]:
+@functools.lru_cache(maxsize=2048)
+def names_read(text: str, where: str) -> list[str]:
     """List the stages and tables that a query reads; callers must not change the list."""
-    return tables_read(_parsed(text, where))
+    return _tables_read(_parsed(text, where))
 
 
 @functools.lru_cache(maxsize=512)

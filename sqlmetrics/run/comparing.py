@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlmetrics.checks.validate import all_rows, check_run
 from sqlmetrics.errors import GateError, UsageError, callers_level, suggestion
 from sqlmetrics.messages import SEVERAL_MODELS, Argument, Message
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.request import Asked, planned, reads_of
-from sqlmetrics.run.path import evaluate, execute, own_templates_named, present, results
+from sqlmetrics.run.path import evaluate, execute, own_templates_named, present, results, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
@@ -130,9 +129,7 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
         raise UsageError(_SEVERAL)
     if all(source.model is None for source in session.tables["recommendations"].sources):
         # their names are read from the lists
-        reads = reads_of(planner, calls_of(requests))
-        passed, trusts = session.executor.passed, session.trusts_input
-        check_run(session.engine, planner, reads, (), all_rows, passed, trusts)
+        validate(session, reads_of(planner, calls_of(requests)))
     known = models(session)
     if len(known) < 2:
         raise UsageError(_SEVERAL, f"; there is only {known[0]}")

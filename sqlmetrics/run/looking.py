@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlmetrics.checks.validate import Finding, all_rows, check_run
+from sqlmetrics.checks.validate import Finding
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
 from sqlmetrics.errors import TemplateError, UndefinedNameError, UsageError, suggestion
 from sqlmetrics.messages import Argument, give
@@ -17,10 +17,9 @@ from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import MetricCall, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
-from sqlmetrics.plan.physical import alternatives
 from sqlmetrics.plan.request import PlannedRun, Reads, reads_of
 from sqlmetrics.plan.results import Results
-from sqlmetrics.run.path import execute, own_templates_named
+from sqlmetrics.run.path import execute, own_templates_named, validate
 from sqlmetrics.run.session import Session
 
 if TYPE_CHECKING:
@@ -127,8 +126,6 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
             f"the stage {name} depends on {lacking}, a setting of {', '.join(owners)}; look at "
             f"it for one of them: stage({name!r}, metric={owners[0]!r})"
         ) from error
-    reads = (Reads({node.name: node for node in plan.nodes()}, values),)
-    executor = session.executor
-    check_run(session.engine, planner, reads, (), all_rows, executor.passed, session.trusts_input)
+    validate(session, [Reads({node.name: node for node in plan.nodes()}, values)])
     session.warn(plan.warnings)
-    return session.engine.frame(alternatives(planner, plan))
+    return session.engine.frame(session.executor.physical(plan))

@@ -13,18 +13,17 @@ compare models (`comparing`) or look closer (`reporting`, `looking`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlmetrics.checks.validate import RowsOf, check_run
+from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
 from sqlmetrics.errors import QueryError, TemplateError, UsageError
 from sqlmetrics.messages import Command, Message
 from sqlmetrics.metrics.catalog import Catalog, template_root
-from sqlmetrics.partitions.jobs import check_folder, write_part
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.request import Asked, PlannedRun, planned, resolve, results_of
+from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve, results_of
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Frame, warn_of_empty_slices
 from sqlmetrics.run.session import Session
@@ -92,19 +91,21 @@ def write_partition(
     session: Session, asked: Asked, folder: Path, partition: str, force: bool
 ) -> None:
     """Write what a result needs of some of the users: see `Evaluator.write_partition`."""
+    from sqlmetrics.partitions.jobs import check_folder, write_part
+
     executor, part = session.executor, session.executor.one_of(partition)
     check_folder(folder, part, force)
     with own_templates_named(session.catalog):
         run = plan(session, asked)
         engine, split = executor.embedded(), executor.split()
-        before = set(engine.kept())
+        before, root = set(engine.kept()), executor.physical(run.plan).root
         try:
-            validate(session, run, split.rows_of(part), set())
+            validate(session, run.reads, run.slices, split.rows_of(part), set())
             session.warn(run.plan.warnings)
             write_part(
                 engine,
                 split,
-                run.plan.root,
+                root,
                 part,
                 folder,
                 asked=[str(replace(request.call, cutoff=request.k)) for request in run.requests],
@@ -152,29 +153,38 @@ def execute(
         return deliver(plan)
 
     if partition is not None:
-        part, split = session.executor.one_of(partition), session.executor.split(NUMBERS)
-        of_part = split.of_partition(run.plan, part)
-        validate(session, run, split.rows_of(part), set())
+        executor = session.executor
+        part, split = executor.one_of(partition), executor.split(NUMBERS)
+        of_part = split.of_partition(executor.physical(run.plan), part)
+        validate(session, run.reads, run.slices, split.rows_of(part), set())
         return warned(of_part)
     return session.executor.run(
         run.plan,
-        lambda rows_of, passed: validate(session, run, rows_of, passed),
+        lambda rows_of, passed: validate(session, run.reads, run.slices, rows_of, passed),
         warned,
         session.note,
     )
 
 
-def validate(session: Session, run: PlannedRun, rows_of: RowsOf, passed: set[str]) -> None:
-    """Check the tables that a plan reads, or some rows of them."""
-    check_run(
-        session.engine,
-        session.planner,
-        run.reads,
-        run.slices,
-        rows_of,
-        passed,
-        session.trusts_input,
-    )
+def validate(
+    session: Session,
+    reads: Iterable[Reads],
+    slices: Iterable[Sliced] = (),
+    rows_of: RowsOf = all_rows,
+    passed: set[str] | None = None,
+) -> None:
+    """Check the tables that queries read.
+
+    Args:
+        session: the tables and the engine.
+        reads: the queries of each metric call.
+        slices: the attributes to slice by.
+        rows_of: makes checks look at some rows only.
+        passed: the checks of these rows that have passed; by default, those of all rows.
+    """
+    passed = session.executor.passed if passed is None else passed
+    trusted = session.trusts_input
+    check_run(session.engine, session.planner, reads, slices, rows_of, passed, trusted)
 
 
 def present(rows: Frame, run: PlannedRun) -> Frame:

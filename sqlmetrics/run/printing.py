@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.export import dbt_package
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.partitions.sizing import Division
 from sqlmetrics.plan.physical import alternatives
@@ -53,6 +52,8 @@ def dbt(
     Raises:
         UsageError, DataError: as `Evaluator.dbt`.
     """
+    from sqlmetrics.export import dbt_package
+
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     of = results(session, asked, session.printing_planner(dialect))
     files = dbt_package.package(of, dialect, name, command)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
+from sqlmetrics.checks.validate import RowsOf, all_rows
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
@@ -104,7 +104,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         session.computes(summary.requests)
 
         def look(rows_of: RowsOf, passed: set[str]) -> None:
-            validate(session, summary, rows_of, passed)
+            validate(session, summary.reads, summary.slices, rows_of, passed)
             session.warn(summary.plan.warnings)
 
         checks_left = [look]
@@ -138,9 +138,8 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
             hold(study.held)
             study.add_usual_slices()
             for attribute in study.attributes:
-                slices = slices_of(Slicing(planner, [attribute], False, study.primary.values))
-                passed, trusts = executor.passed, session.trusts_input
-                check_run(engine, planner, (), slices, all_rows, passed, trusts)
+                slicing = Slicing(planner, [attribute], False, study.primary.values)
+                validate(session, (), slices_of(slicing))
             yield study
 
 
