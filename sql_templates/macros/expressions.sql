@@ -169,30 +169,19 @@ CASE WHEN 1 / {{ propensity }} > {{ max_weight }} THEN {{ max_weight }} ELSE 1 /
 {%- endif -%}
 {%- endmacro -%}
 
-{#- How many decisions an estimate rests on: all of them, weighted evenly, would give that
-    number. -#}
-{%- macro effective_sample_size(weight, squared_weight) -%}
-sum({{ weight }}) * sum({{ weight }}) / sum({{ squared_weight }})
+{#- Number of evenly weighted decisions that an estimate is worth. -#}
+{%- macro effective_sample_size(weight) -%}
+sum({{ weight }}) * sum({{ weight }}) / sum({{ weight }} * {{ weight }})
+{%- endmacro -%}
+
+{#- Standard error of the mean of a term. -#}
+{%- macro standard_error_of(term) -%}
+stddev_samp({{ term }}) / sqrt(count({{ term }}))
 {%- endmacro -%}
 
 {#- A text that puts rows in a random order, which is the same for the same seed on any engine. -#}
 {%- macro shuffled_by(seed, user) -%}
 md5('{{ seed }}:' || {{ user }})
-{%- endmacro -%}
-
-{#- The mean of rows that are given in groups: `n` is the size of a group, `term` its mean. -#}
-{%- macro mean_of_groups(term, n) -%}
-sum({{ n }} * {{ term }}) / sum({{ n }})
-{%- endmacro -%}
-
-{#- The standard error of that mean, from the variances of the groups and how far their means are
-    from a number that is the same for all of them: nothing cancels that is not in the data. -#}
-{%- macro error_of_groups(term, n) -%}
-sqrt(greatest(
-        sum({{ n }} * ({{ term }}_variance + {{ term }}_difference * {{ term }}_difference))
-        - sum({{ n }} * {{ term }}_difference) * sum({{ n }} * {{ term }}_difference) / sum({{ n }}),
-        0
-    ) / (sum({{ n }}) - 1) / sum({{ n }}))
 {%- endmacro -%}
 
 {#- How likely a reader stops at an item: the model of expected reciprocal rank, or of pFound. -#}

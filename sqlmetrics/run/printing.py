@@ -13,6 +13,7 @@ from sqlmetrics.run.path import NUMBERS, results
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.query_graph import Plan, Query
+from sqlmetrics.sql.statement import statement as readable
 
 
 def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:
@@ -31,8 +32,10 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
         plan = executor.split(NUMBERS).of_partition(plan, executor.one_of(asked.partition))
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
-    printed = alternatives(planner, plan) if physical else plan
-    text = printed.statement(dialect=dialect) + ";\n"
+    if physical:
+        text = alternatives(planner, plan).statement(dialect=dialect) + ";\n"
+    else:
+        text = readable(plan, dialect) + ";\n"
     here = physical and dialect == session.engine.dialect and asked.partition is None
     division = executor.division(plan) if here else Division()
     return text if division.is_whole else f"-- here: {division}\n{text}"

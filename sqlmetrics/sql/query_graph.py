@@ -84,6 +84,10 @@ class Node(ABC):
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
         """Print the query for a dialect, its parents under the given names."""
 
+    @abstractmethod
+    def named(self, names: Mapping[str, str]) -> exp.Expr:
+        """Return a copy of the query that reads its parents under the given names."""
+
 
 @dataclass(frozen=True, eq=False)
 class Query(Node):
@@ -117,6 +121,10 @@ class Query(Node):
         """Print a copy of the tree in which the tables have their names."""
         if not pretty and dialect == DIALECT:  # for an engine, again and again: aliases may stay
             return self._with_names(names)
+        return transpile.printed(self.named(names), dialect, pretty, self.is_input)
+
+    def named(self, names: Mapping[str, str]) -> exp.Expr:
+        """Return a copy of the tree in which the tables have their names."""
         tree = self.tree.copy()
         keys = {table.name for table in self.tables}
         for table in [table for table in tree.find_all(exp.Table) if table.name in keys]:
@@ -124,7 +132,7 @@ class Query(Node):
             table.set("this", exp.to_identifier(name))
             if alias is not None and alias.name == name:
                 table.set("alias", None)
-        return transpile.printed(tree, dialect, pretty, self.is_input)
+        return tree
 
     def _with_names(self, names: Mapping[str, str]) -> str:
         parts = _parts_of(_Itself(self.tree), frozenset(self.reads()), self.is_input)
@@ -219,15 +227,21 @@ class Rendered(Node):
 
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
         """Render the template; for another dialect, its text is parsed and printed anew."""
+        text = self._text(names)
+        if dialect == DIALECT and not any(map(transpile.is_reference, names.values())):
+            return text
+        return transpile.printed(self.named(names), dialect, pretty)
 
+    def named(self, names: Mapping[str, str]) -> exp.Expr:
+        """Render the template, and parse it."""
+        return parse(self._text(names), f"the query of {self.name}")
+
+    def _text(self, names: Mapping[str, str]) -> str:
         def ref(parent: str, alias: str | None = None) -> str:
             name, alias = names[self.aliases[parent]], alias or parent
             return identifier(name) + ("" if name == alias else f" AS {identifier(alias)}")
 
-        text = render_file(self.template, {**self.keys.context, **self.context, "ref": ref})
-        if dialect == DIALECT and not any(map(transpile.is_reference, names.values())):
-            return text
-        return transpile.printed(parse(text, f"the query of {self.name}"), dialect, pretty)
+        return render_file(self.template, {**self.keys.context, **self.context, "ref": ref})
 
 
 def identity_of(*parts: str) -> str:

@@ -73,7 +73,7 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
         UsageError: it has something that the dialect cannot express, with what to do instead.
     """
     if dialect != NATIVE and not is_input:
-        _check(tree, dialect)
+        check(tree, dialect)
     # only ClickHouse tells the names of functions by their case
     functions: str | bool = "lower" if dialect == NATIVE else "upper"
     if dialect == "clickhouse":
@@ -85,6 +85,8 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
                 _PRINTED_AS.get(dialect, dialect),
                 pretty=pretty,
                 comments=pretty,
+                indent=4,
+                pad=4,
                 normalize_functions=functions,
                 unsupported_level=level,
             )
@@ -135,8 +137,12 @@ def name(text: str, dialect: str) -> str:
     return identifier.sql(_PRINTED_AS.get(dialect, dialect))
 
 
-def _check(tree: exp.Expr, dialect: str) -> None:
-    """Refuse what means something else, or nothing, outside of DuckDB."""
+def check(tree: exp.Expr, dialect: str) -> None:
+    """Refuse what means something else, or nothing, outside of DuckDB.
+
+    Raises:
+        UsageError: the query has such a construct.
+    """
     for problem in problems(tree):
         raise UsageError(
             f"{dialect}: {problem.found} cannot be written for other systems ({problem.why}); "

@@ -1,0 +1,163 @@
+"""The layout of printed SQL: what fits into a line stands in one.
+
+The printer of the parser puts every expression on a line of its own, and what is inside of it
+further to the right. Here such lines are joined again, as long as the line is not too long.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+WIDTH = 100
+_STEP = 4
+_COMMENT = re.compile(r"\s*/\*\s*(.*?)\s*\*/")
+_CLOSING = (")", "END")
+_LISTS = ("SELECT", "SELECT DISTINCT", "GROUP BY", "ORDER BY")
+
+
+@dataclass
+class _Part:
+    """A line, what is inside of it, and the lines that close it."""
+
+    head: str
+    inner: list[_Part] = field(default_factory=list)
+    closing: list[_Part] = field(default_factory=list)
+
+    @property
+    def joined(self) -> str:
+        """All of it in one line."""
+        text = self.head
+        for part in (*self.inner, *self.closing):
+            tight = text.endswith("(") or part.head.startswith(")")
+            text += ("" if tight else " ") + part.joined
+        return text
+
+
+def laid_out(text: str, indent: int = 0) -> list[str]:
+    """Lay out a query that was printed with an expression per line.
+
+    `indent`: how far to the right the query stands.
+    """
+    if "'" in text and "\n" in "".join(re.findall(r"'[^']*'", text)):
+        return text.split("\n")  # a text of several lines: it must stay as it is
+    parts = _parts(text.split("\n"))
+    has_comments = _COMMENT.search(text) is not None
+    whole = " ".join(part.joined for part in parts)
+    if len(whole) + indent <= WIDTH and not has_comments:
+        return [whole]
+    return [line for part in parts for line in _lines(part, indent)]
+
+
+def title_lines(title: str, indent: int = 0) -> list[str]:
+    """Lay out a comment that says what a row is."""
+    if not title:
+        return []
+    return [f"-- {line}" for line in textwrap.wrap(title, WIDTH - indent - 3)]
+
+
+def _parts(lines: Sequence[str]) -> list[_Part]:
+    """Group lines by how far to the right they stand."""
+    parts: list[_Part] = []
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        depth = _depth(line)
+        end = place + 1
+        while end < len(lines) and _depth(lines[end]) > depth:
+            end += 1
+        part = _Part(line.strip(), _parts(lines[place + 1 : end]))
+        if parts and part.head.startswith(_CLOSING) and _is_open(parts[-1]):
+            parts[-1].closing.append(part)
+        else:
+            parts.append(part)
+        place = end
+    return parts
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _is_open(part: _Part) -> bool:
+    """Is a bracket or CASE open at the end of a part?"""
+    text = part.joined
+    words = re.findall(r"\bCASE\b|\bEND\b", text)
+    return text.count("(") > text.count(")") or words.count("CASE") > words.count("END")
+
+
+def _lines(part: _Part, indent: int) -> Iterator[str]:
+    """Print a part: in one line if that is short enough."""
+    joined = part.joined
+    comments = _COMMENT.findall(joined)
+    if comments and not part.inner:
+        for comment in comments:
+            yield from title_lines(comment, indent)
+        rest = _COMMENT.sub("", part.head).strip()
+        if rest:
+            yield rest
+        return
+    if len(joined) + indent <= WIDTH and not comments:
+        yield joined
+        return
+    if not part.inner and not part.closing:
+        yield from _broken(part.head, indent)
+        return
+    yield from _broken(part.head, indent)
+    yield from (" " * _STEP + line for line in _inner_lines(part, indent + _STEP))
+    for child in part.closing:
+        yield from _lines(child, indent)
+
+
+def _inner_lines(part: _Part, indent: int) -> Iterator[str]:
+    """Print what is inside of a part."""
+    if part.head in _LISTS:
+        yield from _filled(part.inner, indent)
+        return
+    whole = " ".join(child.joined for child in part.inner)
+    if len(whole) + indent <= WIDTH and not _COMMENT.search(whole):
+        yield whole
+        return
+    for child in part.inner:
+        yield from _lines(child, indent)
+
+
+def _filled(items: Sequence[_Part], indent: int) -> Iterator[str]:
+    """Print the items of a list, short ones side by side."""
+    line = ""
+    for item in items:
+        lines = list(_lines(item, indent))
+        together = f"{line} {lines[0]}" if line else lines[0]
+        if len(lines) == 1 and len(together) + indent <= WIDTH:
+            line = together
+            continue
+        if line:
+            yield line
+        line = lines[0] if len(lines) == 1 else ""
+        yield from lines if len(lines) > 1 else ()
+    if line:
+        yield line
+
+
+_BREAKS = re.compile(r" (?:AND|OR|OVER|AS|\+|-|\*|/|\|\|) ")
+
+
+def _broken(line: str, indent: int) -> Iterator[str]:
+    """Break a line that is too long before an operator, as far outside of brackets as there is."""
+    if len(line) + indent <= WIDTH:
+        yield line
+        return
+    places = [
+        (line.count("(", 0, match.start()) - line.count(")", 0, match.start()), -match.start())
+        for match in _BREAKS.finditer(line)
+        if 0 < match.start() <= WIDTH - indent and line.count("'", 0, match.start()) % 2 == 0
+    ]
+    if not places:
+        yield line
+        return
+    place = -min(places)[1]
+    yield line[:place]
+    rest = _broken(line[place + 1 :], indent + _STEP)
+    yield from (" " * _STEP + part for part in rest)

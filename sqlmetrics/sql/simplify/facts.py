@@ -1,0 +1,317 @@
+"""Facts about the columns of relations, as far as they follow from the queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sqlmetrics.sql.simplify.relations import (
+    Relation,
+    alias_of,
+    has_aggregate,
+    is_grouped,
+    parts_of,
+    relation_name,
+    tables_of,
+)
+
+
+@dataclass
+class Facts:
+    """What is certain of the rows of a relation.
+
+    Attributes:
+        known: columns that are never NULL.
+        positive: columns above 0 wherever they are not NULL.
+        doubles: columns of doubles.
+        unique: sets of columns that no two rows share.
+        one_row: is there exactly one row?
+    """
+
+    known: set[str] = field(default_factory=set)
+    positive: set[str] = field(default_factory=set)
+    doubles: set[str] = field(default_factory=set)
+    unique: list[frozenset[str]] = field(default_factory=list)
+    one_row: bool = False
+
+    def is_unique(self, columns: set[str]) -> bool:
+        """Has at most one row given values in these columns?"""
+        return self.one_row or any(key <= columns for key in self.unique)
+
+
+AllFacts = Mapping[str, Facts]
+
+
+def facts_of(relations: Sequence[Relation]) -> dict[str, Facts]:
+    """Find the facts about all relations, by name."""
+    facts: dict[str, Facts] = {}
+    for relation in relations:
+        select = relation.select
+        facts[relation.name] = Facts() if select is None else _of_select(select, facts)
+    return facts
+
+
+def _of_select(select: exp.Select, facts: AllFacts) -> Facts:
+    inside = Inside(select, facts)
+    result = Facts()
+    for expression in select.expressions:
+        name, value = expression.alias_or_name, expression.unalias()
+        if inside.is_known(value):
+            result.known.add(name)
+        if inside.is_positive(value):
+            result.positive.add(name)
+        if inside.is_double(value):
+            result.doubles.add(name)
+    result.one_row = _has_one_row(select, facts)
+    result.unique = _unique(select, facts)
+    return result
+
+
+def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
+    if any(select.args.get(name) for name in ("where", "having", "qualify", "limit", "offset")):
+        return False
+    if select.args.get("group") is not None:
+        return False
+    if is_grouped(select):
+        return True
+    tables = tables_of(select)
+    joins = select.args.get("joins") or []
+    crossed = all(join.args.get("on") is None and not join.args.get("using") for join in joins)
+    return crossed and all(_facts_of(table, facts).one_row for table in tables)
+
+
+def _facts_of(table: exp.Expr, facts: AllFacts) -> Facts:
+    return facts.get(relation_name(table), Facts())
+
+
+def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
+    """Find the sets of columns that tell the rows of a SELECT apart."""
+    names = {e.unalias().sql(): e.alias_or_name for e in select.expressions}
+    if select.args.get("distinct") is not None:
+        return [frozenset(select.named_selects)]
+    group = select.args.get("group")
+    if group is not None:
+        if any(part for name, part in group.args.items() if name != "expressions"):
+            return []
+        keys = [names.get(key.sql()) for key in group.expressions]
+        return [frozenset(key for key in keys if key)] if all(keys) else []
+    unique = []
+    for expression in select.expressions:
+        window = expression.unalias()
+        if isinstance(window, exp.Window) and isinstance(window.this, exp.RowNumber):
+            keys = [names.get(key.sql()) for key in window.args.get("partition_by") or []]
+            if all(keys):
+                unique.append(frozenset([*filter(None, keys), expression.alias_or_name]))
+    if is_grouped(select):
+        return []
+    tables = tables_of(select)
+    if not tables or not _is_looked_up(select, facts):
+        return unique
+    base, alias = _facts_of(tables[0], facts), alias_of(tables[0])
+    for key in base.unique:
+        own = [names.get(exp.column(column, table=alias).sql()) for column in key]
+        if all(own):
+            unique.append(frozenset(filter(None, own)))
+    return unique
+
+
+def _is_looked_up(select: exp.Select, facts: AllFacts) -> bool:
+    """Does every join find at most one row for a row?"""
+    return all(
+        is_lookup(join, facts) for join in select.args.get("joins") or []
+    )
+
+
+def is_lookup(join: exp.Join, facts: AllFacts) -> bool:
+    """Does a join find at most one row, as its condition names a unique key?"""
+    if join.side not in ("", "LEFT") or join.args.get("using"):
+        return False
+    return _facts_of(join.this, facts).is_unique(keys_of(join))
+
+
+def keys_of(join: exp.Join) -> set[str]:
+    """Return the columns of the joined table that its condition sets equal to others."""
+    alias = alias_of(join.this)
+    columns = set()
+    for part in parts_of(join.args.get("on")):
+        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
+        own = [s for s in sides if isinstance(s, exp.Column) and s.table == alias]
+        others = [s for s in sides if s.find(exp.Column) is None or all(
+            column.table != alias for column in s.find_all(exp.Column)
+        )]  # fmt: skip
+        if len(own) == 1 and len(others) == 1:
+            columns.add(own[0].name)
+    return columns
+
+
+class Inside:
+    """Facts about expressions inside of one SELECT.
+
+    `given`: a condition that holds for at least one row of every group.
+    """
+
+    def __init__(
+        self, select: exp.Select, facts: AllFacts, given: exp.Expr | None = None
+    ) -> None:
+        self.given = given
+        self.has_groups = select.args.get("group") is not None
+        self.facts = {alias_of(table): _facts_of(table, facts) for table in tables_of(select)}
+        self.outer = {
+            alias_of(join.this) for join in select.args.get("joins") or [] if join.side == "LEFT"
+        }
+        if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
+            self.outer = set(self.facts)
+        self.equal = {
+            (side.table, side.name)
+            for join in select.args.get("joins") or []
+            if not join.side
+            for part in parts_of(join.args.get("on"))
+            if isinstance(part, exp.EQ)
+            for side in (part.this, part.expression)
+            if isinstance(side, exp.Column)
+        }
+
+    def is_known(self, node: exp.Expr) -> bool:
+        """Is a value never NULL?"""
+        node = node.unnest()
+        if isinstance(node, exp.Literal | exp.Count | exp.RowNumber | exp.Rank | exp.Boolean):
+            return True
+        if isinstance(node, exp.Column):
+            if node.table in self.outer:
+                return False
+            known = self.facts.get(node.table, Facts()).known
+            return node.name in known or (node.table, node.name) in self.equal
+        if isinstance(node, exp.Coalesce):
+            return any(map(self.is_known, [node.this, *node.expressions]))
+        if isinstance(node, exp.Greatest | exp.Least):
+            return any(map(self.is_known, [node.this, *node.expressions]))
+        if isinstance(node, exp.Case):
+            return self._case_is_known(node)
+        if isinstance(node, exp.Div):
+            divisor = node.expression.unnest()
+            return (
+                self.is_known(node.this) and self.is_known(divisor) and self.is_positive(divisor)
+            )
+        if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Pow):
+            return self.is_known(node.this) and self.is_known(node.expression)
+        if isinstance(node, exp.Cast | exp.Neg | exp.Round | exp.Abs | exp.Paren):
+            return self.is_known(node.this)
+        if isinstance(node, exp.Log | exp.Anonymous) and _logarithm_of(node) is not None:
+            value = _logarithm_of(node)
+            assert value is not None
+            return self.is_known(value) and self.is_positive(value)
+        if isinstance(node, exp.Window):
+            return isinstance(node.this, exp.Count | exp.RowNumber | exp.Rank | exp.DenseRank)
+        if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg):
+            return self._has_rows(node.this) and self.is_known(_within(node.this, self.given))
+        return False
+
+    def _has_rows(self, value: exp.Expr) -> bool:
+        """Does every group have a row that an aggregate of this value sees?"""
+        inner = value.unnest()
+        if isinstance(inner, exp.Case):
+            return self.given is not None and _within(inner, self.given) is not inner
+        return self.has_groups
+
+    def _case_is_known(self, case: exp.Case) -> bool:
+        default = case.args.get("default")
+        values = [branch.args["true"] for branch in case.args["ifs"]]
+        return default is not None and all(map(self.is_known, [*values, default]))
+
+    def is_positive(self, node: exp.Expr) -> bool:
+        """Is a value above 0 wherever it is not NULL?"""
+        node = node.unnest()
+        if isinstance(node, exp.Literal):
+            return not node.is_string and float(node.name) > 0
+        if isinstance(node, exp.Column):
+            return node.name in self.facts.get(node.table, Facts()).positive
+        if isinstance(node, exp.Window):
+            return isinstance(node.this, exp.RowNumber | exp.Rank | exp.DenseRank)
+        if isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank):
+            return True
+        if isinstance(node, exp.Count):
+            every = isinstance(node.this, exp.Star) or node.this is None
+            return self.has_groups and (every or self.is_known(node.this))
+        if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg | exp.Cast | exp.Sqrt):
+            return self.is_positive(_only_value(node.this))
+        if isinstance(node, exp.Coalesce | exp.Least):
+            return all(map(self.is_positive, [node.this, *node.expressions]))
+        if isinstance(node, exp.Greatest):
+            return any(map(self.is_positive, [node.this, *node.expressions]))
+        if isinstance(node, exp.Mul | exp.Div | exp.Add):
+            return self.is_positive(node.this) and self.is_positive(node.expression)
+        if isinstance(node, exp.Nullif):
+            return self.is_positive(node.this)
+        if isinstance(node, exp.Log | exp.Anonymous):
+            value = _logarithm_of(node)
+            value = None if value is None else value.unnest()
+            return (
+                isinstance(value, exp.Add)
+                and self.is_positive(value.this)
+                and value.expression == exp.Literal.number(1)
+                and self.is_whole(value.this)
+            )
+        if isinstance(node, exp.Pow):
+            return self.is_positive(node.this)
+        return False
+
+    def is_whole(self, node: exp.Expr) -> bool:
+        """Is a value above 0 at least 1? So it is of ranks and counts."""
+        node = node.unnest()
+        return isinstance(node, exp.Column) and not self.is_double(node)
+
+    def is_double(self, node: exp.Expr) -> bool:
+        """Is a value a double?"""
+        node = node.unnest()
+        if isinstance(node, exp.Column):
+            return node.name in self.facts.get(node.table, Facts()).doubles
+        if isinstance(node, exp.Cast):
+            return bool(node.to.this == exp.DType.DOUBLE)
+        if isinstance(node, exp.Div | exp.Sqrt | exp.Ln | exp.Avg | exp.StddevSamp | exp.Pow):
+            return True
+        if isinstance(node, exp.Log | exp.Anonymous):
+            return _logarithm_of(node) is not None
+        if isinstance(node, exp.Coalesce | exp.Greatest | exp.Least):
+            return any(map(self.is_double, [node.this, *node.expressions]))
+        if isinstance(node, exp.Add | exp.Sub | exp.Mul):
+            return self.is_double(node.this) or self.is_double(node.expression)
+        if isinstance(node, exp.Case):
+            values = [branch.args["true"] for branch in node.args["ifs"]]
+            return any(map(self.is_double, [*values, node.args.get("default") or exp.null()]))
+        if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Neg | exp.Nullif):
+            return self.is_double(node.this)
+        return False
+
+
+def _logarithm_of(node: exp.Expr) -> exp.Expr | None:
+    """Return x of log2(x); None: it is something else."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "log2":
+        return node.expressions[0]
+    return None
+
+
+def _only_value(value: exp.Expr) -> exp.Expr:
+    """Return x of CASE WHEN … THEN x END."""
+    inner = value.unnest()
+    if isinstance(inner, exp.Case) and len(inner.args["ifs"]) == 1:
+        if inner.args.get("default") is None and inner.args.get("this") is None:
+            true: exp.Expr = inner.args["ifs"][0].args["true"]
+            return true
+    return value
+
+
+def _within(value: exp.Expr, given: exp.Expr | None) -> exp.Expr:
+    """Return x of CASE WHEN given THEN x END."""
+    inner = value.unnest()
+    if given is None or not isinstance(inner, exp.Case):
+        return value
+    only = _only_value(inner)
+    same = only is not inner and inner.args["ifs"][0].this == given
+    return only if same else value
+
+
+def aggregates_in(tree: exp.Expr) -> bool:
+    """Has an expression an aggregate?"""
+    return has_aggregate(tree)

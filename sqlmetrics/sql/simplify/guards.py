@@ -1,0 +1,225 @@
+"""Guards against what cannot happen go, and tests for missing rows become coalesce."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlmetrics.sql.simplify.columns import all_selects, readers
+from sqlmetrics.sql.simplify.facts import AllFacts, Inside, facts_of
+from sqlmetrics.sql.simplify.relations import Relation, alias_of
+
+
+def drop(relations: Sequence[Relation]) -> None:
+    """Simplify the guards of all relations, in place."""
+    for _ in range(3):  # what is known of one relation follows from those before it
+        facts = facts_of(relations)
+        for relation in relations:
+            for select in all_selects(relation.tree):
+                _simplify(select, facts)
+        _drop_inner_defaults(relations)
+
+
+def _simplify(select: exp.Select, facts: AllFacts) -> None:
+    inside = Inside(select, facts)
+    for node in reversed(list(select.walk())):
+        if node.find_ancestor(exp.Select) is not select:
+            continue
+        new = _simplified(node, select, inside, facts)
+        if new is not node:
+            node.replace(in_brackets(new, node.parent))
+
+
+def in_brackets(value: exp.Expr, parent: exp.Expr | None) -> exp.Expr:
+    """Put brackets around a value that means something else without them."""
+    inner = isinstance(value, exp.Binary | exp.Case | exp.Not)
+    around = isinstance(parent, exp.Binary | exp.Not | exp.Neg | exp.Cast)
+    return exp.paren(value.copy()) if inner and around else value
+
+
+def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFacts) -> exp.Expr:
+    if isinstance(node, exp.Nullif):
+        zero = node.expression == exp.Literal.number(0)
+        return node.this if zero and inside.is_positive(node.this) else node
+    if isinstance(node, exp.Coalesce) and inside.is_known(node.this):
+        value: exp.Expr = node.this
+        return value
+    if isinstance(node, exp.Cast) and node.to.this == exp.DType.DOUBLE:
+        return node.this if inside.is_double(node.this) else node
+    if isinstance(node, exp.Cast) and node.to.this == exp.DType.INT:
+        return node.this if _is_whole_number(node.this) else node
+    if isinstance(node, exp.Paren) and isinstance(node.this, exp.Literal | exp.Column | exp.Func):
+        inner: exp.Expr = node.this
+        return inner if not isinstance(inner, exp.Case | exp.And | exp.Or) else node
+    if isinstance(node, exp.Mul | exp.Add):
+        return _folded(node)
+    if isinstance(node, exp.EQ | exp.LTE | exp.Is | exp.And | exp.Or):
+        return _decided(node)
+    if isinstance(node, exp.Where) and node.this == exp.true():
+        select.set("where", None)
+        return node
+    if isinstance(node, exp.Case) and node.args.get("this") is None:
+        first = node.args["ifs"][0]
+        if first.this == exp.true():
+            true: exp.Expr = first.args["true"]
+            return true
+    if isinstance(node, exp.Case):
+        node = _without_first_hit(node, select, facts)
+    if isinstance(node, exp.Case):
+        return _default_of_missing(node, select, facts)
+    return node
+
+
+def _folded(node: exp.Binary) -> exp.Expr:
+    """Compute a sum or product of whole numbers, and leave out a factor of 1."""
+    left, right = node.this.unnest(), node.expression.unnest()
+    if isinstance(node, exp.Mul):
+        for factor, other in ((left, node.expression), (right, node.this)):
+            if factor == exp.Literal.number(1):
+                return other  # type: ignore[no-any-return]
+    if _is_whole_number(left) and _is_whole_number(right):
+        a, b = int(left.name), int(right.name)
+        return exp.Literal.number(a * b if isinstance(node, exp.Mul) else a + b)
+    return node
+
+
+def _decided(node: exp.Binary) -> exp.Expr:
+    """Decide a comparison of two numbers, and what AND and OR make of it."""
+    left, right = node.this, node.expression
+    if isinstance(node, exp.And | exp.Or):
+        neutral = exp.true() if isinstance(node, exp.And) else exp.false()
+        for side, other in ((left, right), (right, left)):
+            if side.unnest() == neutral:
+                return other  # type: ignore[no-any-return]
+        return node
+    if isinstance(node, exp.Is):
+        is_null = isinstance(right, exp.Null) and isinstance(left, exp.Literal)
+        return exp.false() if is_null else node
+    if _is_whole_number(left) and _is_whole_number(right):
+        a, b = int(left.name), int(right.name)
+        return exp.true() if (a == b if isinstance(node, exp.EQ) else a <= b) else exp.false()
+    return node
+
+
+def _is_whole_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
+
+
+def _without_first_hit(case: exp.Case, select: exp.Select, facts: AllFacts) -> exp.Expr:
+    """Simplify CASE WHEN min(rank) <= k THEN value ELSE default END.
+
+    Its value sees only rows with rank <= k. Where it is the default without such rows anyway, the
+    guard goes; where it is NULL then and a number otherwise, the default is given by coalesce.
+    """
+    if len(case.args["ifs"]) != 1 or case.args.get("this") is not None:
+        return case
+    condition, value = case.args["ifs"][0].this, case.args["ifs"][0].args["true"]
+    if not isinstance(condition, exp.LTE) or not isinstance(condition.this, exp.Min):
+        return case
+    given = exp.LTE(this=condition.this.this.copy(), expression=condition.expression.copy())
+    default = case.args.get("default") or exp.null()
+    empty = of_no_rows(value, given)
+    if empty == default:
+        return value  # type: ignore[no-any-return]
+    if isinstance(empty, exp.Null) and Inside(select, facts, given).is_known(value):
+        return exp.Coalesce(this=value, expressions=[default])
+    return case
+
+
+def of_no_rows(value: exp.Expr, given: exp.Expr | None = None) -> exp.Expr | None:
+    """Compute a value of aggregates that see no row; None: the value is not known.
+
+    `given`: the condition that no row meets; without it there are no rows at all.
+    """
+    value = value.unnest()
+    if isinstance(value, exp.Literal | exp.Null):
+        return value
+    if isinstance(value, exp.Count):
+        return exp.Literal.number(0) if _is_within(value.this, given) else None
+    if isinstance(value, exp.AggFunc):
+        return exp.null() if _is_within(value.this, given) else None
+    if isinstance(value, exp.Div | exp.Mul | exp.Add | exp.Sub):
+        return _of_sides(value, of_no_rows(value.this, given), of_no_rows(value.expression, given))
+    if isinstance(value, exp.Coalesce):
+        first = of_no_rows(value.this, given)
+        return of_no_rows(value.expressions[0], given) if isinstance(first, exp.Null) else first
+    if isinstance(value, exp.Cast | exp.Nullif | exp.Sqrt):
+        return of_no_rows(value.this, given)
+    return None
+
+
+def _of_sides(
+    value: exp.Binary, left: exp.Expr | None, right: exp.Expr | None
+) -> exp.Expr | None:
+    zero = exp.Literal.number(0)
+    if isinstance(left, exp.Null) or isinstance(right, exp.Null):
+        return exp.null()
+    if isinstance(value, exp.Mul) and zero in (left, right):
+        return zero
+    return zero if isinstance(value, exp.Div) and left == zero else None
+
+
+def _is_within(argument: exp.Expr | None, given: exp.Expr | None) -> bool:
+    """Does an aggregate see only rows that meet a condition?"""
+    if given is None:
+        return True
+    case = argument.unnest() if argument is not None else None
+    if isinstance(case, exp.Distinct):
+        case = case.expressions[0]
+    return (
+        isinstance(case, exp.Case)
+        and case.args.get("default") is None
+        and len(case.args["ifs"]) == 1
+        and (
+            case.args["ifs"][0].this == given
+            or given in list(case.args["ifs"][0].this.flatten())
+        )
+    )
+
+
+def _default_of_missing(case: exp.Case, select: exp.Select, facts: AllFacts) -> exp.Expr:
+    """Simplify CASE WHEN t.key IS NULL THEN default ELSE t.value END of a LEFT JOIN."""
+    value = case.args.get("default")
+    if len(case.args["ifs"]) != 1 or case.args.get("this") or not isinstance(value, exp.Column):
+        return case
+    condition, default = case.args["ifs"][0].this, case.args["ifs"][0].args["true"]
+    is_missing = isinstance(condition, exp.Is) and isinstance(condition.expression, exp.Null)
+    if not is_missing or condition.this.table != value.table:
+        return case
+    for join in select.args.get("joins") or []:
+        if alias_of(join.this) == value.table and join.side == "LEFT":
+            if value.name in facts[join.this.name].known:
+                return exp.Coalesce(this=value, expressions=[default])
+    return case
+
+
+def _drop_inner_defaults(relations: Sequence[Relation]) -> None:
+    """Drop coalesce(x, 0) of a column where all that read it say coalesce(column, 0) themselves."""
+    places = readers(relations)
+    for relation in relations[:-1]:
+        select = relation.select
+        for expression in select.expressions if select is not None else []:
+            value = expression.unalias()
+            if not isinstance(value, exp.Coalesce) or len(value.expressions) != 1:
+                continue
+            reads = [
+                column
+                for _, table in places[relation.name]
+                for column in _ancestor(table).find_all(exp.Column)
+                if column.name == expression.alias_or_name
+                and column.table in (alias_of(table), "")
+            ]
+            if reads and all(
+                isinstance(column.parent, exp.Coalesce)
+                and column.parent.this is column
+                and column.parent.expressions == value.expressions
+                for column in reads
+            ):
+                value.replace(value.this)
+
+
+def _ancestor(table: exp.Table) -> exp.Select:
+    select = table.find_ancestor(exp.Select)
+    assert select is not None
+    return select

@@ -1,0 +1,122 @@
+"""Where the values of columns come from: which relation has all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sqlmetrics.sql.simplify.relations import (
+    Relation,
+    alias_of,
+    is_outer,
+    parts_of,
+    relation_name,
+    tables_of,
+)
+
+# columns of one relation, in order
+_Columns = tuple[str, tuple[str, ...]]
+
+
+class Origins:
+    """Follows columns through the relations of a statement."""
+
+    def __init__(self, relations: Sequence[Relation]) -> None:
+        self.selects: Mapping[str, exp.Select] = {
+            relation.name: relation.select
+            for relation in relations
+            if relation.select is not None
+        }
+
+    def is_found(self, select: exp.Select, join: exp.Join) -> bool:
+        """Has every row of a SELECT a row in a table that it joins by equal columns?"""
+        alias = alias_of(join.this)
+        pairs = []
+        for part in parts_of(join.args.get("on")):
+            if not isinstance(part, exp.EQ):
+                return False
+            sides = sorted(
+                (part.this, part.expression),
+                key=lambda side: not isinstance(side, exp.Column) or side.table != alias,
+            )
+            own, other = sides
+            if not isinstance(own, exp.Column) or own.table != alias:
+                return False
+            if not isinstance(other, exp.Column) or other.table == alias:
+                return False
+            pairs.append((own.name, other))
+        complete = self._complete((relation_name(join.this), tuple(name for name, _ in pairs)))
+        return bool(complete & self._of_columns(select, [other for _, other in pairs], join))
+
+    def _complete(self, columns: _Columns) -> set[_Columns]:
+        """Find the columns of relations whose values are all in these columns."""
+        result = {columns}
+        select = self.selects.get(columns[0])
+        if select is None or any(select.args.get(a) for a in ("joins", "where", "having", "limit")):
+            return result
+        expressions = {e.alias_or_name: e.unalias() for e in select.expressions}
+        values = [expressions.get(name) for name in columns[1]]
+        group = select.args.get("group")
+        if group is not None and any(value not in group.expressions for value in values):
+            return result
+        tables = tables_of(select)
+        if len(tables) == 1 and all(isinstance(value, exp.Column) for value in values):
+            source = _name_of(tables[0]), tuple(value.name for value in values if value)
+            result |= self._complete(source)
+        return result
+
+    def _of_columns(
+        self, select: exp.Select, columns: Sequence[exp.Column], without: exp.Join | None = None
+    ) -> set[_Columns]:
+        """Find the columns of relations that have all values of some columns in a SELECT."""
+        tables = {alias_of(table): table for table in tables_of(select)}
+        result: set[_Columns] = set()
+        for alias, table in tables.items():
+            if without is not None and table is without.this:
+                continue
+            own = [_equal_in(select, alias, column, without) for column in columns]
+            if all(own):
+                found = _name_of(table), tuple(filter(None, own))
+                result |= {found} | self.of_relation(found)
+        return result
+
+    def of_relation(self, columns: _Columns) -> set[_Columns]:
+        """Find the columns of other relations that have all values of columns of a relation.
+
+        Values of one row are values of one row there.
+        """
+        select = self.selects.get(columns[0])
+        if select is None:
+            return set()
+        expressions = {e.alias_or_name: e.unalias() for e in select.expressions}
+        values = [expressions.get(name) for name in columns[1]]
+        of_select = [value for value in values if isinstance(value, exp.Column)]
+        return self._of_columns(select, of_select) if len(of_select) == len(values) else set()
+
+
+def _name_of(table: exp.Expr) -> str:
+    """Name a relation, or a table of the user's by its text."""
+    if relation_name(table):
+        return relation_name(table)
+    bare = table.copy()
+    bare.set("alias", None)
+    return bare.sql()
+
+
+def _equal_in(
+    select: exp.Select, alias: str, column: exp.Column, without: exp.Join | None
+) -> str | None:
+    """Find the column of a table that is equal to a column in all rows of a SELECT."""
+    if column.table == alias:
+        return None if is_outer(select, alias) else str(column.name)
+    for join in select.args.get("joins") or []:
+        if join.side or join is without:
+            continue
+        for part in parts_of(join.args.get("on")):
+            if isinstance(part, exp.EQ):
+                for own, other in ((part.this, part.expression), (part.expression, part.this)):
+                    is_own = isinstance(own, exp.Column) and own.table == alias
+                    if is_own and other == column and not is_outer(select, alias):
+                        return str(own.name)
+    return None

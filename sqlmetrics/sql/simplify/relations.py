@@ -1,0 +1,109 @@
+"""A relation of a statement: a name, a query, and what a row of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+
+@dataclass
+class Relation:
+    """A query of a statement; other relations read it by its name.
+
+    Attributes:
+        name: its name.
+        tree: the query, a copy of its own without CTEs.
+        title: what a row is, for the reader.
+        alias_columns: the names of its columns, where the name of the CTE lists them.
+        is_recursive: does it read itself? Such a relation stays as it is.
+    """
+
+    name: str
+    tree: exp.Query
+    title: str = ""
+    alias_columns: Sequence[str] = ()
+    is_recursive: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return list(self.alias_columns) or list(self.tree.named_selects)
+
+    @property
+    def select(self) -> exp.Select | None:
+        """The query, if it is one SELECT that may be changed."""
+        fixed = self.is_recursive or self.alias_columns
+        return self.tree if isinstance(self.tree, exp.Select) and not fixed else None
+
+    def branches(self) -> list[exp.Select]:
+        """Return the SELECTs that a UNION puts together, or the only one."""
+        return list(_branches(self.tree))
+
+
+def _branches(tree: exp.Expr) -> Iterator[exp.Select]:
+    if isinstance(tree, exp.SetOperation):
+        yield from _branches(tree.left)
+        yield from _branches(tree.right)
+    elif isinstance(tree, exp.Subquery):
+        yield from _branches(tree.this)
+    elif isinstance(tree, exp.Select):
+        yield tree
+
+
+def tables_of(select: exp.Select) -> list[exp.Expr]:
+    """Return what stands in FROM and in the joins of a SELECT."""
+    origin = select.args.get("from_")
+    joins = select.args.get("joins") or []
+    return [part.this for part in ([origin] if origin is not None else []) + joins]
+
+
+def relation_name(table: exp.Expr) -> str:
+    """Return the name of the relation that a table may stand for, or the empty text."""
+    is_name = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
+    return str(table.name) if is_name and not table.args.get("db") else ""
+
+
+def alias_of(table: exp.Expr) -> str:
+    """Return the name that columns of a table have in front."""
+    return str(table.alias_or_name)
+
+
+def parts_of(condition: exp.Expr | None) -> list[exp.Expr]:
+    """Return the conditions that AND puts together."""
+    if condition is None:
+        return []
+    condition = condition.unnest()
+    return list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
+
+
+def is_grouped(select: exp.Select) -> bool:
+    """Has a SELECT a row per group, or one row for all?"""
+    return select.args.get("group") is not None or any(
+        has_aggregate(expression) for expression in select.expressions
+    )
+
+
+def has_aggregate(tree: exp.Expr) -> bool:
+    """Has an expression an aggregate that is no window, outside of subqueries?"""
+    return any(
+        not isinstance(_outside(node).parent, exp.Window)
+        for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery))
+        if isinstance(node, exp.AggFunc)
+        and not isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank)
+    )
+
+
+def _outside(aggregate: exp.Expr) -> exp.Expr:
+    """Return an aggregate with its FILTER."""
+    parent = aggregate.parent
+    return parent if isinstance(parent, exp.Filter | exp.IgnoreNulls) else aggregate
+
+
+def is_outer(select: exp.Select, alias: str) -> bool:
+    """May the columns of a table be NULL since a join did not find a row?"""
+    joins = select.args.get("joins") or []
+    if any(join.side in ("RIGHT", "FULL") for join in joins):
+        return True
+    return any(join.side == "LEFT" and alias_of(join.this) == alias for join in joins)
