@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import duckdb
+from sqlglot import exp
 
 from sqlmetrics import hashes, interrupts
 from sqlmetrics.engines.base import EmbeddedEngine
@@ -35,7 +36,7 @@ from sqlmetrics.partitions.split import Partition, Split
 from sqlmetrics.plan.slices import Attribute, warn_of_empty_slices
 from sqlmetrics.record import fingerprints
 from sqlmetrics.shapes import made, read
-from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.sql.query_graph import Node, Plan, parse
 from sqlmetrics.sql.quoting import literal, path_literal
 from sqlmetrics.version import __version__
 from sqlmetrics.wording import and_more, shown
@@ -309,6 +310,10 @@ class _Printed(Node):
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = "") -> str:  # noqa: ARG002
         """Return the text."""
         return self.text
+
+    def named(self, names: Mapping[str, str]) -> exp.Expr:  # noqa: ARG002
+        """Return the parsed text."""
+        return parse(self.text, self.name)
 
 
 @dataclass(frozen=True)

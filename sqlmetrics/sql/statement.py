@@ -1,20 +1,16 @@
 """The statement that people read: a plan as relations, simplified, in the words of a dialect.
 
-The trees of a plan are shared and never changed; a statement holds copies of its own, in which every
-CTE inside a query is a relation beside the others, and every column says whose it is.
+The trees of a plan are shared and never changed. A statement holds copies of its own, in which
+every CTE inside a query is a relation beside the others, and every column says whose it is.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
-
-from sqlglot import exp
 
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.layout import laid_out, title_lines
 from sqlmetrics.sql.query_graph import DIALECT, Plan, Query, new_name
 from sqlmetrics.sql.simplify import simplify
-from sqlmetrics.sql.simplify.columns import qualify
+from sqlmetrics.sql.simplify.flat import flat, qualified
 from sqlmetrics.sql.simplify.relations import Relation
 
 
@@ -59,74 +55,5 @@ def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
         tree = node.named(names)
         if dialect != DIALECT and not node.is_input:
             transpile.check(tree, dialect)
-        relations += _flat(names[node.key], tree, taken)
-    outputs: dict[str, Sequence[str]] = {}
-    for relation in relations:
-        if not relation.is_recursive:
-            qualify(relation.tree, outputs)
-        outputs[relation.name] = relation.columns
-    return relations
-
-
-def _flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
-    """Make relations of a query and of the CTEs inside of it."""
-    assert isinstance(tree, exp.Query)
-    title = " ".join(_comments(tree))
-    yield from _derived(tree, taken)
-    inner = tree.args.get("with_")
-    if inner is None:
-        yield Relation(name, tree, title)
-        return
-    if inner.args.get("recursive"):
-        yield Relation(name, tree, title, is_recursive=True)
-        return
-    tree.set("with_", None)
-    renamed: dict[str, str] = {}
-    first = " ".join(_comments(inner))
-    for cte in inner.expressions:
-        own_title = " ".join(_comments(cte.args["alias"])) or first
-        first = ""
-        new = new_name(cte.alias, taken)
-        taken.add(new)
-        _rename(cte.this, renamed)
-        columns = [column.name for column in cte.args["alias"].columns]
-        for relation in _flat(new, cte.this, taken):
-            if relation.name == new:
-                relation.title, relation.alias_columns = own_title or relation.title, columns
-            yield relation
-        renamed[cte.alias] = new
-    _rename(tree, renamed)
-    yield Relation(name, tree, title)
-
-
-def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
-    """Make relations of the queries that stand in FROM."""
-    with_ = tree.args.get("with_")
-    if with_ is not None and with_.args.get("recursive"):
-        return
-    for subquery in list(tree.find_all(exp.Subquery)):
-        if not isinstance(subquery.parent, exp.From | exp.Join) or not subquery.alias:
-            continue
-        if subquery.args["alias"].columns or not isinstance(subquery.this, exp.Query):
-            continue
-        new = new_name(subquery.alias, taken)
-        taken.add(new)
-        alias = exp.TableAlias(this=exp.to_identifier(subquery.alias))
-        subquery.replace(exp.Table(this=exp.to_identifier(new), alias=alias))
-        yield from _flat(new, subquery.this, taken)
-
-
-def _rename(tree: exp.Expr, names: Mapping[str, str]) -> None:
-    """Read relations by their names in the statement."""
-    for table in tree.find_all(exp.Table):
-        new = names.get(table.name)
-        if new is None or table.args.get("db") or new == table.name:
-            continue
-        if not table.alias:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-        table.set("this", exp.to_identifier(new))
-
-
-def _comments(node: exp.Expr) -> list[str]:
-    """Take the comments off a node."""
-    return [comment.strip() for comment in node.pop_comments() or []]
+        relations += flat(names[node.key], tree, taken)
+    return qualified(relations)

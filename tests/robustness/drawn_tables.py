@@ -587,6 +587,8 @@ def write(table: pa.Table, kind: str, folder: Path, stem: str) -> Path:
 def _csv(table: pa.Table, kind: str) -> str:
     text = io.StringIO()
     separator = {"tsv": "\t", "semicolons": ";"}.get(kind, ",")
+    if table.num_columns == 1 and kind == "semicolons":
+        separator = ","  # that of a file whose header shows none
     writer = csv.writer(text, delimiter=separator, lineterminator="\n")
     writer.writerow(table.column_names)
     columns = [column.to_pylist() for column in table.columns]

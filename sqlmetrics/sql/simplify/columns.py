@@ -167,8 +167,7 @@ def _keep(relation: Relation, read: set[str]) -> bool:
     kept = [
         place
         for place, column in enumerate(columns)
-        if column in read
-        or any(_is_needed(branch, place, column) for branch in branches)
+        if column in read or any(_is_needed(branch, place, column) for branch in branches)
     ]
     if not _still_grouped(branches, kept):
         return False

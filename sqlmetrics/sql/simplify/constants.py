@@ -1,7 +1,6 @@
 """Columns that hold one constant: nothing is grouped, split or joined by them.
 
-Where there is one model, its name is such a column in many queries. At the end it is read only where
-it is a column of the result.
+The name of the only model is such a column in many queries. It stays only in the result.
 """
 
 from __future__ import annotations
@@ -60,9 +59,7 @@ def _constants(relations: Sequence[Relation]) -> _Constants:
     return constants
 
 
-def _of_column(
-    column: exp.Column, select: exp.Select, constants: _Constants
-) -> exp.Literal | None:
+def _of_column(column: exp.Column, select: exp.Select, constants: _Constants) -> exp.Literal | None:
     outer = any(join.side for join in select.args.get("joins") or [])
     for table in tables_of(select):
         if alias_of(table) == column.table and not outer:
@@ -76,9 +73,7 @@ def _is_constant(node: exp.Expr, known: Mapping[str, Mapping[str, exp.Literal]])
     return isinstance(node, exp.Column) and node.name in known.get(node.table, {})
 
 
-def _fold_windows(
-    select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]]
-) -> bool:
+def _fold_windows(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
     changed = False
     for window in select.find_all(exp.Window):
         keys = window.args.get("partition_by") or []
@@ -238,11 +233,11 @@ def _add_missing(reader: exp.Select, table: exp.Table, select: exp.Select) -> bo
         seen |= {id(column), id(condition.this)}
     join = {id(column) for column in _join_of(table).find_all(exp.Column)}
     for column in reader.find_all(exp.Column):
-        if column.table == alias and id(column) not in seen | join:
-            if not isinstance(of_no_rows(values[column.name]), exp.Null):
-                return False
-    for case, new in instead:
-        case.replace(new.copy())
+        is_other = column.table == alias and id(column) not in seen | join
+        if is_other and not isinstance(of_no_rows(values[column.name]), exp.Null):
+            return False
+    for replaced, new in instead:
+        replaced.replace(new.copy())
     return True
 
 

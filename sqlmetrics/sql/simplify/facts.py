@@ -10,7 +10,6 @@ from sqlglot import exp
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
-    has_aggregate,
     is_grouped,
     parts_of,
     relation_name,
@@ -119,9 +118,7 @@ def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
 
 def _is_looked_up(select: exp.Select, facts: AllFacts) -> bool:
     """Does every join find at most one row for a row?"""
-    return all(
-        is_lookup(join, facts) for join in select.args.get("joins") or []
-    )
+    return all(is_lookup(join, facts) for join in select.args.get("joins") or [])
 
 
 def is_lookup(join: exp.Join, facts: AllFacts) -> bool:
@@ -152,9 +149,7 @@ class Inside:
     `given`: a condition that holds for at least one row of every group.
     """
 
-    def __init__(
-        self, select: exp.Select, facts: AllFacts, given: exp.Expr | None = None
-    ) -> None:
+    def __init__(self, select: exp.Select, facts: AllFacts, given: exp.Expr | None = None) -> None:
         self.given = given
         self.has_groups = select.args.get("group") is not None
         self.facts = {alias_of(table): _facts_of(table, facts) for table in tables_of(select)}
@@ -191,9 +186,7 @@ class Inside:
             return self._case_is_known(node)
         if isinstance(node, exp.Div):
             divisor = node.expression.unnest()
-            return (
-                self.is_known(node.this) and self.is_known(divisor) and self.is_positive(divisor)
-            )
+            return self.is_known(node.this) and self.is_known(divisor) and self.is_positive(divisor)
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Pow):
             return self.is_known(node.this) and self.is_known(node.expression)
         if isinstance(node, exp.Cast | exp.Neg | exp.Round | exp.Abs | exp.Paren):
@@ -288,18 +281,20 @@ class Inside:
 def _logarithm_of(node: exp.Expr) -> exp.Expr | None:
     """Return x of log2(x); None: it is something else."""
     if isinstance(node, exp.Anonymous) and node.name.lower() == "log2":
-        return node.expressions[0]
+        value: exp.Expr = node.expressions[0]
+        return value
     return None
 
 
 def _only_value(value: exp.Expr) -> exp.Expr:
     """Return x of CASE WHEN … THEN x END."""
     inner = value.unnest()
-    if isinstance(inner, exp.Case) and len(inner.args["ifs"]) == 1:
-        if inner.args.get("default") is None and inner.args.get("this") is None:
-            true: exp.Expr = inner.args["ifs"][0].args["true"]
-            return true
-    return value
+    if not isinstance(inner, exp.Case) or len(inner.args["ifs"]) != 1:
+        return value
+    if inner.args.get("default") is not None or inner.args.get("this") is not None:
+        return value
+    true: exp.Expr = inner.args["ifs"][0].args["true"]
+    return true
 
 
 def _within(value: exp.Expr, given: exp.Expr | None) -> exp.Expr:
@@ -310,8 +305,3 @@ def _within(value: exp.Expr, given: exp.Expr | None) -> exp.Expr:
     only = _only_value(inner)
     same = only is not inner and inner.args["ifs"][0].this == given
     return only if same else value
-
-
-def aggregates_in(tree: exp.Expr) -> bool:
-    """Has an expression an aggregate?"""
-    return has_aggregate(tree)

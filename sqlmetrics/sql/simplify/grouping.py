@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.columns import readers
 from sqlmetrics.sql.simplify.facts import AllFacts, Inside, facts_of
-from sqlmetrics.sql.simplify.guards import of_no_rows
+from sqlmetrics.sql.simplify.guards import in_brackets, of_no_rows
 from sqlmetrics.sql.simplify.origins import Origins
 from sqlmetrics.sql.simplify.relations import (
     Relation,
@@ -19,6 +19,7 @@ from sqlmetrics.sql.simplify.relations import (
     tables_of,
 )
 
+_OUTER_PARTS = ("expressions", "from_", "joins", "order", "kind", "hint")
 _PARTS = ("expressions", "from_", "joins", "group", "kind", "hint")
 
 
@@ -29,7 +30,9 @@ def group_after_join(relations: list[Relation]) -> bool:
             SELECT user_id, count(rank) AS n FROM hits GROUP BY user_id
         ) USING (user_id)
 
-    becomes `SELECT user_id, count(rank) FROM users LEFT JOIN hits USING (user_id) GROUP BY user_id`.
+    becomes
+
+        SELECT user_id, count(rank) FROM users LEFT JOIN hits USING (user_id) GROUP BY user_id
     """
     facts, places, origins = facts_of(relations), readers(relations), Origins(relations)
     for reader in relations:
@@ -89,9 +92,7 @@ def _put_together(
     outer: exp.Select, join: exp.Join, inner: exp.Select, facts: AllFacts, origins: Origins
 ) -> bool:
     keys = _keys(outer, join, inner, facts)
-    if keys is None or not all(
-        other.side == "LEFT" for other in inner.args.get("joins") or []
-    ):
+    if keys is None or not all(other.side == "LEFT" for other in inner.args.get("joins") or []):
         return False
     base, alias = tables_of(outer)[0], alias_of(tables_of(outer)[0])
     body = inner.copy()
@@ -106,8 +107,7 @@ def _put_together(
     if new is None:
         return False
     condition = [
-        exp.EQ(this=key.copy(), expression=exp.column(column, table=alias))
-        for key, column in keys
+        exp.EQ(this=key.copy(), expression=exp.column(column, table=alias)) for key, column in keys
     ]
     outer.set("expressions", new)
     outer.set("joins", [
@@ -152,7 +152,7 @@ def _keys(
     group = inner.args.get("group")
     if group is None or any(value for name, value in inner.args.items() if name not in _PARTS):
         return None
-    if any(value for name, value in outer.args.items() if name not in ("expressions", "from_", "joins", "order", "kind", "hint")):  # fmt: skip
+    if any(value for name, value in outer.args.items() if name not in _OUTER_PARTS):
         return None
     base, alias = tables_of(outer)[0], alias_of(join.this)
     named = {e.alias_or_name: e.unalias() for e in inner.expressions}
@@ -179,47 +179,39 @@ def _keys(
 def _values(
     outer: exp.Select,
     join: exp.Join,
-    values: dict[str, exp.Expr],
+    values: Mapping[str, exp.Expr],
     inside: Inside,
     base: str,
 ) -> list[exp.Expr] | None:
     """Return the columns of the result, computed after the join; None: they would be others."""
     alias = alias_of(join.this)
-    condition = {id(column) for column in join.find_all(exp.Column)}
+    order = outer.args.get("order")
+    if order is not None and any(c.table == alias for c in order.find_all(exp.Column)):
+        return None
     result = []
     for expression in outer.expressions:
-        new = exp.Paren(this=expression.copy())
-        for column in list(new.find_all(exp.Column)):
-            if column.table != alias:
-                continue
-            value = values[column.name]
-            empty = _of_null_row(value, base)
-            around = column.parent
-            is_default = isinstance(around, exp.Coalesce) and around.this is column
-            if isinstance(empty, exp.Null) or (is_default and empty == around.expressions[0]):
-                replacement = _seen(value, inside)
-                if replacement is None:
-                    return None
-                known_default = is_default and empty == around.expressions[0]
-                whole = around if known_default and inside.is_known(value) else column
-                if isinstance(whole.parent, exp.Paren) and whole.parent is new:
-                    name = expression.alias_or_name
-                    whole.replace(exp.alias_(replacement, name))
-                elif isinstance(whole.parent, exp.Paren | exp.Coalesce | exp.Alias | exp.Cast):
-                    whole.replace(replacement)
-                else:
-                    whole.replace(exp.paren(replacement, copy=False))
-            else:
+        whole = exp.Paren(this=expression.copy())
+        for column in [c for c in whole.find_all(exp.Column) if c.table == alias]:
+            seen = _seen(values[column.name], inside)
+            if seen is None or not _is_right_where_missing(column, values[column.name], base):
                 return None
-        result.append(new.this)
-    others = [
-        column
-        for clause in (outer.args.get("order"),)
-        if clause is not None
-        for column in clause.find_all(exp.Column)
-        if column.table == alias and id(column) not in condition
-    ]
-    return None if others else result
+            if column.parent is whole:
+                column.replace(exp.alias_(seen, column.name))
+            else:
+                column.replace(in_brackets(seen, column.parent))
+        result.append(whole.this)
+    return result
+
+
+def _is_right_where_missing(column: exp.Column, value: exp.Expr, base: str) -> bool:
+    """Has a value without a match the value of a lookup without a match?
+
+    That is NULL, or what a coalesce around the column gives.
+    """
+    empty, around = _of_null_row(value, base), column.parent
+    if isinstance(around, exp.Coalesce) and around.this is column:
+        return isinstance(empty, exp.Null) or empty == around.expressions[0]
+    return isinstance(empty, exp.Null)
 
 
 def _of_null_row(value: exp.Expr, base: str) -> exp.Expr | None:

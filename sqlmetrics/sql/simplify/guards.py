@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.columns import all_selects, readers
-from sqlmetrics.sql.simplify.facts import AllFacts, Inside, facts_of
-from sqlmetrics.sql.simplify.relations import Relation, alias_of
+from sqlmetrics.sql.simplify.facts import AllFacts, Facts, Inside, facts_of
+from sqlmetrics.sql.simplify.relations import Relation, alias_of, relation_name
 
 
 def drop(relations: Sequence[Relation]) -> None:
@@ -149,9 +149,7 @@ def of_no_rows(value: exp.Expr, given: exp.Expr | None = None) -> exp.Expr | Non
     return None
 
 
-def _of_sides(
-    value: exp.Binary, left: exp.Expr | None, right: exp.Expr | None
-) -> exp.Expr | None:
+def _of_sides(value: exp.Binary, left: exp.Expr | None, right: exp.Expr | None) -> exp.Expr | None:
     zero = exp.Literal.number(0)
     if isinstance(left, exp.Null) or isinstance(right, exp.Null):
         return exp.null()
@@ -171,10 +169,7 @@ def _is_within(argument: exp.Expr | None, given: exp.Expr | None) -> bool:
         isinstance(case, exp.Case)
         and case.args.get("default") is None
         and len(case.args["ifs"]) == 1
-        and (
-            case.args["ifs"][0].this == given
-            or given in list(case.args["ifs"][0].this.flatten())
-        )
+        and (case.args["ifs"][0].this == given or given in list(case.args["ifs"][0].this.flatten()))
     )
 
 
@@ -188,9 +183,9 @@ def _default_of_missing(case: exp.Case, select: exp.Select, facts: AllFacts) -> 
     if not is_missing or condition.this.table != value.table:
         return case
     for join in select.args.get("joins") or []:
-        if alias_of(join.this) == value.table and join.side == "LEFT":
-            if value.name in facts[join.this.name].known:
-                return exp.Coalesce(this=value, expressions=[default])
+        is_looked_up = alias_of(join.this) == value.table and join.side == "LEFT"
+        if is_looked_up and value.name in facts.get(relation_name(join.this), Facts()).known:
+            return exp.Coalesce(this=value, expressions=[default])
     return case
 
 
@@ -207,8 +202,7 @@ def _drop_inner_defaults(relations: Sequence[Relation]) -> None:
                 column
                 for _, table in places[relation.name]
                 for column in _ancestor(table).find_all(exp.Column)
-                if column.name == expression.alias_or_name
-                and column.table in (alias_of(table), "")
+                if column.name == expression.alias_or_name and column.table in (alias_of(table), "")
             ]
             if reads and all(
                 isinstance(column.parent, exp.Coalesce)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -85,9 +85,7 @@ def _same_row(select: exp.Select, join: exp.Join, facts: AllFacts) -> str | None
     return alias_of(base)
 
 
-def _changes_nothing(
-    select: exp.Select, join: exp.Join, facts: AllFacts, origins: Origins
-) -> bool:
+def _changes_nothing(select: exp.Select, join: exp.Join, facts: AllFacts, origins: Origins) -> bool:
     alias = alias_of(join.this)
     if not isinstance(join.this, exp.Table) or _is_read(select, alias, join):
         return False
@@ -107,8 +105,7 @@ def _is_read(select: exp.Select, alias: str, join: exp.Expr) -> bool:
         for column in select.find_all(exp.Column)
     )
     return several_unknown or any(
-        column.table == alias and id(column) not in own
-        for column in select.find_all(exp.Column)
+        column.table == alias and id(column) not in own for column in select.find_all(exp.Column)
     )
 
 
@@ -118,12 +115,13 @@ def _is_of_order(column: exp.Column, select: exp.Select) -> bool:
 
 def spell_using(relations: Sequence[Relation]) -> None:
     """Spell joins on columns of the same name USING (…), where nothing reads the joined copy."""
+    outputs = {relation.name: set(relation.columns) for relation in relations}
     for relation in relations:
         for select in all_selects(relation.tree):
-            _spell_using(select)
+            _spell_using(select, outputs)
 
 
-def _spell_using(select: exp.Select) -> None:
+def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
     joins = select.args.get("joins") or []
     if not joins or any(join.side in ("RIGHT", "FULL") for join in joins):
         return
@@ -141,13 +139,17 @@ def _spell_using(select: exp.Select) -> None:
             merged.setdefault(name, owner)
         spelled.append((join, list(names)))
         known.append(alias)
+    with_names = {id(join) for join, _ in spelled}
+    plain = [join.this for join in joins if id(join) not in with_names]
+    if any(merged.keys() & outputs.get(relation_name(table), merged.keys()) for table in plain):
+        return  # a name alone would not say whose the column is
     for join, columns in spelled:
         alias = alias_of(join.this)
         join.set("on", None)
         join.set("using", [exp.to_identifier(name) for name in columns])
         for column in list(select.find_all(exp.Column)):
-            owner = merged.get(column.name)
-            if owner is not None and column.name in columns and column.table in (owner, alias):
+            of = merged.get(column.name)
+            if of is not None and column.name in columns and column.table in (of, alias):
                 column.set("table", None)
 
 

@@ -36,10 +36,7 @@ def merge(relations: list[Relation]) -> bool:
                 _take(relation, table)
             relations.remove(relation)
             return True
-    for reader in relations:
-        if _take_over(reader, relations, places):
-            return True
-    return False
+    return any(_take_over(reader, relations, places) for reader in relations)
 
 
 def drop_constant_rows(relations: list[Relation]) -> bool:
@@ -82,8 +79,10 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
         return False
     if not _may_stand_in(inner, outer, table):
         return False
-    if not plain and (not _reads_once(inner, outer, table) or _is_outer_joined(outer, table)):
+    if not plain and not _reads_once(inner, outer, table):
         return False
+    if _is_outer_joined(outer, table) and not _are_columns(inner):
+        return False  # where the join finds nothing, they are NULL
     return all(column.table or is_only for column in outer.find_all(exp.Column)) or is_only
 
 
@@ -99,6 +98,10 @@ def _may_stand_in(inner: exp.Select, outer: exp.Select, table: exp.Table) -> boo
         return _has_only(inner, _JOINED)
     first = outer.args["from_"].this is table
     return _has_only(inner, (*_PLAIN, "joins") if first else _PLAIN)
+
+
+def _are_columns(select: exp.Select) -> bool:
+    return all(isinstance(e.unalias(), exp.Column) for e in select.expressions)
 
 
 def _reads_relation(select: exp.Select) -> bool:
@@ -128,7 +131,8 @@ def _reads_once(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
 def _take(relation: Relation, table: exp.Table) -> None:
     """Put a query in the place of the table that stands for it."""
     outer, inner = table.find_ancestor(exp.Select), relation.tree.copy()
-    assert outer is not None and isinstance(inner, exp.Select)
+    assert outer is not None
+    assert isinstance(inner, exp.Select)
     alias, several = alias_of(table), len(tables_of(outer)) > 1
     sources = tables_of(inner)
     renamed: dict[str, str] = {}

@@ -24,9 +24,7 @@ class Origins:
 
     def __init__(self, relations: Sequence[Relation]) -> None:
         self.selects: Mapping[str, exp.Select] = {
-            relation.name: relation.select
-            for relation in relations
-            if relation.select is not None
+            relation.name: relation.select for relation in relations if relation.select is not None
         }
 
     def is_found(self, select: exp.Select, join: exp.Join) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.columns import all_selects, own_nodes
-from sqlmetrics.sql.simplify.relations import Relation, alias_of, tables_of
+from sqlmetrics.sql.simplify.relations import Relation, alias_of, relation_name, tables_of
 
 
 def spell(relations: Sequence[Relation]) -> None:
@@ -15,12 +15,12 @@ def spell(relations: Sequence[Relation]) -> None:
     outputs = {relation.name: relation.columns for relation in relations}
     for relation in relations:
         for select in all_selects(relation.tree):
-            _drop_aliases_of_tables(select)
+            _drop_aliases_of_tables(select, outputs)
             _drop_tables(select, outputs)
             _drop_aliases(select)
 
 
-def _drop_aliases_of_tables(select: exp.Select) -> None:
+def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> None:
     """Call tables by their names, where each is read once."""
     tables = tables_of(select)
     names = [table.name for table in tables]
@@ -30,7 +30,7 @@ def _drop_aliases_of_tables(select: exp.Select) -> None:
         alias = table.args.get("alias")
         if not isinstance(table, exp.Table) or alias is None or alias.columns:
             continue
-        is_name = isinstance(table.this, exp.Identifier) and not table.args.get("db")
+        is_name = relation_name(table) in outputs
         if not is_name and len(tables) > 1:
             continue
         if is_name and (names.count(table.name) > 1 or table.name in around):
@@ -48,14 +48,14 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
         return
     known = {alias_of(table): outputs.get(table.name) for table in tables}
     merged = {
-        name.name for join in select.args.get("joins") or [] for name in join.args.get("using") or []
+        name.name
+        for join in select.args.get("joins") or []
+        for name in join.args.get("using") or []
     }
     for column in list(own_nodes(select)):
         if not isinstance(column, exp.Column) or not column.table:
             continue
-        owners = [
-            alias for alias, names in known.items() if names is None or column.name in names
-        ]
+        owners = [alias for alias, names in known.items() if names is None or column.name in names]
         if (len(owners) == 1 and owners[0] == column.table) or (
             column.name in merged and column.table in known and len(owners) == 0
         ):
@@ -65,6 +65,6 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
 def _drop_aliases(select: exp.Select) -> None:
     """Write `x`, not `x AS x`."""
     for expression in select.expressions:
-        if isinstance(expression, exp.Alias) and isinstance(expression.this, exp.Column):
-            if expression.this.name == expression.alias:
-                expression.replace(expression.this)
+        column = expression.unalias()
+        if isinstance(column, exp.Column) and column.name == expression.alias:
+            expression.replace(column)
