@@ -6,6 +6,8 @@ every CTE inside a query is a relation beside the others, and every column says 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.layout import laid_out, title_lines
 from sqlmetrics.sql.query_graph import DIALECT, Plan, Query, new_name
@@ -20,7 +22,15 @@ def statement(plan: Plan, dialect: str = DIALECT) -> str:
     Raises:
         UsageError: a query has something that the dialect cannot express.
     """
-    relations = simplify(relations_of(plan, dialect))
+    return printed(simplify(relations_of(plan, dialect)), dialect)
+
+
+def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
+    """Print relations as one statement; the last is the result.
+
+    Raises:
+        UsageError: a query has something that the dialect cannot express.
+    """
     *others, result = relations
     ctes = [
         f"{transpile.name(relation.name, dialect)} AS (\n{_text(relation, dialect, '    ')}\n)"

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqlmetrics.sql.simplify.relations import Relation, alias_of, is_grouped, tables_of
 
-_ROWS = (exp.Unnest, exp.Explode, exp.Inline, exp.GenerateSeries, exp.ExplodingGenerateSeries)
+ROWS = (exp.Unnest, exp.Explode, exp.Inline, exp.GenerateSeries, exp.ExplodingGenerateSeries)
 Sources = dict[str, Sequence[str] | None]
 
 
@@ -36,11 +36,13 @@ def _qualify(
         if isinstance(table, exp.Subquery):
             _qualify(table, outputs, outer)
     named = set(tree.named_selects)
+    joins = tree.args.get("joins") or []
+    shared = {name.name for join in joins for name in join.args.get("using") or []}
     for node in list(own_nodes(tree)):
         if isinstance(node, exp.Query):
             _qualify(node, outputs, [sources, *outer])
         elif isinstance(node, exp.Column) and not node.table:
-            if _is_alias(node, tree, named):
+            if node.name in shared or _is_alias(node, tree, named):
                 continue
             owner = _owner(node.name, [sources, *outer])
             if owner:
@@ -128,7 +130,9 @@ def columns_of(table: exp.Table) -> set[str]:
         if column.table == alias or (not column.table and not several):
             names.add(column.name)
         elif not column.table:
-            names.add(column.name)  # whose it is is not known: perhaps its
+            names.add(column.name)  # perhaps a column of this table
+    for join in select.args.get("joins") or []:
+        names |= {name.name for name in join.args.get("using") or []}
     return names
 
 
@@ -189,7 +193,7 @@ def _may_drop(relation: Relation) -> bool:
 def _is_needed(branch: exp.Select, place: int, column: str) -> bool:
     """Does a column make rows, or does the query read it by its name?"""
     expression = branch.expressions[place]
-    if expression.find(*_ROWS) is not None:
+    if expression.find(*ROWS) is not None:
         return True
     group = branch.args.get("group")
     if isinstance(expression, exp.Column) and group is not None and expression in group.expressions:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.columns import readers
+from sqlmetrics.sql.simplify.columns import ROWS, readers
 from sqlmetrics.sql.simplify.guards import in_brackets
 from sqlmetrics.sql.simplify.relations import (
     Relation,
@@ -70,7 +70,7 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
     outer = table.find_ancestor(exp.Select)
     if outer is None or inner.args.get("from_") is None or is_grouped(inner):
         return False
-    if table.args.get("db") or any(e.find(exp.Window, exp.Unnest, exp.Subquery) is not None
+    if table.args.get("db") or any(e.find(exp.Window, exp.Subquery, *ROWS) is not None
                                    for e in inner.expressions):  # fmt: skip
         return False
     is_only = len(tables_of(outer)) == 1
@@ -205,6 +205,8 @@ def _take_over(
     columns = [e.unalias() for e in outer.expressions]
     names = [column.name for column in columns]
     if not all(isinstance(column, exp.Column) for column in columns):
+        return False
+    if any(value.find(*ROWS) is not None for name, value in values.items() if name not in names):
         return False
     if body.args.get("distinct") is not None or len(set(names)) != len(names):
         return False

@@ -1,0 +1,332 @@
+"""Simplified statements: what goes, what stays, and the same rows in any case."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import duckdb
+import pytest
+from sqlglot import exp
+
+from sqlmetrics.sql.layout import WIDTH
+from sqlmetrics.sql.query_graph import parse
+from sqlmetrics.sql.simplify import simplify
+from sqlmetrics.sql.simplify.flat import flat, qualified
+from sqlmetrics.sql.statement import printed
+
+INPUTS = """
+WITH recs AS (SELECT user_id AS user_id, item_id AS item_id, score AS score FROM lists_table),
+truth AS (SELECT user_id AS user_id, item_id AS item_id, grade AS grade FROM truth_table),
+"""
+# name -> (the queries after the inputs, what is left of the statement)
+CASES: dict[str, tuple[str, str]] = {
+    "columns and CTEs that nobody reads": (
+        """
+        ranked AS (
+            SELECT user_id, item_id, score, 1 + 1 AS two,
+                row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank
+            FROM recs
+        ),
+        unread AS (SELECT user_id FROM truth)
+        SELECT ranked.user_id, ranked.rank FROM ranked
+        """,
+        "SELECT user_id, row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank "
+        "FROM lists_table",
+    ),
+    "a column that makes rows stays": (
+        """
+        places AS (SELECT unnest([1, 2]) AS place, 3 AS three FROM recs)
+        SELECT places.three FROM places
+        """,
+        "WITH places AS ( SELECT unnest([1, 2]) AS place, 3 AS three FROM lists_table ) "
+        "SELECT three FROM places",
+    ),
+    "DISTINCT keeps its columns": (
+        """
+        pairs AS (SELECT DISTINCT user_id, item_id FROM recs)
+        SELECT pairs.user_id FROM pairs
+        """,
+        "WITH pairs AS ( SELECT DISTINCT user_id, item_id FROM lists_table ) "
+        "SELECT user_id FROM pairs",
+    ),
+    "DISTINCT of what is distinct goes": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id),
+        once AS (SELECT DISTINCT user_id, n FROM users)
+        SELECT once.user_id, once.n FROM once
+        """,
+        "SELECT user_id, count(*) AS n FROM lists_table GROUP BY user_id",
+    ),
+    "one row for all stays one row": (
+        """
+        sums AS (SELECT sum(score) AS total, count(*) AS n FROM recs)
+        SELECT 1 AS one FROM sums
+        """,
+        "WITH sums AS ( SELECT sum(score) AS total, count(*) AS n FROM lists_table ) "
+        "SELECT 1 AS one FROM sums",
+    ),
+    "a lookup of which nothing is read": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id)
+        SELECT recs.item_id FROM recs LEFT JOIN users ON users.user_id = recs.user_id
+        """,
+        "SELECT item_id FROM lists_table",
+    ),
+    "a join that repeats rows stays": (
+        """
+        many AS (SELECT user_id, item_id FROM truth)
+        SELECT recs.item_id FROM recs LEFT JOIN many ON many.user_id = recs.user_id
+        """,
+        "SELECT recs.item_id FROM lists_table AS recs "
+        "LEFT JOIN truth_table AS many USING (user_id)",
+    ),
+    "an inner join that finds every row": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id),
+        ranked AS (
+            SELECT user_id, item_id, row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank
+            FROM recs
+        )
+        SELECT ranked.rank FROM ranked INNER JOIN users ON users.user_id = ranked.user_id
+        """,
+        "SELECT row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank FROM lists_table",
+    ),
+    "an inner join that filters stays": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM recs WHERE score > 2 GROUP BY user_id)
+        SELECT recs.item_id FROM recs INNER JOIN users ON users.user_id = recs.user_id
+        """,
+        "WITH users AS ( SELECT user_id FROM lists_table WHERE score > 2 GROUP BY user_id ) "
+        "SELECT item_id FROM lists_table AS recs INNER JOIN users USING (user_id)",
+    ),
+    "an inner join with another table stays": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id)
+        SELECT recs.item_id FROM recs INNER JOIN users ON users.user_id = recs.user_id
+        """,
+        "WITH users AS ( SELECT user_id FROM truth_table GROUP BY user_id ) "
+        "SELECT item_id FROM lists_table AS recs INNER JOIN users USING (user_id)",
+    ),
+    "conditions of merged queries": (
+        """
+        good AS (SELECT user_id, grade FROM truth WHERE grade > 1)
+        SELECT good.user_id, good.grade FROM good WHERE good.grade < 5
+        """,
+        "SELECT user_id, grade FROM truth_table WHERE grade > 1 AND grade < 5",
+    ),
+    "a query that computes is not repeated": (
+        """
+        doubled AS (SELECT user_id, grade + grade AS twice FROM truth)
+        SELECT doubled.user_id, doubled.twice * doubled.twice AS squared FROM doubled
+        """,
+        "WITH doubled AS ( SELECT user_id, grade + grade AS twice FROM truth_table ) "
+        "SELECT user_id, twice * twice AS squared FROM doubled",
+    ),
+    "brackets where an expression is moved": (
+        """
+        added AS (SELECT user_id, grade + 1 AS more FROM truth)
+        SELECT added.user_id, 2 * added.more AS value FROM added
+        """,
+        "SELECT user_id, 2 * (grade + 1) AS value FROM truth_table",
+    ),
+    "a constant of an outer join is NULL where nothing is found": (
+        """
+        good AS (SELECT user_id, item_id, 1 AS is_good FROM truth)
+        SELECT recs.user_id, good.is_good FROM recs
+        LEFT JOIN good ON good.user_id = recs.user_id AND good.item_id = recs.item_id
+        """,
+        "WITH good AS ( SELECT user_id, item_id, 1 AS is_good FROM truth_table ) "
+        "SELECT user_id, good.is_good FROM lists_table AS recs "
+        "LEFT JOIN good USING (user_id, item_id)",
+    ),
+    "nullif of a count of a group": (
+        """
+        users AS (SELECT user_id, 6 / nullif(count(*), 0) AS share FROM truth GROUP BY user_id)
+        SELECT users.user_id, coalesce(users.share, 0) AS share FROM users
+        """,
+        "SELECT user_id, 6 / count(*) AS share FROM truth_table GROUP BY user_id",
+    ),
+    "nullif of what may be 0 stays": (
+        """
+        users AS (SELECT user_id, 6 / nullif(count(grade), 0) AS share FROM truth GROUP BY user_id)
+        SELECT users.user_id, users.share FROM users
+        """,
+        "SELECT user_id, 6 / nullif(count(grade), 0) AS share FROM truth_table GROUP BY user_id",
+    ),
+    "aggregates move behind a lookup": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id),
+        ranked AS (
+            SELECT user_id, item_id, row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank
+            FROM recs
+        ),
+        best AS (
+            SELECT ranked.user_id,
+                CASE WHEN min(ranked.rank) <= 2
+                    THEN count(CASE WHEN ranked.rank <= 2 THEN 1 END) ELSE 0 END AS value
+            FROM ranked GROUP BY ranked.user_id
+        )
+        SELECT users.user_id,
+            CASE WHEN best.user_id IS NULL THEN 0 ELSE best.value END AS value
+        FROM users LEFT JOIN best ON best.user_id = users.user_id
+        """,
+        "WITH users AS ( SELECT user_id FROM truth_table GROUP BY user_id ), ranked AS ( "
+        "SELECT user_id, row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank "
+        "FROM lists_table ) "
+        "SELECT user_id, count(CASE WHEN rank <= 2 THEN 1 END) AS value FROM users "
+        "LEFT JOIN ranked USING (user_id) GROUP BY user_id",
+    ),
+    "a first value may be missing": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id),
+        ranked AS (
+            SELECT user_id, item_id, row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank
+            FROM recs
+        ),
+        best AS (
+            SELECT ranked.user_id,
+                CASE WHEN min(ranked.rank) <= 1
+                    THEN 1 / min(CASE WHEN ranked.rank <= 1 THEN ranked.rank END) ELSE 0 END
+                AS value
+            FROM ranked GROUP BY ranked.user_id
+        )
+        SELECT users.user_id,
+            CASE WHEN best.user_id IS NULL THEN 0 ELSE best.value END AS value
+        FROM users LEFT JOIN best ON best.user_id = users.user_id
+        """,
+        "WITH users AS ( SELECT user_id FROM truth_table GROUP BY user_id ), ranked AS ( "
+        "SELECT user_id, row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank "
+        "FROM lists_table ) "
+        "SELECT user_id, coalesce(1 / min(CASE WHEN rank <= 1 THEN rank END), 0) AS value "
+        "FROM users LEFT JOIN ranked USING (user_id) GROUP BY user_id",
+    ),
+    "a value that may be NULL is no missing row": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id),
+        sums AS (SELECT user_id, sum(score) AS value FROM recs GROUP BY user_id)
+        SELECT users.user_id,
+            CASE WHEN sums.user_id IS NULL THEN 0 ELSE sums.value END AS value
+        FROM users LEFT JOIN sums ON sums.user_id = users.user_id
+        """,
+        "WITH users AS ( SELECT user_id FROM truth_table GROUP BY user_id ), sums AS ( "
+        "SELECT user_id, sum(score) AS value FROM lists_table GROUP BY user_id ) "
+        "SELECT users.user_id, CASE WHEN sums.user_id IS NULL THEN 0 ELSE value END AS value "
+        "FROM users LEFT JOIN sums ON sums.user_id = users.user_id",
+    ),
+    "the only model is no key": (
+        """
+        models AS (SELECT 'a' AS model, count(*) AS n FROM recs),
+        items AS (SELECT 'a' AS model, item_id, max(score) AS best FROM recs GROUP BY item_id),
+        counts AS (SELECT model, count(*) AS n FROM items GROUP BY model)
+        SELECT models.model, CASE WHEN counts.model IS NULL THEN 0 ELSE counts.n END AS n
+        FROM models LEFT JOIN counts ON counts.model = models.model
+        """,
+        "WITH models AS ( SELECT 'a' AS model, count(*) AS n FROM lists_table ), "
+        "items AS ( SELECT item_id FROM lists_table GROUP BY item_id ), "
+        "counts AS ( SELECT count(*) AS n FROM items ) "
+        "SELECT model, counts.n FROM models CROSS JOIN counts",
+    ),
+    "one row of constants": (
+        """
+        cutoffs AS (SELECT 2 AS k)
+        SELECT recs.item_id, cutoffs.k FROM recs CROSS JOIN cutoffs
+        WHERE recs.score <= cutoffs.k OR cutoffs.k IS NULL
+        """,
+        "SELECT item_id, 2 AS k FROM lists_table WHERE score <= 2",
+    ),
+    "USING only where the name is clear": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id),
+        sums AS (SELECT user_id, sum(score) AS total FROM recs GROUP BY user_id)
+        SELECT users.user_id, sums.user_id AS other, sums.total
+        FROM users LEFT JOIN sums ON sums.user_id = users.user_id
+        """,
+        "WITH users AS ( SELECT user_id FROM truth_table GROUP BY user_id ), sums AS ( "
+        "SELECT user_id, sum(score) AS total FROM lists_table GROUP BY user_id ) "
+        "SELECT users.user_id, sums.user_id AS other, total "
+        "FROM users LEFT JOIN sums ON sums.user_id = users.user_id",
+    ),
+    "the same row is read once": (
+        """
+        users AS (SELECT user_id, count(*) AS n, max(grade) AS best FROM truth GROUP BY user_id)
+        SELECT users.user_id, copy.best FROM users
+        LEFT JOIN users AS copy ON copy.user_id = users.user_id
+        """,
+        "SELECT user_id, max(grade) AS best FROM truth_table GROUP BY user_id",
+    ),
+}
+STATEMENTS = {name: INPUTS + sql for name, (sql, _) in CASES.items()}
+
+
+def simplified(sql: str) -> str:
+    """Simplify a statement, and print it in one line."""
+    tree = parse(sql, "a test")
+    relations = simplify(qualified(list(flat("result", tree, set()))))
+    for relation in relations:
+        relation.title = ""
+    return " ".join(printed(relations).split())
+
+
+def tables(rng: random.Random, n_rows: int) -> duckdb.DuckDBPyConnection:
+    """Make random tables: few ids, so that rows meet, and values that may be missing."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE lists_table (user_id INT, item_id INT, score INT)")
+    connection.execute("CREATE TABLE truth_table (user_id INT, item_id INT, grade INT)")
+    for table in ("lists_table", "truth_table"):
+        pairs = [(user, item) for user in range(4) for item in range(4)]
+        for user, item in rng.sample(pairs, n_rows):
+            value = rng.choice([None, 0, 1, 2, 3])
+            connection.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", [user, item, value])
+    return connection
+
+
+def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> Sequence[tuple[object, ...]]:
+    return sorted(connection.execute(sql).fetchall(), key=repr)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_left(name: str) -> None:
+    assert simplified(STATEMENTS[name]) == CASES[name][1]
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 6, 16])
+@pytest.mark.parametrize("name", CASES)
+def test_rows_stay(name: str, n_rows: int) -> None:
+    # `score` has ties: windows are compared without them
+    for seed in range(5):
+        with tables(random.Random(f"{name} {n_rows} {seed}"), n_rows) as connection:
+            connection.execute("UPDATE lists_table SET score = 10 * score + item_id")
+            before, after = STATEMENTS[name], simplified(STATEMENTS[name])
+            assert rows(connection, after) == rows(connection, before)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_simplified_statements_are_simplified_to_the_same_rows(name: str) -> None:
+    once = simplified(STATEMENTS[name])
+    with tables(random.Random(name), 9) as connection:
+        connection.execute("UPDATE lists_table SET score = 10 * score + item_id")
+        assert rows(connection, simplified(once)) == rows(connection, once)
+
+
+def test_recursive_queries_stay() -> None:
+    sql = (
+        "WITH RECURSIVE steps AS (SELECT 1 AS step, 2 AS unread UNION ALL "
+        "SELECT step + 1, unread FROM steps WHERE step < 3) SELECT step FROM steps"
+    )
+    assert simplified(sql).replace("( ", "(").replace(" )", ")") == sql
+
+
+def test_lines_are_short() -> None:
+    columns = ", ".join(f"sum(column_{n}) AS sum_of_column_{n}" for n in range(20))
+    tree = parse(f"SELECT {columns} FROM t WHERE a > 0", "a test")
+    text = printed(list(flat("result", tree, set())))
+    assert len(text.split("\n")) < 15
+    assert all(len(line) <= WIDTH for line in text.split("\n"))
+    assert parse(text, "a test") == tree
+
+
+def test_texts_of_several_lines_stay() -> None:
+    tree = parse("SELECT 'one\n  two' AS text, x FROM t", "a test")
+    text = printed(list(flat("result", tree, set())))
+    assert parse(text, "a test").find(exp.Literal) == tree.find(exp.Literal)
