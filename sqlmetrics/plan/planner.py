@@ -291,8 +291,6 @@ class Planner:
             context: what the template knows.
         """
         path = template if "/" in template else f"results/{template}"
-        if "logical" in self.context:
-            context["logical"] = True
         return Rendered.of(
             path,
             reads,

@@ -169,13 +169,7 @@ class Session:
     def printing_planner(self, dialect: str) -> Planner:
         """Return a planner of statements of a dialect that run without this evaluator."""
         tables = self._tables_read_alone
-        return replace(
-            self.planner,
-            tables=tables,
-            checked=False,
-            dialect=dialect,
-            context={**self.planner.context, "logical": True},
-        )
+        return replace(self.planner, tables=tables, checked=False, dialect=dialect)
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan that counts users, of tables that were checked."""
