@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.partitions.sizing import Division
-from sqlmetrics.plan.physical import alternatives
+from sqlmetrics.plan.physical import physical as physical_plan
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.run.path import NUMBERS, results
 from sqlmetrics.run.session import Session
@@ -18,7 +18,7 @@ from sqlmetrics.sql.query_graph import Plan, Query
 def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:
     """Print the statement that computes a request.
 
-    `physical`: with the alternatives that the engine has for single stages.
+    `physical`: as the engine runs it, with alternatives and exact sums.
 
     Raises:
         UsageError: as `Evaluator.sql`.
@@ -31,7 +31,7 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
         plan = executor.split(NUMBERS).of_partition(plan, executor.one_of(asked.partition))
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
-    printed = alternatives(planner, plan) if physical else plan
+    printed = physical_plan(planner, plan) if physical else plan
     text = printed.statement(dialect=dialect) + ";\n"
     here = physical and dialect == session.engine.dialect and asked.partition is None
     division = executor.division(plan) if here else Division()
