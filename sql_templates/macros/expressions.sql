@@ -1,12 +1,5 @@
 {#- Expressions that several templates share. Every macro is an expression, never a whole query. -#}
 
-{#- A sum of doubles depends on the order of its rows in the last digits; a sum of integers does
-    not. So terms are summed in units of 1e-15, which gives the same value on any number of
-    threads and for any order of rows. -#}
-{%- macro total(term) -%}
-sum(CAST(round(({{ term }}) * 1e15) AS HUGEINT)) / 1e15
-{%- endmacro -%}
-
 {#- Is a value NULL, NaN or infinite? Of the last two, the difference from itself is NaN, whatever
     an engine calls its functions and however it compares NaN. -#}
 {%- macro is_no_number(value) -%}
@@ -27,7 +20,7 @@ sum(CAST(round(({{ term }}) * 1e15) AS HUGEINT)) / 1e15
 {%- endmacro -%}
 
 {#- What a relevant item is worth, in units of `gain_unit`: so the terms of a sum are at most
-    about 1, whatever the grades are (stars, play counts), and fit the units of `total`.
+    about 1, whatever the grades are (stars, play counts), and fit the units of exact sums.
     `relevance` names the column with the item's grade, `best` the one with the user's highest. -#}
 {%- macro item_gain(gain, relevance, best, relevant_from) -%}
 {%- if gain == "binary" -%} 1

@@ -21,8 +21,11 @@ CAST(
 
 {#- The CTEs `resamples` and `drawn`: a number from 0 to 2^31 - 2 for every group of `groups` and
     resample. A linear function of both would draw neighbours alike; squares bend it. -#}
-{%- macro drawn_numbers(groups, resamples, seed, dialect) -%}
-{{ number_series("resamples", "resample", resamples, dialect) }},
+{%- macro drawn_numbers(groups, resamples, seed) -%}
+-- one row per resample
+resamples AS (
+    SELECT unnest(generate_series(1, {{ resamples }})) AS resample
+),
 
 -- one row per group and resample, with a number that the next steps make random
 numbered AS (

@@ -15,14 +15,14 @@ CASE WHEN {{ ident(column.source) }} THEN 1 WHEN NOT {{ ident(column.source) }} 
 CASE WHEN {{ ident(column) }} IS NULL THEN 0 ELSE array_length({{ ident(column) }}) END
 {%- endmacro -%}
 
-{#- Outside of DuckDB, the year and month of a point in time are those of the session's time zone, or
-    of the column's. -#}
-{%- macro has_time_zone(column, dialect) -%}
-{{ "yes" if column.type == "TIMESTAMP WITH TIME ZONE" and dialect != "duckdb" }}
+{#- The year and month of a point in time are those of the session's time zone, or of the column's. -#}
+{%- macro has_time_zone(column) -%}
+{{ "yes" if column.type == "TIMESTAMP WITH TIME ZONE" }}
 {%- endmacro -%}
 
 {%- macro time_in_utc(column, dialect) -%}
-{%- if dialect in ("spark", "databricks", "snowflake") -%}
+{%- if dialect == "duckdb" -%} make_timestamp(epoch_us({{ ident(column.source) }}))
+{%- elif dialect in ("spark", "databricks", "snowflake") -%}
 convert_timezone('UTC', {{ ident(column.source) }})
 {%- elif dialect == "clickhouse" -%} toTimeZone({{ ident(column.source) }}, 'UTC')
 {%- elif dialect == "bigquery" -%} {{ ident(column.source) }}

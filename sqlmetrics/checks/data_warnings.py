@@ -14,6 +14,7 @@ from sqlmetrics.messages import Argument, Command, Message, joined
 from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
 from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 
 _MOST_CHECKED = 1_000_000  # rows of lists; for longer ones, checks run only if asked for
@@ -128,7 +129,8 @@ class DataWarnings:
             values = {**self.definitions.values, "duplicate_recommendations": "keep"}
             checks = self.planner.catalog.checks
             totals = self.planner.check(checks[TOTALS["recommendations"]], values)
-            self._n_rows = int(self.engine.records(totals)[0]["n_rows"])
+            rows = self.engine.records(physical(self.planner, totals))
+            self._n_rows = int(rows[0]["n_rows"])
         return self._n_rows
 
 

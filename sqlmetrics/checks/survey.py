@@ -16,6 +16,7 @@ from sqlmetrics.messages import Message, Spelling, in_python
 from sqlmetrics.metrics.front_matter import LEVELS, Check
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
 from sqlmetrics.sql.query_graph import Node
@@ -155,7 +156,7 @@ def _finding(
         return
     plan = planner.check(check, values)
     if plan.root.key not in known:
-        rows = engine.records(plan)
+        rows = engine.records(physical(planner, plan))
         if rows and "n_found" not in rows[0]:
             raise TemplateError(
                 f"{check.path}: the query of a check has a column n_found, the number of all that "

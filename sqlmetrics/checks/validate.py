@@ -23,6 +23,7 @@ from sqlmetrics.errors import (
 from sqlmetrics.messages import TABLES, Command, Message, filled, give
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
@@ -155,7 +156,7 @@ def check_run(
         if sliced.reads is not None:
             _check_reads(engine, planner, sliced.reads, rows_of, passed, trusted)
         if sliced.uneven is not None:
-            _check_even(engine, sliced.attribute, sliced.uneven, passed, rows_of)
+            _check_even(engine, planner, sliced.attribute, sliced.uneven, passed, rows_of)
 
 
 def _check_reads(
@@ -223,7 +224,7 @@ def broken_rules(
     if set(TOTALS) <= set(read):
         common = planner.check(planner.catalog.checks["common_users"], values)
         if common.root.key not in done and not any(
-            engine.records(plan)[0]["n_common"] for plan in (rows_of(common), common)
+            _records(engine, planner, common, rows)[0]["n_common"] for rows in (rows_of, all_rows)
         ):
             yield Finding(
                 "error",
@@ -240,9 +241,9 @@ def broken_rules(
         if absent or not nodes.keys() & set(check.on):
             continue
         plan = planner.check(check, values)
-        rows = [] if plan.root.key in done else engine.records(rows_of(plan))
+        rows = [] if plan.root.key in done else _records(engine, planner, plan, rows_of)
         if rows and check.of_all:
-            rows = engine.records(plan)
+            rows = _records(engine, planner, plan)
         if rows:
             yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
         done.add(plan.root.key)
@@ -252,14 +253,19 @@ def broken_rules(
 
 
 def _check_even(
-    engine: Engine, attribute: Attribute, plan: Plan, passed: set[str], rows_of: RowsOf
+    engine: Engine,
+    planner: Planner,
+    attribute: Attribute,
+    plan: Plan,
+    passed: set[str],
+    rows_of: RowsOf,
 ) -> None:
     """Check that a user has one value of a column that users are sliced by.
 
     Raises:
         RowsError: names the column and users with several values.
     """
-    rows = [] if plan.root.key in passed else engine.records(rows_of(plan))
+    rows = [] if plan.root.key in passed else _records(engine, planner, plan, rows_of)
     if rows:
         n_found = rows[0]["n_found"]
         examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
@@ -289,7 +295,7 @@ def _totals(
     if plan.root.key in done:
         return
     try:
-        counts = engine.records(rows_of(plan))[0]
+        counts = _records(engine, planner, plan, rows_of)[0]
     except UnreadableError as error:
         files = ", ".join(dict.fromkeys(source.label for source in given.sources))
         raise DataError(f"{table}: {files} cannot be read: {error.reason}", table=table) from error
@@ -298,9 +304,9 @@ def _totals(
     models = {source.model for source in given.sources if source.model is not None}
     if len(models) > 1:
         there = planner.stage("models", values)
-        for plan_of_models in (rows_of(there), there):
+        for rows in (rows_of, all_rows):
             if models:
-                models -= {row["model"] for row in engine.records(plan_of_models)}
+                models -= {row["model"] for row in _records(engine, planner, there, rows)}
         settings = planner.inputs.removed_by(table, values)
         for model in sorted(models):
             of = f" of {model}"
@@ -315,7 +321,7 @@ def _totals(
                 "rows": counts["n_rows"],
                 "lists": counts.get("n_lists", 0),
             }
-            examples = engine.records(rows_of(planner.check(check, values)))
+            examples = _records(engine, planner, planner.check(check, values), rows_of)
             if examples:  # what was counted may only look so: see the macro sorted_hashes
                 yield finding_of(planner, check, values, numbers, examples, plan.root.key)
     done.add(plan.root.key)
@@ -329,7 +335,7 @@ def _not_empty(
     done: set[str],
 ) -> Iterator[Finding]:
     plan = planner.some_row(table, values)
-    if plan.root.key not in done and not engine.records(plan):
+    if plan.root.key not in done and not _records(engine, planner, plan):
         settings = planner.inputs.removed_by(table, values)
         yield _all_removed(table, "", settings) if settings else _empty(table, "", "")
     done.add(plan.root.key)
@@ -348,15 +354,15 @@ def _some_left(
     left = planner.some_row(table, values)
     if left.root.key in done:
         return
-    if not any(engine.records(plan) for plan in (rows_of(left), left)):
+    if not any(_records(engine, planner, left, rows) for rows in (rows_of, all_rows)):
         yield _all_removed(table, "", settings)
     elif table == "recommendations" and planner.several_models:
         there = planner.stage("models", values)
         given = planner.stage("models", {**as_given(values), "masked_scores": "error"})
-        models = {row["model"] for row in engine.records(given)}
-        for plan in (rows_of(there), there):
+        models = {row["model"] for row in _records(engine, planner, given)}
+        for rows in (rows_of, all_rows):
             if models:
-                models -= {row["model"] for row in engine.records(plan)}
+                models -= {row["model"] for row in _records(engine, planner, there, rows)}
         for model in sorted(models):
             yield _all_removed(table, f" of {model}", settings)
     done.add(left.root.key)
@@ -423,12 +429,19 @@ def finding_of(
     )
 
 
+def _records(
+    engine: Engine, planner: Planner, plan: Plan, rows_of: RowsOf = all_rows
+) -> list[dict[str, Any]]:
+    """Run the query of a check; `rows_of` limits it to some rows."""
+    return engine.records(rows_of(physical(planner, plan)))
+
+
 def _some_users(engine: Engine, planner: Planner, values: Mapping[str, Value]) -> str:
     """Show the first users of both tables."""
     texts = []
     for table in ("recommendation", "interaction"):
         plan = planner.some_users(f"{table}_profile", values, n_users=3)
-        users = [[row[key] for key in planner.user_keys] for row in engine.records(plan)]
+        users = [[row[key] for key in planner.user_keys] for row in _records(engine, planner, plan)]
         shown = ", ".join(" ".join(map(repr, user)) for user in users)
         texts.append(f"{table}s has {shown}, …")
     return "; ".join(texts)

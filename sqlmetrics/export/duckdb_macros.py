@@ -26,7 +26,7 @@ from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
 from sqlmetrics.plan.binding import Text, bound, input_node
-from sqlmetrics.plan.physical import alternatives
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.values import Wide, wide_tables
 from sqlmetrics.sql import arithmetic
@@ -332,7 +332,7 @@ class _Bodies:
             names=_USER_RESULT if per_user else _RESULT,
             sorted_by=["model", *(["user_id"] if per_user else []), "position", "k"],
         )
-        return _printed(alternatives(planner, Plan(result)))
+        return _printed(physical(planner, Plan(result)))
 
     def _values(self, planner: Planner, wide: Wide, name: str) -> tuple[Node, dict[str, str]]:
         """Plan the values of users (or models) at every cutoff, and name its columns."""

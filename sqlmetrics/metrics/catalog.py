@@ -166,7 +166,7 @@ def _built_in() -> _BuiltIn:
         checks=[read_template(Check, path) for path in _files(root / "checks")],
         slices=[read_template(Slice, path) for path in _files(root / "slices")],
         alternatives=[
-            read_template(Alternative, path, engine=path.parent.name)
+            read_template(Alternative, path, engine=path.parent.relative_to(root / "physical").name)
             for path in _files(root / "physical")
         ],
         params=read_params(settings, tomllib.loads(settings.read_text(encoding="utf-8"))),

@@ -19,7 +19,7 @@ Level = Literal["error", "warning", "note"]  # of checks, the worst first
 LEVELS: tuple[Level, ...] = get_args(Level)
 _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
 # entries that are a text or a list of texts
-_TEXTS = ("unique", "constant", "needs", "on")
+_TEXTS = ("unique", "constant", "needs", "on", "exact", "printed_for")
 
 _FINITE = Constraint("a finite number", lambda number: bool(abs(number) < float("inf")))
 _NOT_NAN = Constraint("a number", lambda number: bool(number == number))
@@ -127,7 +127,8 @@ class Stage(Template):
     `constant`: columns that are the same in all rows of one user and model. `judged_only`: of the
     lists, it reads only items that are judged, so that it can be computed for a slice of them.
     `enough`: computed for some of the users, it has every row that queries about them need.
-    `columns`: descriptions of the columns that it computes.
+    `columns`: descriptions of the columns that it computes. `exact`: columns whose sums do not
+    depend on the order of rows, where an engine runs the query.
     """
 
     keep: bool = False
@@ -137,19 +138,30 @@ class Stage(Template):
     judged_only: bool = False
     enough: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
+    exact: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Alternative(Template):
-    """Another way to the rows of a stage, for one engine; the name is that of the stage.
+    """Another way to the rows of a stage or of a template of `results/`, which has the same name.
 
-    `engine`: the dialect. `when`: settings, and their values for which it may be used. `spares`:
-    a stage that it does without; where something else reads that, there is nothing to be gained.
+    `engine`: the dialect of the engine that it is for; empty: all. `when`: settings, and their
+    values for which it may be used. `spares`: a stage that it does without; where something else
+    reads that, there is nothing to be gained. `printed_for`: dialects whose printed statements have
+    it too, as they lack what the other query needs. `exact`: as that of a stage.
     """
 
     engine: str = ""
     when: Mapping[str, Sequence[str]] = field(default_factory=dict)
     spares: str = ""
+    printed_for: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+
+    @property
+    def template_path(self) -> str:
+        """The path in `sql_templates`, without the ending."""
+        parts = [part for part in ("physical", self.engine, self.name) if part]
+        return "/".join(parts)
 
 
 @dataclass(frozen=True)
@@ -209,7 +221,8 @@ class Metric(Template):
 
     `when_empty`: the value of who has no row; None: undefined. `defined_for`: a stage with one row
     per user for whom the metric is defined (empty: for everybody). `undefined`: when a value is
-    NULL, in words.
+    NULL, in words. `exact`: columns whose sums do not depend on the order of rows, where an engine
+    runs the query.
     """
 
     family: str = "custom"
@@ -225,6 +238,7 @@ class Metric(Template):
     formula: str = ""
     cite: str = ""
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    exact: tuple[str, ...] = ()
 
 
 _T = TypeVar("_T", bound=Template)

@@ -13,7 +13,7 @@ from sqlmetrics.partitions.locality import aggregates_of
 from sqlmetrics.partitions.sequential import in_turn, tables_needed_whole
 from sqlmetrics.partitions.sizing import Division, divide
 from sqlmetrics.partitions.split import Partition, Split
-from sqlmetrics.plan.physical import alternatives
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Plan, Query
 
@@ -83,8 +83,8 @@ class Executor:
             engine.forget(set(engine.kept()) - before)
 
     def physical(self, plan: Plan) -> Plan:
-        """Put in the alternatives that the engine has for single stages."""
-        return alternatives(self.planner, plan)
+        """Plan how the engine runs a plan."""
+        return physical(self.planner, plan)
 
     def division(self, plan: Plan) -> Division:
         """Decide whether a result is computed as a whole, or for partitions of the users."""

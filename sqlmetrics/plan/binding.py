@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message
 from sqlmetrics.metrics.front_matter import Stage
-from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql import arithmetic, exact_sums
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, parse
 from sqlmetrics.tables.sources import RANKED
 
@@ -25,12 +25,14 @@ class Text:
         where: the template, for messages.
         warnings: what the user should know.
         needs: optional columns that the query cannot do without, as pairs of table and column.
+        exact: columns whose sums do not depend on the order of rows, where an engine runs it.
     """
 
     sql: str
     where: str
     warnings: tuple[Message, ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
+    exact: tuple[str, ...] = ()
 
 
 def bound(
@@ -48,7 +50,7 @@ def bound(
     parents = {name: node for name in names if (node := nodes[name]) is not None}
     keys = {table: node.key for table, node in parents.items()}
     key = identity_of(name, text.sql, *(f"{table}={key}" for table, key in keys.items()))
-    tree, tables = _bound(name, text.sql, text.where, tuple(keys.items()))
+    tree, tables = _bound(name, text.sql, text.where, text.exact, tuple(keys.items()))
     by_key = {node.key: node for node in parents.values()}
     return Query(
         key,
@@ -107,13 +109,19 @@ def names_read(text: str, where: str) -> list[str]:
 
 @functools.lru_cache(maxsize=512)
 def _bound(
-    name: str, text: str, where: str, keys: tuple[tuple[str, str], ...]
+    name: str,
+    text: str,
+    where: str,
+    exact: tuple[str, ...],
+    keys: tuple[tuple[str, str], ...],
 ) -> tuple[exp.Expr, Sequence[exp.Table]]:
     """Parse a query and replace the names of its tables by the identities of their nodes.
 
     The tree is shared by all evaluators of the process: callers must not change it.
 
     Args:
+        name, text, where: what the query is called, and the rendered template with its path.
+        exact: columns whose sums are to be exact where the query runs.
         keys: pairs of a table name in the query and the identity of its node.
 
     Returns:
@@ -123,6 +131,8 @@ def _bound(
         UsageError: two columns have the same name.
     """
     tree, identities = _parsed(text, where).copy(), dict(keys)
+    if exact:
+        exact_sums.mark(tree, exact)
     local = {cte.alias for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         if table.name in identities and table.name not in local:

@@ -1,68 +1,98 @@
-"""From a logical plan to the queries that an engine runs: alternatives for single stages.
+"""From a logical plan to the queries that an engine runs: alternatives, and exact sums.
 
-An alternative is a template of `sql_templates/physical/<engine>/` that is called as the stage that
-it replaces; its header says when. It has the same rows as that stage, so nothing else in a plan
-changes: the identity of the stage stays, and what an engine has kept of one serves the other too.
+An alternative is a template of `sql_templates/physical` that is called as the query that it
+replaces, a stage or a template of `results/`; its header says when. Exact sums are a pass over the
+parsed queries (`sql/exact_sums.py`). Both keep the rows of a query, so nothing else in a plan
+changes: the identity of the query stays, and what an engine has kept of one serves the other too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sqlmetrics.metrics.front_matter import Alternative
 from sqlmetrics.plan.binding import bound
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.sql.exact_sums import exact
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 
 
-def alternatives(planner: Planner, plan: Plan) -> Plan:
-    """Put in every alternative of the planner's dialect that a plan allows."""
-    of_engine = [
-        alternative
+def physical(planner: Planner, plan: Plan) -> Plan:
+    """Plan how an engine runs a plan; `planner`: has its dialect, and planned most of its stages.
+
+    Every alternative that the plan allows is put in, and sums are exact where templates say so.
+    """
+    (root,) = physical_nodes(planner, [plan.root])
+    return plan if root is plan.root else replace(plan, root=root)
+
+
+def physical_nodes(planner: Planner, roots: Sequence[Node]) -> list[Node]:
+    """Plan how an engine runs several queries together: see `physical`."""
+    nodes = list(dict.fromkeys(node for root in roots for node in Plan(root).nodes()))
+    alternatives = {
+        alternative.name: alternative
         for alternative in planner.catalog.alternatives
-        if alternative.engine == planner.dialect
-    ]
-    instead: dict[str, Node] = {}
-    for node in plan.nodes():
-        for alternative in of_engine:
-            if isinstance(node, Query) and _is_allowed(planner, alternative, node, plan):
-                instead[node.key] = _in_place(planner, alternative, node)
-    return replace(plan, root=replaced(plan.root, instead)) if instead else plan
+        if alternative.engine in ("", planner.dialect)
+    }
+    done: dict[str, Node] = {}
+
+    def visit(node: Node) -> Node:
+        if node.key not in done:
+            alternative = alternatives.get(_called(node))
+            changed = node
+            if alternative is not None and _is_allowed(planner, alternative, node, nodes):
+                changed = _in_place(planner, alternative, node)
+            changed = _summed_exactly(changed)
+            parents = {key: visit(parent) for key, parent in changed.parents.items()}
+            same = all(parents[key] is changed.parents[key] for key in parents)
+            done[node.key] = changed if same else replace(changed, parents=parents)
+        return done[node.key]
+
+    return [visit(root) for root in roots]
 
 
-def _is_allowed(planner: Planner, alternative: Alternative, node: Query, plan: Plan) -> bool:
-    """May this query of the plan be replaced?"""
+def _called(node: Node) -> str:
+    """Return the name that an alternative of a query has; empty: there are none."""
+    if isinstance(node, Rendered):
+        folder, _, name = node.template.rpartition("/")
+        return name if folder == "results" else ""
+    return node.name if isinstance(node, Query) and node.values is not None else ""
+
+
+def _is_allowed(
+    planner: Planner, alternative: Alternative, node: Node, nodes: Iterable[Node]
+) -> bool:
+    """May this query, of a plan of such queries, be replaced?"""
+    if not isinstance(node, Query):
+        return True
     values = node.values
-    if node.name != alternative.name or values is None:
+    if values is None:
         return False
     if any(values[name] not in allowed for name, allowed in alternative.when.items()):
         return False
     if planner.node(node.name, values) != node:  # another planner's, over other stages
         return False
     spared = {key for key, parent in node.parents.items() if parent.name == alternative.spares}
-    readers = [reader for reader in plan.nodes() if spared & reader.parents.keys()]
+    readers = [reader for reader in nodes if spared & reader.parents.keys()]
     return all(reader == node for reader in readers)
 
 
-def _in_place(planner: Planner, alternative: Alternative, node: Query) -> Query:
+def _in_place(planner: Planner, alternative: Alternative, node: Node) -> Node:
     """Plan an alternative under the settings of the query that it replaces."""
+    if isinstance(node, Rendered):
+        return replace(node, template=alternative.template_path)
+    assert isinstance(node, Query)
     assert node.values is not None
     values = node.values
-    text = planner.text(alternative.body, str(alternative.path), values)
+    text = planner.stage_text(alternative, values)
     query = bound(node.name, text, lambda table: planner.node(table, values), node.stage)
     return replace(query, key=node.key, warnings=node.warnings, needs=node.needs)
 
 
-def replaced(root: Node, instead: dict[str, Node]) -> Node:
-    """Put other queries of the same rows in place of some; identities stay as they are."""
-    done: dict[str, Node] = {}
-
-    def visit(node: Node) -> Node:
-        if node.key not in done:
-            changed = instead.get(node.key, node)
-            parents = {key: visit(parent) for key, parent in changed.parents.items()}
-            same = all(parents[key] is changed.parents[key] for key in parents)
-            done[node.key] = changed if same else replace(changed, parents=parents)
-        return done[node.key]
-
-    return visit(root)
+def _summed_exactly(node: Node) -> Node:
+    """Return a query with exact sums in the place of those that its template names."""
+    if not isinstance(node, Query) or node.is_input:
+        return node
+    tree = exact(node.tree)
+    return node if tree is None else replace(node, tree=tree)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlmetrics.errors import TemplateError
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.metrics.front_matter import Check, Metric, Stage
+from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.binding import Text, bound
@@ -153,7 +153,8 @@ class Planner:
         more: dict[str, Any] = {}
         if metric.grain == "run":
             more = {"keys": "model", "keys_of": lambda alias: f"{alias}.model"}
-        return self.text(metric.body, str(metric.path), values, metric, more)
+        text = self.text(metric.body, str(metric.path), values, metric, more)
+        return replace(text, exact=metric.exact)
 
     def metric_query(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan the query of a metric.
@@ -223,7 +224,7 @@ class Planner:
     ) -> Query:
         """Plan a stage by its template; `context`: what that knows besides."""
         stage = self.catalog.stages[name]
-        text = self.stage_text(stage, values, metric, context)
+        text = self.stage_text(self._as_printed(name) or stage, values, metric, context)
         stage = stage if self.keeps else replace(stage, keep=False)
         query = bound(name, text, lambda table: self.node(table, values, metric), stage)
         if any(other.name == name for other in self.catalog.alternatives):
@@ -232,13 +233,25 @@ class Planner:
 
     def stage_text(
         self,
-        stage: Stage,
+        stage: Stage | Alternative,
         values: Mapping[str, Any],
         metric: Metric | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Text:
-        """Render the query of a stage as its template says it."""
-        return self.text(stage.body, str(stage.path), values, metric, context)
+        """Render the query of a stage, or of an alternative to one, as its template says it."""
+        text = self.text(stage.body, str(stage.path), values, metric, context)
+        return replace(text, exact=stage.exact)
+
+    def _as_printed(self, name: str) -> Alternative | None:
+        """Find what the dialect needs in place of a stage or of a template of results."""
+        return next(
+            (
+                alternative
+                for alternative in self.catalog.alternatives
+                if alternative.name == name and self.dialect in alternative.printed_for
+            ),
+            None,
+        )
 
     def text(
         self,
@@ -291,10 +304,14 @@ class Planner:
             context: what the template knows.
         """
         path = template if "/" in template else f"results/{template}"
+        named = name or path.rpartition("/")[2]
+        other = None if "/" in template else self._as_printed(template)
+        if other is not None:
+            path = other.template_path
         return Rendered.of(
             path,
             reads,
-            name or path.rpartition("/")[2],
+            named,
             keys=self.keys,
             context=context,
             often=often,

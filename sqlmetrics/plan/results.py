@@ -176,6 +176,7 @@ class Results:
                 template,
                 reads,
                 name=f"{template}_{number}" if several else template,
+                often=any(len(table["rows"]) > 1 for table in tables),
                 apart=several,
                 tables=tables,
                 **context,

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message, give, map_column
 from sqlmetrics.plan.inputs import Inputs
+from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.tables.schema import UNKNOWN, type_family
 
 
@@ -45,6 +47,11 @@ def template_context(
         need(table, column)
         if table in tables:
             tables[table].require_time(column, unit)
+        if unit != "timestamp" and inputs.keys.dialect != NATIVE:
+            raise UsageError(
+                f"slices by month: numbers of {unit} become points in time in a way of its own in "
+                "every database; give a view with a timestamp as interactions, and unit=timestamp"
+            )
         return ""
 
     def assume(table: str, column: str, value: str) -> str:

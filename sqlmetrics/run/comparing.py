@@ -49,7 +49,7 @@ def models(session: Session) -> list[str]:
         return []
     if given := [source.model for source in lists.sources if source.model is not None]:
         return given
-    there = planner.stage("models", session.definitions.values)
+    there = session.executor.physical(planner.stage("models", session.definitions.values))
     return sorted(str(row["model"]) for row in session.engine.records(there))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.partitions.sizing import Division
-from sqlmetrics.plan.physical import alternatives
+from sqlmetrics.plan.physical import physical as physical_plan
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.run.path import NUMBERS, results
 from sqlmetrics.run.session import Session
@@ -19,7 +19,7 @@ from sqlmetrics.sql.statement import statement as readable
 def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:
     """Print the statement that computes a request.
 
-    `physical`: with the alternatives that the engine has for single stages.
+    `physical`: as the engine runs it, with alternatives and exact sums.
 
     Raises:
         UsageError: as `Evaluator.sql`.
@@ -33,9 +33,11 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
     if physical:
-        text = alternatives(planner, plan).statement(dialect=dialect) + ";\n"
+        text = physical_plan(planner, plan).statement(dialect=dialect) + ";
+"
     else:
-        text = readable(plan, dialect) + ";\n"
+        text = readable(plan, dialect) + ";
+"
     here = physical and dialect == session.engine.dialect and asked.partition is None
     division = executor.division(plan) if here else Division()
     return text if division.is_whole else f"-- here: {division}\n{text}"

@@ -11,6 +11,7 @@ from sqlmetrics.checks.validate import RowsOf, all_rows
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
+from sqlmetrics.plan.physical import physical_nodes
 from sqlmetrics.plan.request import Asked, planned, slices_of
 from sqlmetrics.plan.slices import Slicing, attributes_of
 from sqlmetrics.report import Report
@@ -120,7 +121,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         def hold(nodes: Sequence[Node]) -> None:
             """Compute nodes once; but for runs that are split, each answer by itself."""
             if is_whole:
-                held.enter_context(engine.holding(nodes))
+                held.enter_context(engine.holding(physical_nodes(session.planner, nodes)))
 
         study = Study(
             run,

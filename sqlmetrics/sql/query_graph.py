@@ -135,7 +135,7 @@ class Query(Node):
         return tree
 
     def _with_names(self, names: Mapping[str, str]) -> str:
-        parts = _parts_of(_Itself(self.tree), frozenset(self.reads()), self.is_input)
+        parts = _parts_of(SameTree(self.tree), frozenset(self.reads()), self.is_input)
         texts = [
             exp.to_identifier(names[part]).sql(DIALECT) if number % 2 else part
             for number, part in enumerate(parts)
@@ -143,14 +143,14 @@ class Query(Node):
         return "".join(texts)
 
 
-class _Itself:
+class SameTree:
     """A tree that is compared by identity, for use as a cache key."""
 
     def __init__(self, tree: exp.Expr) -> None:
         self.tree = tree
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and other.tree is self.tree
+        return isinstance(other, SameTree) and other.tree is self.tree
 
     def __hash__(self) -> int:
         return id(self.tree)
@@ -160,7 +160,7 @@ _GAP = "\0"  # no SQL has such a character
 
 
 @functools.lru_cache(maxsize=1024)
-def _parts_of(of: _Itself, parents: frozenset[str], is_input: bool) -> list[str]:
+def _parts_of(of: SameTree, parents: frozenset[str], is_input: bool) -> list[str]:
     """Print a tree around the names of its parents: text, identity, text, identity, …, text."""
     tree = of.tree.copy()
     for table in tree.find_all(exp.Table):

@@ -12,14 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
-from sqlmetrics.sql.portable import problems
+from sqlmetrics.sql.portable import counted, problems
 from sqlmetrics.sql.quoting import identifier as quoted
+from sqlmetrics.sql.templates import macro
 
 _PRINTED_AS = {"datafusion": "postgres"}  # what sqlglot calls the dialect
 # without these, ClickHouse fills what a LEFT JOIN does not find with 0 instead of NULL, sums of
@@ -35,6 +37,7 @@ _SETTINGS = {
     }
 }
 _PARTS = ("this", "db", "catalog")
+_LAST = "last_of_numbers"  # stands for an expression in rendered text
 _TABLE = "table of the user: "  # before the name of one, until it is printed
 _REFERENCE = re.compile(r"\{\{(?:(?!\{\{|\}\}).)*\}\}", re.DOTALL)
 _OTHERS = tuple(dialect for dialect in DIALECTS if dialect != NATIVE)
@@ -165,6 +168,39 @@ def _is_double(value: exp.Expr) -> bool:
     if isinstance(inner, exp.Cast):
         return inner.to.this in (exp.DType.DOUBLE, exp.DType.FLOAT)
     return isinstance(inner, exp.Div | exp.Sqrt | exp.Ln | exp.Exp)
+
+
+# ---- rows from a function: what is replaced first, as long as all is in DuckDB's SQL ------------
+
+
+@_pass(*_OTHERS)
+def _numbers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Count by digits where DuckDB has `unnest(generate_series(1, n))`: others spell it in other
+    ways, take constants only, or have nothing of the kind."""
+    for cte in list(tree.find_all(exp.CTE)):
+        column, last = counted(cte) or ("", None)
+        if last is None:
+            continue
+        parts = [last.this, *last.expressions] if isinstance(last, exp.Greatest) else [last]
+        known = [int(part.name) for part in parts if isinstance(part, exp.Literal)]
+        text = macro("numbers_of_digits")(
+            cte.alias,
+            column,
+            known[0] if isinstance(last, exp.Literal) else _LAST,
+            known=max(known, default=1),
+        )
+        digits = sqlglot.parse_one(f"WITH {text} SELECT 1 AS x", read=NATIVE)
+        for stand_in in list(digits.find_all(exp.Column)):
+            if stand_in.name == _LAST:
+                stand_in.replace(last.copy())
+        query = cte.parent
+        assert isinstance(query, exp.With)
+        names = {other.alias for other in query.expressions} - {cte.alias}
+        new = [one for one in digits.find_all(exp.CTE) if one.alias not in names]
+        place = query.expressions.index(cte)
+        query.set(
+            "expressions", [*query.expressions[:place], *new, *query.expressions[place + 1 :]]
+        )
 
 
 # ---- arithmetic: what would run and be wrong -----------------------------------------------------

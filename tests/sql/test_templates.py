@@ -22,6 +22,7 @@ from sqlmetrics.plan.template_context import Heard, template_context
 from sqlmetrics.sql.query_graph import Rendered
 from sqlmetrics.sql.templates import environment
 from tests.support.templates import (
+    ALTERNATIVES,
     CATALOG,
     CUTOFFS,
     FILES,
@@ -219,9 +220,13 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
     others = {"results", "report", "record", "inputs", "demo", "partition", *INSTEAD}
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
+    of_results = [one for one in CATALOG.alternatives if one not in ALTERNATIVES]
+    files |= {f"{alternative.template_path}.sql.j2" for alternative in of_results}
     assert rendered.keys() == files
     of_macros = [path for path in FILES if path.parent.name == "duckdb_macros"]
-    included = [name for stage in STAGES for name in re.findall(r'include "(.*?)"', stage.body)]
+    included = [
+        name for path in FILES for name in re.findall(r'include "(shared/.*?)"', path.read_text())
+    ]
     shared = {f"shared/{path.name}" for path in FILES if path.parent.name == "shared"}
     assert {name for name in included if included.count(name) > 1} == shared
     assert len(FILES) == len(files) + len(TEMPLATES) + len(of_macros) + len(shared)

@@ -14,6 +14,13 @@ from sqlmetrics.sql.transpile import PASSES, printed
 
 # pass, dialect, query in DuckDB's SQL, what it must become
 PRINTED = [
+    ("numbers", "postgres",
+     "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
+     "WITH digits AS (SELECT digits.digit FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), "
+     "(8), (9)) AS digits(digit)), n_1 AS (SELECT 0 AS x, 9 AS last_number), n_0 AS (SELECT n_1.x "
+     "+ 1 * digits.digit AS x, n_1.last_number FROM n_1 CROSS JOIN digits WHERE n_1.x + 1 * "
+     "digits.digit <= n_1.last_number), n AS (SELECT n_0.x FROM n_0 WHERE n_0.x > 0) "
+     "SELECT x FROM n"),
     ("doubles", "spark", "SELECT 0.5 * x AS y FROM t",
      "SELECT CAST(0.5 AS DOUBLE) * x AS y FROM t"),
     ("doubles", "postgres", "SELECT x / 1e15 AS y FROM t",

@@ -78,7 +78,7 @@ def drawn(groups: Iterable[int], resamples: int, seed: int, what: str) -> Array:
     groups = sorted(groups)
     rows = duckdb.execute(
         f"WITH groups AS (SELECT unnest(CAST({groups} AS BIGINT[])) AS resample_group), "
-        f"{macro('drawn_numbers')('groups', resamples, seed, 'duckdb')} "
+        f"{macro('drawn_numbers')('groups', resamples, seed)} "
         f"SELECT {what} AS value FROM drawn ORDER BY resample_group, resample"
     ).fetchnumpy()["value"]
     return np.asarray(rows).reshape(len(groups), resamples)

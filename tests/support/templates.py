@@ -17,11 +17,12 @@ from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.evaluator import Evaluator
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.conventions import Convention
-from sqlmetrics.metrics.front_matter import Metric, Param, Template
+from sqlmetrics.metrics.front_matter import Alternative, Metric, Param, Template
 from sqlmetrics.metrics.requests import MetricRequest, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.partitions.split import Bounds, Partition, Split, for_parquet, reader
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Slicing, attributes_of
@@ -44,9 +45,10 @@ METRICS = list(CATALOG.metrics.values())
 STAGES = list(CATALOG.stages.values())
 METRIC_PARAMS = {name: param for metric in METRICS for name, param in metric.params.items()}
 SLICES = list(CATALOG.slices.values())
-TEMPLATES: list[Template] = [
-    *METRICS, *STAGES, *CATALOG.checks.values(), *SLICES, *CATALOG.alternatives
-]  # fmt: skip
+# those that replace stages are rendered as stages are; the others are of results
+ALTERNATIVES = [one for one in CATALOG.alternatives if one.name in CATALOG.stages]
+LOGICAL: list[Template] = [*METRICS, *STAGES, *CATALOG.checks.values(), *SLICES]
+TEMPLATES: list[Template] = [*LOGICAL, *ALTERNATIVES]
 # templates in place of stages: of the truth for slices of items, of lists for populations
 INSTEAD = ("by_item", "by_user")
 MODEL_NAMES = set(Keys(model="als").context)  # what several models change
@@ -148,7 +150,12 @@ def values_of(param: Param) -> list[Any]:
 
 
 def names_in(source: str) -> set[str]:
-    return jinja2.meta.find_undeclared_variables(environment().parse(source))
+    """Find the names that a template is given, also by the template that it extends."""
+    tree = environment().parse(source)
+    names = jinja2.meta.find_undeclared_variables(tree)
+    for extended in tree.find_all(jinja2.nodes.Extends):
+        names |= names_in((ROOT / extended.template.value).read_text(encoding="utf-8"))
+    return names
 
 
 def renderings(
@@ -223,7 +230,7 @@ def refusal(
         return UsageError, "needs a number from 0 up"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "nobody is drawn"
-    if template.name == "diverse_ideal" and choice["dialect"] not in RECURSIVE:
+    if template.name == "diverse_ideal" and isinstance(template, Alternative):
         return (UsageError, "Give cutoffs") if choice["max_cutoff"] is None else None
     if template.name == "month" and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
         return UsageError, "give a view with a timestamp"
@@ -276,6 +283,7 @@ TESTS = ["t", "wilcoxon", "randomization", "bootstrap"]
 def plans() -> Iterator[tuple[str, Plan]]:
     """Yield plans that need every template but those of stages, metrics and the like."""
     yield from plans_of_calls()
+    yield from plans_of_engines()
     yield from plans_of_inputs()
     yield from plans_of_partitions()
     yield from plans_of_records()
@@ -300,6 +308,16 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         yield "some users", plans.some_users("interaction_profile", values, n_users=3)
     for several_models in (False, True):
         yield from plans_of_results(planner(several_models, dialect=dialect))
+
+
+def plans_of_engines() -> Iterator[tuple[str, Plan]]:
+    """Yield what engines run: plans that need every alternative of a template of results."""
+    for dialect, several_models, fuse in itertools.product((NATIVE, "spark"), *[[False, True]] * 2):
+        plans = planner(several_models, fuse=fuse, dialect=dialect)
+        requests = wanted(plans, "ndcg", "alpha_ndcg", "kendall_tau", *PER_RUN)
+        for interval in (NORMAL, RUN_CI):
+            plan = Results(plans, requests, interval=interval).summary()
+            yield f"{interval.kind} in {dialect}, {several_models=} {fuse=}", physical(plans, plan)
 
 
 def long_plans(label: str, results: Results) -> Iterator[tuple[str, Plan]]:
@@ -462,11 +480,15 @@ def all_plans() -> list[tuple[str, Plan]]:
 
 
 def nodes_of(some: Iterable[tuple[str, Plan]]) -> dict[str, tuple[str, Node]]:
-    """Find the queries of plans, parents first: identity -> one of the plans, and the query."""
+    """Find the queries of plans, parents first: identity -> one of the plans, and the query.
+
+    A template of results and its alternatives have the same identity, but not here.
+    """
     found: dict[str, tuple[str, Node]] = {}
     for label, plan in some:
         for node in plan.nodes():
-            found.setdefault(node.key, (label, node))
+            template = node.template if isinstance(node, Rendered) else ""
+            found.setdefault(f"{node.key} {template}", (label, node))
     return found
 
 

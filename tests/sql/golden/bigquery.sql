@@ -141,17 +141,13 @@ WITH recommendations AS (
   SELECT
     user_id,
     rank,
-    CAST(SUM(
-      CAST(ROUND(
-        gain * (
-          CAST(1 AS FLOAT64) / NULLIF(LOG(rank + 1, 2), 0)
-        ) * CAST(1e15 AS FLOAT64)
-      ) AS BIGNUMERIC)
-    ) OVER (
+    SUM(gain * (
+      CAST(1 AS FLOAT64) / NULLIF(LOG(rank + 1, 2), 0)
+    )) OVER (
       PARTITION BY user_id
       ORDER BY rank
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS FLOAT64) / CAST(1e15 AS FLOAT64) AS ideal_gain
+    ) AS ideal_gain
   FROM best_first
 ), hits_values AS (
   /* one row per user with a row in hits */
@@ -163,17 +159,13 @@ WITH recommendations AS (
       THEN CAST(SUM(
         CASE
           WHEN hits.rank <= 10
-          THEN CAST(ROUND(
-            (
-              (
-                POWER(2, hits.relevance - hits.best_relevance) - POWER(2, -hits.best_relevance)
-              ) * (
-                CAST(1 AS FLOAT64) / NULLIF(LOG(hits.rank + 1, 2), 0)
-              )
-            ) * CAST(1e15 AS FLOAT64)
-          ) AS BIGNUMERIC)
+          THEN (
+            POWER(2, hits.relevance - hits.best_relevance) - POWER(2, -hits.best_relevance)
+          ) * (
+            CAST(1 AS FLOAT64) / NULLIF(LOG(hits.rank + 1, 2), 0)
+          )
         END
-      ) AS FLOAT64) / CAST(1e15 AS FLOAT64) / NULLIF(MAX(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
+      ) AS FLOAT64) / NULLIF(MAX(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
       ELSE 0
     END AS ndcg_gain_exponential_at_10
   FROM hits
@@ -279,34 +271,19 @@ WITH recommendations AS (
     row_groups.model,
     row_groups.slice
 ), summary_rows AS (
-  /* one row per metric and cutoff */
-  WITH labels_1 AS (
-    SELECT
-      labels.position,
-      labels.metric,
-      CAST(labels.k AS INT64) AS k
-    FROM UNNEST([STRUCT(1 AS position, 'ndcg(gain=exponential)' AS metric, 10 AS k)]) AS labels
-  )
   /* one row per metric and cutoff of each model and slice */
   SELECT
     totals.model,
     totals.slice,
-    labels_1.position,
-    labels_1.metric,
-    labels_1.k,
-    CASE labels_1.position WHEN 1 THEN totals.ndcg_gain_exponential_at_10_value END AS value,
-    CASE labels_1.position WHEN 1 THEN totals.ndcg_gain_exponential_at_10_n END AS n_users,
-    CASE labels_1.position WHEN 1 THEN totals.ndcg_gain_exponential_at_10_std END AS std,
-    CASE labels_1.position
-      WHEN 1
-      THEN totals.ndcg_gain_exponential_at_10_value - CAST(CAST(1.9599639845400536 AS FLOAT64) * totals.ndcg_gain_exponential_at_10_std AS FLOAT64) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
-    END AS ci_low,
-    CASE labels_1.position
-      WHEN 1
-      THEN totals.ndcg_gain_exponential_at_10_value + CAST(CAST(1.9599639845400536 AS FLOAT64) * totals.ndcg_gain_exponential_at_10_std AS FLOAT64) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
-    END AS ci_high
+    1 AS position,
+    'ndcg(gain=exponential)' AS metric,
+    10 AS k,
+    totals.ndcg_gain_exponential_at_10_value AS value,
+    totals.ndcg_gain_exponential_at_10_n AS n_users,
+    totals.ndcg_gain_exponential_at_10_std AS std,
+    totals.ndcg_gain_exponential_at_10_value - CAST(CAST(1.9599639845400536 AS FLOAT64) * totals.ndcg_gain_exponential_at_10_std AS FLOAT64) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0) AS ci_low,
+    totals.ndcg_gain_exponential_at_10_value + CAST(CAST(1.9599639845400536 AS FLOAT64) * totals.ndcg_gain_exponential_at_10_std AS FLOAT64) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0) AS ci_high
   FROM totals
-  CROSS JOIN labels_1
 )
 /* the interval is value ± 1.9599639845400536 standard errors */
 SELECT

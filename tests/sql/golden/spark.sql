@@ -144,17 +144,13 @@ WITH recommendations AS (
   SELECT
     user_id,
     rank,
-    CAST(SUM(
-      CAST(ROUND(
-        gain * (
-          CAST(1 AS DOUBLE) / NULLIF(LOG(2, rank + 1), 0)
-        ) * CAST(1e15 AS DOUBLE)
-      ) AS DECIMAL(38, 0))
-    ) OVER (
+    SUM(gain * (
+      CAST(1 AS DOUBLE) / NULLIF(LOG(2, rank + 1), 0)
+    )) OVER (
       PARTITION BY user_id
       ORDER BY rank NULLS LAST
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS DOUBLE) / CAST(1e15 AS DOUBLE) AS ideal_gain
+    ) AS ideal_gain
   FROM best_first
 ), hits_values AS (
   /* one row per user with a row in hits */
@@ -166,17 +162,13 @@ WITH recommendations AS (
       THEN CAST(SUM(
         CASE
           WHEN hits.rank <= 10
-          THEN CAST(ROUND(
-            (
-              (
-                POWER(2, hits.relevance - hits.best_relevance) - POWER(2, -hits.best_relevance)
-              ) * (
-                CAST(1 AS DOUBLE) / NULLIF(LOG(2, hits.rank + 1), 0)
-              )
-            ) * CAST(1e15 AS DOUBLE)
-          ) AS DECIMAL(38, 0))
+          THEN (
+            POWER(2, hits.relevance - hits.best_relevance) - POWER(2, -hits.best_relevance)
+          ) * (
+            CAST(1 AS DOUBLE) / NULLIF(LOG(2, hits.rank + 1), 0)
+          )
         END
-      ) AS DOUBLE) / CAST(1e15 AS DOUBLE) / NULLIF(MAX(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
+      ) AS DOUBLE) / NULLIF(MAX(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
       ELSE 0
     END AS ndcg_gain_exponential_at_10
   FROM hits
@@ -282,35 +274,19 @@ WITH recommendations AS (
     row_groups.model,
     row_groups.slice
 ), summary_rows AS (
-  /* one row per metric and cutoff */
-  WITH labels_1 AS (
-    SELECT
-      labels.position,
-      labels.metric,
-      CAST(labels.k AS INT) AS k
-    FROM VALUES
-      (1, 'ndcg(gain=exponential)', 10) AS labels(position, metric, k)
-  )
   /* one row per metric and cutoff of each model and slice */
   SELECT
     totals.model,
     totals.slice,
-    labels_1.position,
-    labels_1.metric,
-    labels_1.k,
-    CASE labels_1.position WHEN 1 THEN totals.ndcg_gain_exponential_at_10_value END AS value,
-    CASE labels_1.position WHEN 1 THEN totals.ndcg_gain_exponential_at_10_n END AS n_users,
-    CASE labels_1.position WHEN 1 THEN totals.ndcg_gain_exponential_at_10_std END AS std,
-    CASE labels_1.position
-      WHEN 1
-      THEN totals.ndcg_gain_exponential_at_10_value - CAST(CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
-    END AS ci_low,
-    CASE labels_1.position
-      WHEN 1
-      THEN totals.ndcg_gain_exponential_at_10_value + CAST(CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0)
-    END AS ci_high
+    1 AS position,
+    'ndcg(gain=exponential)' AS metric,
+    10 AS k,
+    totals.ndcg_gain_exponential_at_10_value AS value,
+    totals.ndcg_gain_exponential_at_10_n AS n_users,
+    totals.ndcg_gain_exponential_at_10_std AS std,
+    totals.ndcg_gain_exponential_at_10_value - CAST(CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0) AS ci_low,
+    totals.ndcg_gain_exponential_at_10_value + CAST(CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_gain_exponential_at_10_std AS DOUBLE) / NULLIF(SQRT(NULLIF(totals.ndcg_gain_exponential_at_10_n, 0)), 0) AS ci_high
   FROM totals
-  CROSS JOIN labels_1
 )
 /* the interval is value ± 1.9599639845400536 standard errors */
 SELECT

@@ -128,13 +128,13 @@ WITH recommendations AS NOT MATERIALIZED (
   INNER JOIN lists
     ON lists.model = hit_ranks.model AND lists.user_id = hit_ranks.user_id
 ), positions AS (
-  /* one row per number */
+  /* one row per position */
   WITH numbers AS (
     SELECT
       unnest(
-        range(
+        generate_series(
           1,
-          1 + greatest(
+          greatest(
             10,
             (
               SELECT
@@ -153,9 +153,7 @@ WITH recommendations AS NOT MATERIALIZED (
   /* one row per position */
   SELECT
     rank,
-    sum(CAST(round((
-      1 / nullif(log2(rank + 1), 0)
-    ) * 1e15) AS INT128)) OVER (ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) / 1e15 AS ideal_gain
+    sum(1 / nullif(log2(rank + 1), 0)) OVER (ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ideal_gain
   FROM numbers
 ), hits_values AS (
   /* one row per user with a row in hits */
@@ -164,14 +162,7 @@ WITH recommendations AS NOT MATERIALIZED (
     hits.user_id,
     CASE
       WHEN min(hits.rank) <= 10
-      THEN sum(
-        CASE
-          WHEN hits.rank <= 10
-          THEN CAST(round((
-            1 / nullif(log2(hits.rank + 1), 0)
-          ) * 1e15) AS INT128)
-        END
-      ) / 1e15 / nullif(max(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
+      THEN sum(CASE WHEN hits.rank <= 10 THEN 1 / nullif(log2(hits.rank + 1), 0) END) / nullif(max(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
       ELSE 0
     END AS ndcg_at_10,
     CASE
@@ -181,14 +172,7 @@ WITH recommendations AS NOT MATERIALIZED (
     END AS recall_at_10,
     CASE
       WHEN min(hits.rank) <= 5
-      THEN sum(
-        CASE
-          WHEN hits.rank <= 5
-          THEN CAST(round((
-            hits.hit_number / nullif(hits.rank, 0)
-          ) * 1e15) AS INT128)
-        END
-      ) / 1e15 / nullif(least(5, max(hits.n_relevant)), 0)
+      THEN sum(CASE WHEN hits.rank <= 5 THEN hits.hit_number / nullif(hits.rank, 0) END) / nullif(least(5, max(hits.n_relevant)), 0)
       ELSE 0
     END AS map_at_5
   FROM hits
@@ -217,7 +201,7 @@ WITH recommendations AS NOT MATERIALIZED (
   FROM audience AS everybody
   LEFT JOIN hits_values
       ON hits_values.model = everybody.model AND hits_values.user_id = everybody.user_id
-), totals AS (
+), totals AS MATERIALIZED (
   -- one row per model:
   -- what the users' values of every metric and cutoff come to, their number and standard deviation
   SELECT
@@ -238,38 +222,38 @@ WITH recommendations AS NOT MATERIALIZED (
   -- one row per metric and cutoff of each model
   SELECT
       totals.model,
-      unnest([
-          {
-              'position': 1,
-              'metric': 'ndcg',
-              'k': CAST(10 AS INTEGER),
-              'value': totals.ndcg_at_10_value,
-              'n_users': totals.ndcg_at_10_n,
-              'std': totals.ndcg_at_10_std,
-              'ci_low': totals.ndcg_at_10_value - 1.9599639845400536 * totals.ndcg_at_10_std / sqrt(nullif(totals.ndcg_at_10_n, 0)),
-              'ci_high': totals.ndcg_at_10_value + 1.9599639845400536 * totals.ndcg_at_10_std / sqrt(nullif(totals.ndcg_at_10_n, 0))
-          },
-          {
-              'position': 2,
-              'metric': 'recall',
-              'k': CAST(10 AS INTEGER),
-              'value': totals.recall_at_10_value,
-              'n_users': totals.recall_at_10_n,
-              'std': totals.recall_at_10_std,
-              'ci_low': totals.recall_at_10_value - 1.9599639845400536 * totals.recall_at_10_std / sqrt(nullif(totals.recall_at_10_n, 0)),
-              'ci_high': totals.recall_at_10_value + 1.9599639845400536 * totals.recall_at_10_std / sqrt(nullif(totals.recall_at_10_n, 0))
-          },
-          {
-              'position': 3,
-              'metric': 'map',
-              'k': CAST(5 AS INTEGER),
-              'value': totals.map_at_5_value,
-              'n_users': totals.map_at_5_n,
-              'std': totals.map_at_5_std,
-              'ci_low': totals.map_at_5_value - 1.9599639845400536 * totals.map_at_5_std / sqrt(nullif(totals.map_at_5_n, 0)),
-              'ci_high': totals.map_at_5_value + 1.9599639845400536 * totals.map_at_5_std / sqrt(nullif(totals.map_at_5_n, 0))
-          }
-      ], recursive := TRUE)
+      1 AS position,
+      'ndcg' AS metric,
+      10 AS k,
+      totals.ndcg_at_10_value AS value,
+      totals.ndcg_at_10_n AS n_users,
+      totals.ndcg_at_10_std AS std,
+      totals.ndcg_at_10_value - 1.9599639845400536 * totals.ndcg_at_10_std / sqrt(nullif(totals.ndcg_at_10_n, 0)) AS ci_low,
+      totals.ndcg_at_10_value + 1.9599639845400536 * totals.ndcg_at_10_std / sqrt(nullif(totals.ndcg_at_10_n, 0)) AS ci_high
+  FROM totals
+  UNION ALL
+  SELECT
+      totals.model,
+      2 AS position,
+      'recall' AS metric,
+      10 AS k,
+      totals.recall_at_10_value AS value,
+      totals.recall_at_10_n AS n_users,
+      totals.recall_at_10_std AS std,
+      totals.recall_at_10_value - 1.9599639845400536 * totals.recall_at_10_std / sqrt(nullif(totals.recall_at_10_n, 0)) AS ci_low,
+      totals.recall_at_10_value + 1.9599639845400536 * totals.recall_at_10_std / sqrt(nullif(totals.recall_at_10_n, 0)) AS ci_high
+  FROM totals
+  UNION ALL
+  SELECT
+      totals.model,
+      3 AS position,
+      'map' AS metric,
+      5 AS k,
+      totals.map_at_5_value AS value,
+      totals.map_at_5_n AS n_users,
+      totals.map_at_5_std AS std,
+      totals.map_at_5_value - 1.9599639845400536 * totals.map_at_5_std / sqrt(nullif(totals.map_at_5_n, 0)) AS ci_low,
+      totals.map_at_5_value + 1.9599639845400536 * totals.map_at_5_std / sqrt(nullif(totals.map_at_5_n, 0)) AS ci_high
   FROM totals
 )
 -- the interval is value ± 1.9599639845400536 standard errors

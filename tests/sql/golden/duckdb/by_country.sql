@@ -141,13 +141,13 @@ WITH recommendations AS NOT MATERIALIZED (
   SELECT
     user_id,
     rank,
-    sum(CAST(round(gain * (
+    sum(gain * (
       1 / nullif(log2(rank + 1), 0)
-    ) * 1e15) AS INT128)) OVER (
+    )) OVER (
       PARTITION BY user_id
       ORDER BY rank
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) / 1e15 AS ideal_gain
+    ) AS ideal_gain
   FROM best_first
 ), hits_values AS (
   /* one row per user with a row in hits */
@@ -159,17 +159,13 @@ WITH recommendations AS NOT MATERIALIZED (
       THEN sum(
         CASE
           WHEN hits.rank <= 10
-          THEN CAST(round(
-            (
-              (
-                power(2, hits.relevance - hits.best_relevance) - power(2, -hits.best_relevance)
-              ) * (
-                1 / nullif(log2(hits.rank + 1), 0)
-              )
-            ) * 1e15
-          ) AS INT128)
+          THEN (
+            power(2, hits.relevance - hits.best_relevance) - power(2, -hits.best_relevance)
+          ) * (
+            1 / nullif(log2(hits.rank + 1), 0)
+          )
         END
-      ) / 1e15 / nullif(max(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
+      ) / nullif(max(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
       ELSE 0
     END AS ndcg_gain_exponential_at_10
   FROM hits
@@ -366,35 +362,27 @@ WITH recommendations AS NOT MATERIALIZED (
   SELECT
       totals.model,
       totals.slice,
-      unnest([
-          {
-              'position': 1,
-              'metric': 'ndcg(gain=exponential)',
-              'k': CAST(10 AS INTEGER),
-              'value': totals.ndcg_gain_exponential_at_10_value,
-              'n_users': totals.ndcg_gain_exponential_at_10_n,
-              'std': totals.ndcg_gain_exponential_at_10_std,
-              'ci_low': totals.ndcg_gain_exponential_at_10_value - 1.9599639845400536 * totals.ndcg_gain_exponential_at_10_std / sqrt(nullif(totals.ndcg_gain_exponential_at_10_n, 0)),
-              'ci_high': totals.ndcg_gain_exponential_at_10_value + 1.9599639845400536 * totals.ndcg_gain_exponential_at_10_std / sqrt(nullif(totals.ndcg_gain_exponential_at_10_n, 0))
-          }
-      ], recursive := TRUE)
+      1 AS position,
+      'ndcg(gain=exponential)' AS metric,
+      10 AS k,
+      totals.ndcg_gain_exponential_at_10_value AS value,
+      totals.ndcg_gain_exponential_at_10_n AS n_users,
+      totals.ndcg_gain_exponential_at_10_std AS std,
+      totals.ndcg_gain_exponential_at_10_value - 1.9599639845400536 * totals.ndcg_gain_exponential_at_10_std / sqrt(nullif(totals.ndcg_gain_exponential_at_10_n, 0)) AS ci_low,
+      totals.ndcg_gain_exponential_at_10_value + 1.9599639845400536 * totals.ndcg_gain_exponential_at_10_std / sqrt(nullif(totals.ndcg_gain_exponential_at_10_n, 0)) AS ci_high
   FROM totals
   UNION ALL
   SELECT
       totals_of_runs.model,
       totals_of_runs.slice,
-      unnest([
-          {
-              'position': 2,
-              'metric': 'coverage',
-              'k': CAST(10 AS INTEGER),
-              'value': totals_of_runs.coverage_at_10,
-              'n_users': CAST(NULL AS BIGINT),
-              'std': CAST(NULL AS DOUBLE),
-              'ci_low': CAST(NULL AS DOUBLE),
-              'ci_high': CAST(NULL AS DOUBLE)
-          }
-      ], recursive := TRUE)
+      2 AS position,
+      'coverage' AS metric,
+      10 AS k,
+      totals_of_runs.coverage_at_10 AS value,
+      CAST(NULL AS BIGINT) AS n_users,
+      CAST(NULL AS DOUBLE) AS std,
+      CAST(NULL AS DOUBLE) AS ci_low,
+      CAST(NULL AS DOUBLE) AS ci_high
   FROM totals_of_runs
 )
 -- the interval is value ± 1.9599639845400536 standard errors

@@ -194,10 +194,10 @@ WITH recommendations AS NOT MATERIALIZED (
     item_id
   FROM history
 ), item_popularity AS (
-  /* one row per item of the history; logarithms in units of 1e-15, so that their sums are exact */
+  /* one row per item of the history */
   SELECT
     item_id,
-    CAST(round(log2(count(*)) * 1e15) AS INT128) AS log2_users,
+    log2(count(*)) AS log2_users,
     count(*) AS n_users
   FROM seen
   GROUP BY
@@ -256,7 +256,7 @@ WITH recommendations AS NOT MATERIALIZED (
           SELECT
             history_users.n_users
           FROM history_users
-        )) - sum(CASE WHEN list_popularity.first_k <= 10 THEN list_popularity.log2_users END) / 1e15
+        )) - sum(CASE WHEN list_popularity.first_k <= 10 THEN list_popularity.log2_users END)
       ) / nullif(least(10, max(list_popularity.n_recommended)), 0)
       ELSE 0
     END AS surprisal_at_10

@@ -1,0 +1,23 @@
+{#- What a row of a summary says in one of the columns value, n_users, std, ci_low and ci_high:
+    `table` holds the totals and `row` names the columns; intervals are `z` standard errors to both
+    sides, or none. -#}
+{%- macro summary_cell(table, row, column, z) -%}
+{%- set of_users, is_mean = row.grain == "user", row.aggregate == "mean" -%}
+{%- set value = table.name ~ "." ~ ident(row.name ~ "_value" if of_users else row.name) -%}
+{%- set n_users = table.name ~ "." ~ ident(row.name ~ "_n") -%}
+{%- set std = table.name ~ "." ~ ident(row.name ~ "_std") -%}
+{%- set standard_error = (
+    table.name ~ "." ~ ident(row.standard_error) if row.standard_error
+    else std ~ " / sqrt(nullif(" ~ n_users ~ ", 0))" if of_users and is_mean else ""
+) -%}
+{%- set end = "_low" if column == "ci_low" else "_high" -%}
+{%- if column == "value" -%} {{ value }}
+{%- elif column == "n_users" -%} {{ n_users if of_users else "CAST(NULL AS BIGINT)" }}
+{%- elif column == "std" -%} {{ std if of_users else "CAST(NULL AS DOUBLE)" }}
+{%- elif z is not none and table.percentiles and is_mean -%}
+CASE WHEN {{ n_users }} > 1 THEN {{ table.percentiles }}.{{ ident(row.name ~ end) }} END
+{%- elif z is not none and standard_error -%}
+{{ value }} {{ "-" if column == "ci_low" else "+" }} {{ z }} * {{ standard_error }}
+{%- else -%} CAST(NULL AS DOUBLE)
+{%- endif -%}
+{%- endmacro -%}

@@ -1,0 +1,55 @@
+"""Exact sums: what an engine runs in place of `sum(x)` where values must not depend on row order.
+
+A sum of doubles depends on the order of its rows in the last digits; a sum of integers does not. So
+the terms are summed in units of 1e-15, which gives the same value for any order of rows and any
+number of threads. Templates name the columns with such sums (`exact`); the sums are marked in the
+parsed query, and the marks stay while queries are fused. The printed query has the plain sum.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from sqlmetrics.sql.query_graph import SameTree
+
+_MARK = "exact"
+_UNITS = "1e15"
+
+
+def mark(tree: exp.Expr, columns: Collection[str]) -> None:
+    """Mark the sums in the named columns of a parsed query, in place."""
+    for column in tree.find_all(exp.Alias):
+        if column.alias in columns:
+            for total in column.this.find_all(exp.Sum):
+                total.meta[_MARK] = True
+
+
+def exact(tree: exp.Expr) -> exp.Expr | None:
+    """Return a copy of a query in which the marked sums are exact; None without marked sums.
+
+    The copy is shared by all evaluators of the process: callers must not change it.
+    """
+    return _exact(SameTree(tree))
+
+
+@functools.lru_cache(maxsize=1024)
+def _exact(of: SameTree) -> exp.Expr | None:
+    if not any(_is_marked(total) for total in of.tree.find_all(exp.Sum)):
+        return None
+    tree = of.tree.copy()
+    for total in [total for total in tree.find_all(exp.Sum) if _is_marked(total)]:
+        del total.meta[_MARK]
+        whole = total.parent if isinstance(total.parent, exp.Window) else total
+        scaled = exp.Mul(this=exp.Paren(this=total.this), expression=exp.Literal.number(_UNITS))
+        total.set("this", exp.cast(exp.Round(this=scaled), "hugeint"))
+        share = exp.Paren()  # its parent has to let go of the sum first
+        whole.replace(share)
+        share.set("this", exp.Div(this=whole, expression=exp.Literal.number(_UNITS)))
+    return tree
+
+
+def _is_marked(total: exp.Sum) -> bool:
+    return total._meta is not None and _MARK in total._meta

@@ -1,0 +1,351 @@
+"""Every alternative has the rows of the query that it replaces; exact sums are those of a sum.
+
+`tests/plan/test_hit_ranks.py` looks closer at the alternative that finds hits by their scores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.metrics.front_matter import Alternative
+from sqlmetrics.metrics.requests import cutoff_context, requests_of
+from sqlmetrics.metrics.spec import parse_spec
+from sqlmetrics.plan.physical import physical
+from sqlmetrics.plan.results import Results
+from sqlmetrics.sql import exact_sums
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, parse
+from sqlmetrics.stats.intervals import Interval
+from tests.support.calls import replan
+from tests.support.templates import CATALOG, LOGICAL, METRICS, ROOT, STANDARD, slicing
+
+KEYS = [["user_id"], ["user_id", "shop"]]
+
+
+def world(
+    seed: int, key: Sequence[str] = ("user_id",), repeats: bool = False, longest: int = 12
+) -> dict[str, Any]:
+    """Draw tables with ties, gaps, short lists, users without lists and lists without users."""
+    draw = random.Random(seed)
+    items = range(40)
+
+    def rows(users: range, least: int, most: int, **columns: Any) -> pd.DataFrame:
+        drawn = []
+        for user in users:
+            chosen = draw.sample(items, min(draw.randint(least, most), len(items)))
+            if repeats and chosen:
+                chosen += draw.choices(chosen, k=draw.randint(0, 2))
+            drawn += [
+                {"user_id": user, "item_id": item, **{n: f(place) for n, f in columns.items()}}
+                for place, item in enumerate(chosen, start=1)
+            ]
+        frame = pd.DataFrame(drawn)
+        return frame.assign(shop=frame["user_id"] % 3) if "shop" in key else frame
+
+    def lists() -> pd.DataFrame:
+        return rows(
+            range(30),
+            0,
+            longest,
+            rank=lambda place: place + draw.choice([0, 0, 0, 1, 130]),
+            score=lambda _: draw.randrange(6) / 4,
+        )
+
+    return {
+        "recommendations": {"als": lists(), "popular": lists()},
+        "interactions": rows(range(5, 35), 1, 8, relevance=lambda _: draw.randint(0, 4)),
+        "history": rows(range(35), 3, 9),
+        "baseline": rows(range(30), 0, 6, score=lambda _: draw.randrange(6) / 4),
+        "items": pd.DataFrame(
+            {
+                "item_id": items,
+                "price": [draw.randint(1, 9) / 3 for _ in items],
+                "category": [draw.choice("abc") for _ in items],
+                "features": [[draw.randint(-3, 3) / 7 for _ in range(5)] for _ in items],
+            }
+        ),
+        "users": pd.DataFrame(
+            [{"user_id": user, "shop": user % 3, "country": draw.choice("xy")}
+             for user in range(35)]
+        ),
+        "aspects": pd.DataFrame(
+            [(item, aspect) for item in items for aspect in draw.sample("pqrs", 2)],
+            columns=["item_id", "aspect"],
+        ),
+        "key": list(key),
+    }  # fmt: skip
+
+
+def by_score(tables: dict[str, Any]) -> dict[str, Any]:
+    """Leave the ranks of lists out, which are not 1, 2, 3, …"""
+    lists = tables["recommendations"]
+    return {**tables, "recommendations": {name: lists[name].drop(columns="rank") for name in lists}}
+
+
+@contextlib.contextmanager
+def evaluator_of(tables: Mapping[str, Any]) -> Iterator[sm.Evaluator]:
+    several = len(tables["key"]) > 1
+    users = tables["users"] if several else tables["users"].drop(columns="shop")
+    with sm.Evaluator(**{**tables, "users": users}) as evaluator:
+        yield evaluator
+
+
+def in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.sort_values(list(frame.columns), na_position="first").reset_index(drop=True)
+
+
+def assert_same(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    assert len(one) > 0
+    # sums of doubles depend on the order of rows in their last digits
+    pd.testing.assert_frame_equal(
+        in_order(one), in_order(other), rtol=1e-12, atol=1e-13, check_dtype=False
+    )
+
+
+# ---------------------------------------------------------------- of stages
+
+STAGES: dict[tuple[str, str], dict[str, list[Any]]] = {  # the settings that are tried together
+    ("duckdb", "hit_ranks"): {
+        "order": ["score"],
+        "ties": ["item_asc", "item_desc", "item_desc_text"],
+        "score_type": ["double", "float"],
+        "duplicate_recommendations": ["error", "keep"],
+    },
+    ("duckdb", "recommendation_profile"): {
+        "order": ["rank"],
+        "rank_gaps": ["error"],
+        "duplicate_recommendations": ["error", "keep", "dedup_then_cut"],
+    },
+    ("duckdb", "repeated_recommendations"): {},
+    ("duckdb", "repeated_interactions"): {},
+    ("duckdb", "repeated_baseline"): {},
+    ("spark", "diverse_ideal"): {"alpha": [0, 0.3, 0.5]},
+}
+# with repeated items, the rank among equals is another for each of them
+WITHOUT_REPEATS = {"hit_ranks", "diverse_ideal"}
+
+
+def choices(settings: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(settings, c, strict=True)) for c in itertools.product(*settings.values())]
+
+
+def stage_of(
+    tables: Mapping[str, Any], name: str, settings: Mapping[str, Any], engine: str | None
+) -> tuple[pd.DataFrame, Node]:
+    """Compute a stage as its template says it, or as an engine would."""
+    _, values = STANDARD.resolve(None)
+    values = {**values, **cutoff_context([1, 4, 9]), **settings}
+    with evaluator_of(tables) as evaluator:
+        plans = replan(evaluator, dialect=engine or "duckdb")
+        stage = plans.node(name, values)
+        look = plans.rendered("look", {"looked_at": stage}, names=stage.columns, limit=None)
+        plan = Plan(look)
+        plan = physical(plans, plan) if engine else plan
+        (node,) = (node for node in plan.nodes() if node.name == name)
+        return evaluator.engine.frame(plan), node
+
+
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [
+        pytest.param(*one, marks=[pytest.mark.thorough] if one[1] == "hit_ranks" else [])
+        for one in STAGES
+    ],
+)
+@pytest.mark.parametrize("key", KEYS, ids=len)
+@pytest.mark.every_case
+def test_stages_are_the_same(engine: str, name: str, key: list[str]) -> None:
+    for seed, repeats in ((1, False), (2, True)):
+        if repeats and name in WITHOUT_REPEATS:
+            continue
+        tables = world(seed, key, repeats, longest=40 if name == "recommendation_profile" else 12)
+        for chosen in choices(STAGES[engine, name]):
+            logical, node = stage_of(tables, name, chosen, None)
+            other, replaced = stage_of(tables, name, chosen, engine)
+            assert isinstance(node, Query)
+            assert isinstance(replaced, Query)
+            assert node.tree.sql() != replaced.tree.sql()
+            if repeats or not name.startswith("repeated"):
+                assert_same(logical, other)
+            else:
+                assert len(logical) == len(other) == 0
+
+
+# ---------------------------------------------------------------- of results
+
+RESULTS = [("duckdb", "summary_rows"), ("spark", "summary_rows"), ("duckdb", "pivoted"),
+           ("", "resampled"), ("", "resample_groups")]  # fmt: skip
+METRICS_OF_RESULTS = ["ndcg", "kendall_tau", "hit_rate(aggregate=median)", "coverage"]
+INTERVALS = [
+    Interval("none"), Interval(), Interval("bootstrap", resamples=30),
+    Interval("bootstrap", resamples=30, of_runs=True),
+]  # fmt: skip
+
+
+def summary_of(
+    tables: Mapping[str, Any], interval: Interval, sliced: bool, engine: str | None
+) -> tuple[pd.DataFrame, set[str]]:
+    """Compute a summary as the templates say it, or as an engine would."""
+    with evaluator_of(tables) as evaluator:
+        plans = replan(evaluator, dialect=engine or "duckdb", fuse=False)
+        pairs = [(parse_spec(metric), k) for metric in METRICS_OF_RESULTS for k in (2, 5, None)]
+        requests = requests_of(pairs, [STANDARD], None, plans.has_rank)
+        slices = slicing(plans, ["country"]) if sliced else None
+        plan = Results(plans, requests, slicing=slices, interval=interval).summary()
+        plan = physical(plans, plan) if engine else plan
+        templates = {node.template for node in plan.nodes() if isinstance(node, Rendered)}
+        return evaluator.engine.frame(plan), templates
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+@pytest.mark.parametrize("interval", INTERVALS, ids=lambda one: f"{one.kind}-{one.of_runs}")
+@pytest.mark.parametrize("sliced", [False, True])
+@pytest.mark.parametrize("key", [KEYS[0], pytest.param(KEYS[1], marks=pytest.mark.thorough)],
+                         ids=len)  # fmt: skip
+def test_results_are_the_same(
+    engine: str, interval: Interval, sliced: bool, key: list[str]
+) -> None:
+    tables = by_score(world(3, key))
+    logical, templates = summary_of(tables, interval, sliced, None)
+    assert not any(template.startswith("physical/") for template in templates)
+    other, templates = summary_of(tables, interval, sliced, engine)
+    expected = {one for one in RESULTS if one[0] in ("", engine)}
+    if interval.kind != "bootstrap":
+        expected -= {("", "resampled"), ("", "resample_groups")}
+    assert {"/".join(["physical", *filter(None, one)]) for one in expected} <= templates
+    assert_same(logical, other)
+
+
+def test_every_alternative_is_tested() -> None:
+    known = {(one.engine, one.name): one for one in CATALOG.alternatives}
+    assert known.keys() == STAGES.keys() | set(RESULTS)
+    for one, settings in STAGES.items():
+        for name, values in known[one].when.items():
+            assert set(values) <= set(settings[name]), f"{one}: {name}"
+
+
+# ---------------------------------------------------------------- exact sums
+
+
+def exact(query: str, *columns: str) -> str:
+    tree = parse(query, "a test")
+    exact_sums.mark(tree, columns)
+    summed = exact_sums.exact(tree)
+    assert tree.sql("duckdb") == parse(query, "a test").sql("duckdb")
+    return "unchanged" if summed is None else summed.sql("duckdb", normalize_functions="lower")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT sum(x) AS value FROM t",
+         "SELECT (sum(CAST(round((x) * 1e15) AS INT128)) / 1e15) AS value FROM t"),
+        ("SELECT sum(x) AS other FROM t", "unchanged"),
+        ("SELECT count(x) AS value FROM t", "unchanged"),
+        ("SELECT 2 * sum(a + b) / max(c) AS value, sum(d) AS n FROM t",
+         "SELECT 2 * (sum(CAST(round((a + b) * 1e15) AS INT128)) / 1e15) / max(c) AS value, "
+         "sum(d) AS n FROM t"),
+        ("SELECT sum(x) OVER (PARTITION BY y) AS value FROM t",
+         "SELECT (sum(CAST(round((x) * 1e15) AS INT128)) OVER (PARTITION BY y) / 1e15) AS value "
+         "FROM t"),
+        ("WITH s AS (SELECT sum(x) AS value FROM t) SELECT value FROM s",
+         "WITH s AS (SELECT (sum(CAST(round((x) * 1e15) AS INT128)) / 1e15) AS value FROM t) "
+         "SELECT value FROM s"),
+    ],
+)  # fmt: skip
+def test_sums_of_columns_are_exact(query: str, expected: str) -> None:
+    assert exact(query, "value") == expected
+
+
+def test_exact_sums_stay_as_they_are() -> None:
+    tree = parse("SELECT sum(x) AS value FROM t", "a test")
+    exact_sums.mark(tree, ["value"])
+    summed = exact_sums.exact(tree)
+    assert summed is not None
+    assert exact_sums.exact(summed) is None
+
+
+def test_statements_have_plain_sums() -> None:
+    with evaluator_of(world(4)) as evaluator:
+        metrics = ["ndcg@5", "map@5", "err@5"]
+        assert "HUGEINT" not in evaluator.sql(metrics).upper().replace("INT128", "HUGEINT")
+        # of these, of the ideal list, and of the probabilities to look at an item
+        assert evaluator.sql(metrics, physical=True).count("1e15") == 2 * 5
+
+
+@pytest.mark.parametrize("key", KEYS, ids=len)
+def test_values_are_those_of_plain_sums(key: list[str]) -> None:
+    """All metrics that have values per user, at several cutoffs."""
+    names = [metric.name for metric in METRICS if metric.grain == "user"]
+    tables = world(5, key)
+    frames = []
+    for plain in (True, False):
+        with evaluator_of(tables) as evaluator:
+            planner = evaluator._session.planner
+            there = [name for name in names if can_be_planned(evaluator, name)]
+            assert len(there) > 20
+            pairs = [(parse_spec(name), k) for name in there for k in (1, 4, None)]
+            requests = requests_of(pairs, [STANDARD], None, planner.has_rank)
+            plan = Results(planner, requests).per_user()
+            frames.append(evaluator.engine.frame(plan if plain else physical(planner, plan)))
+    assert_same(*frames)
+
+
+def can_be_planned(evaluator: sm.Evaluator, metric: str) -> bool:
+    try:
+        evaluator.sql(metric)
+    except sm.UsageError:
+        return False
+    return True
+
+
+def test_engines_run_no_plan_as_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an engine keeps of one plan serves others, so all of them have exact sums."""
+    seen: list[str] = []
+    prepared = DuckDBEngine._prepared
+
+    def watched(self: DuckDBEngine, plan: Plan) -> Any:
+        for node in plan.nodes():
+            seen.append(node.name)
+            if isinstance(node, Query):
+                assert exact_sums.exact(node.tree) is None, node.name
+            assert not isinstance(node, Rendered) or node.template != "results/resampled"
+        return prepared(self, plan)
+
+    monkeypatch.setattr(DuckDBEngine, "_prepared", watched)
+    with evaluator_of(by_score(world(6))) as evaluator:
+        metrics = ["ndcg", "map", "err", "money_recall", "surprisal", "alpha_ndcg"]
+        evaluator.evaluate(metrics, k=[2, 5], by="country", ci="bootstrap", resamples=20)
+        evaluator.per_user(metrics, k=5)
+        evaluator.compare(["ndcg"], k=5, baseline="popular", test="randomization", resamples=20)
+        evaluator.stage("positions", metric="ndcg")
+        evaluator.check(metrics)
+    assert {"positions", "resampled", "hits_values"} <= set(seen)
+
+
+# ---------------------------------------------------------------- the logical plan
+
+
+def test_templates_of_the_logical_plan_know_no_dialect() -> None:
+    """What an engine needs differently is a pass over the parsed query or an alternative."""
+    folders = ["stages", "metrics", "slices", "checks", "results", "by_user", "by_item", "shared"]
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.j2")]
+    files += [ROOT / "macros" / f"{name}.sql" for name in ("expressions", "resampling",
+                                                          "numbers", "summaries")]  # fmt: skip
+    assert {template.path for template in LOGICAL} <= set(files)
+    assert [path.name for path in files if "dialect" in path.read_text(encoding="utf-8")] == []
+
+
+def test_alternatives_say_what_they_are() -> None:
+    for one in CATALOG.alternatives:
+        assert isinstance(one, Alternative)
+        assert one.title != one.name
+        assert (ROOT / f"{one.template_path}.sql.j2").samefile(one.path)
