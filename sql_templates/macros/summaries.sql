@@ -8,7 +8,7 @@
 {%- set std = table.name ~ "." ~ ident(row.name ~ "_std") -%}
 {%- set standard_error = (
     table.name ~ "." ~ ident(row.standard_error) if row.standard_error
-    else std ~ " / sqrt(nullif(" ~ n_users ~ ", 0))" if of_users and is_mean else ""
+    else std ~ " / sqrt(" ~ n_users ~ ")" if of_users and is_mean else ""
 ) -%}
 {%- set end = "_low" if column == "ci_low" else "_high" -%}
 {%- if column == "value" -%} {{ value }}

@@ -123,7 +123,7 @@ class _Fused:
         """Make the query, once all columns are known."""
         tree = self.select.build()
         stage = self.select.base.source.alias
-        tree.add_comments([f" one row per {self.grain} with a row in {stage} "])
+        tree.add_comments([f" one row per {self.grain} with {stage} "])
         metrics = self.queries.values()
         parents = {key: node for query in metrics for key, node in query.parents.items()}
         node = node_of(identity_of(*self.identity), name, tree, parents.values())

@@ -33,11 +33,9 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
     if physical:
-        text = physical_plan(planner, plan).statement(dialect=dialect) + ";
-"
+        text = physical_plan(planner, plan).statement(dialect=dialect) + ";\n"
     else:
-        text = readable(plan, dialect) + ";
-"
+        text = readable(plan, dialect) + ";\n"
     here = physical and dialect == session.engine.dialect and asked.partition is None
     division = executor.division(plan) if here else Division()
     return text if division.is_whole else f"-- here: {division}\n{text}"

@@ -48,6 +48,16 @@ class Fusable:
     where: exp.Expr | None
     lookups: tuple[Lookup, ...]
     values: Mapping[str, exp.Expr]  # `value`, and what else the query computes
+    keys: tuple[str, ...] = ()  # the columns that make a group
+
+    def is_fixed(self, lookup: Lookup) -> bool:
+        """Does a lookup find the same row for all rows of one group?"""
+        stage = self.cutoff.table
+        return all(
+            column.table == lookup.alias
+            or (column.table == stage and column.name in {*self.constant, *self.keys, "k"})
+            for column in lookup.condition.find_all(exp.Column)
+        )
 
     @property
     def group(self) -> str:
@@ -188,6 +198,7 @@ def analyse(
         where=None if where is None else where.this,
         lookups=tuple(lookups),
         values=computed,
+        keys=tuple(keys),
     )
 
 
@@ -265,7 +276,11 @@ def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) ->
 def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
     """Make one aggregate see only the rows within the cutoff."""
     used = list(aggregate.find_all(exp.Column))
-    same = all(c.table == query.cutoff.table and c.name in query.constant for c in used)
+    fixed = {lookup.alias for lookup in query.lookups if query.is_fixed(lookup)}
+    same = all(
+        c.table in fixed or (c.table == query.cutoff.table and c.name in query.constant)
+        for c in used
+    )
     if used and same and isinstance(aggregate, exp.Min | exp.Max | exp.Avg):
         return  # of what is the same in every row
     within = exp.LTE(this=query.cutoff.copy(), expression=_number(k))

@@ -146,18 +146,23 @@ _BREAKS = re.compile(r" (?:AND|OR|OVER|AS|\+|-|\*|/|\|\|) ")
 
 def _broken(line: str, indent: int) -> Iterator[str]:
     """Break a line that is too long before an operator, as far outside of brackets as there is."""
-    if len(line) + indent <= WIDTH:
-        yield line
-        return
-    places = [
-        (line.count("(", 0, match.start()) - line.count(")", 0, match.start()), -match.start())
-        for match in _BREAKS.finditer(line)
-        if 0 < match.start() <= WIDTH - indent and line.count("'", 0, match.start()) % 2 == 0
-    ]
-    if not places:
-        yield line
-        return
-    place = -min(places)[1]
-    yield line[:place]
-    rest = _broken(line[place + 1 :], indent + _STEP)
-    yield from (" " * _STEP + part for part in rest)
+    start = ""
+    while len(start + line) + indent > WIDTH:
+        places = [
+            (_depth_at(line, match.start()), match[0] == " OVER ", -match.start())
+            for match in _BREAKS.finditer(line)
+            if 0 < match.start() <= WIDTH - indent - len(start)
+        ]
+        places = [(depth, is_over, place) for depth, is_over, place in places if depth is not None]
+        if not places:
+            break
+        place = -min(places)[2]
+        yield start + line[:place]
+        start, line = " " * _STEP, line[place + 1 :]
+    yield start + line
+
+
+def _depth_at(line: str, place: int) -> int | None:
+    """Count the brackets that are open at a place of a line; None: it is inside of a text."""
+    before = line[:place]
+    return None if before.count("'") % 2 else before.count("(") - before.count(")")

@@ -36,7 +36,8 @@ def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
         f"{transpile.name(relation.name, dialect)} AS (\n{_text(relation, dialect, '    ')}\n)"
         for relation in others
     ]
-    start = f"WITH {', '.join(ctes)}\n" if ctes else ""
+    recursive = "RECURSIVE " if any(relation.is_recursive for relation in others) else ""
+    start = f"WITH {recursive}{', '.join(ctes)}\n" if ctes else ""
     parts = [start + _text(result, dialect), transpile.settings(dialect)]
     return "\n".join(filter(None, parts))
 
@@ -65,5 +66,6 @@ def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
         tree = node.named(names)
         if dialect != DIALECT and not node.is_input:
             transpile.check(tree, dialect)
+            transpile.check_recursion(tree, dialect)
         relations += flat(names[node.key], tree, taken)
     return qualified(relations)

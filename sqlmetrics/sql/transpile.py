@@ -492,7 +492,10 @@ def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             node.set("nulls_first", not node.args.get("desc"))
 
 
-@_pass("databricks", "snowflake", "bigquery", "trino", "athena", "redshift")
+_NO_RECURSION = ("databricks", "snowflake", "bigquery", "trino", "athena", "redshift")
+
+
+@_pass(*_NO_RECURSION)
 def _recursion(tree: exp.Expr, dialect: str) -> None:
     """Refuse recursion: these dialects do not allow window functions inside of it, or limit it."""
     for node in _all(tree, exp.With):
@@ -502,6 +505,16 @@ def _recursion(tree: exp.Expr, dialect: str) -> None:
                 "functions there or are limited otherwise; write as many steps as there may be, by "
                 "a loop of the template"
             )
+
+
+def check_recursion(tree: exp.Expr, dialect: str) -> None:
+    """Refuse a recursive query for a dialect that has none.
+
+    Raises:
+        UsageError: says so.
+    """
+    if dialect in _NO_RECURSION:
+        _recursion(tree, dialect)
 
 
 @_pass(*DIALECTS)

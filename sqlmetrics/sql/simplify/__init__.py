@@ -22,9 +22,8 @@ def simplify(relations: list[Relation]) -> list[Relation]:
         changed |= merge.drop_constant_rows(relations)
         guards.drop(relations)
         changed |= grouping.ungroup_single_rows(relations)
-        changed |= merge.merge(relations)
-    if grouping.group_after_join(relations):
-        return simplify(relations)
+        changed |= grouping.read_from_base(relations)
+        changed |= grouping.group_after_join(relations) or merge.merge(relations)
     joins.spell_using(relations)
     spelling.spell(relations)
     return relations

@@ -27,6 +27,7 @@ class Facts:
         doubles: columns of doubles.
         unique: sets of columns that no two rows share.
         one_row: is there exactly one row?
+        numbers: columns with every whole number from 1 to this one.
     """
 
     known: set[str] = field(default_factory=set)
@@ -34,6 +35,7 @@ class Facts:
     doubles: set[str] = field(default_factory=set)
     unique: list[frozenset[str]] = field(default_factory=list)
     one_row: bool = False
+    numbers: dict[str, int] = field(default_factory=dict)
 
     def is_unique(self, columns: set[str]) -> bool:
         """Has at most one row given values in these columns?"""
@@ -65,7 +67,59 @@ def _of_select(select: exp.Select, facts: AllFacts) -> Facts:
             result.doubles.add(name)
     result.one_row = _has_one_row(select, facts)
     result.unique = _unique(select, facts)
+    result.numbers = _numbers(select, facts)
+    for name in result.numbers:
+        result.known.add(name)
+        result.positive.add(name)
+        result.unique.append(frozenset([name]))
     return result
+
+
+def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
+    """Find the columns that hold the numbers from 1 to a literal, and pass them on."""
+    numbers: dict[str, int] = {}
+    tables = tables_of(select)
+    filtered = any(select.args.get(a) for a in ("where", "joins", "group", "distinct", "limit"))
+    for expression in select.expressions if not filtered else []:
+        value = expression.unalias()
+        if isinstance(value, exp.Column) and len(tables) == 1:
+            last = _facts_of(tables[0], facts).numbers.get(value.name)
+        else:
+            last = _last_of_series(value) if not tables else None
+        if last is not None:
+            numbers[expression.alias_or_name] = last
+    return numbers
+
+
+def _last_of_series(value: exp.Expr) -> int | None:
+    """Return n of unnest(generate_series(1, n)), if it is a literal."""
+    series = value.find(exp.GenerateSeries)
+    if not isinstance(value, exp.Explode) or value.this is not series or series is None:
+        return None
+    first, last = series.args["start"], series.args["end"]
+    is_literal = isinstance(last, exp.Literal) and last.name.isdigit()
+    return int(last.name) if first == exp.Literal.number(1) and is_literal else None
+
+
+def is_number_found(join: exp.Join, select: exp.Select, facts: AllFacts) -> bool:
+    """Does a join look up a number that is always there, such as least(10, n)?"""
+    numbers = _facts_of(join.this, facts).numbers
+    condition = join.args.get("on")
+    if not numbers or not isinstance(condition, exp.EQ):
+        return False
+    own, other = condition.this, condition.expression
+    if not isinstance(own, exp.Column) or own.table != alias_of(join.this):
+        own, other = other, own
+    inside = Inside(select, facts, without=join)
+    return (
+        isinstance(own, exp.Column)
+        and isinstance(other, exp.Least)
+        and inside.is_known(other.expressions[0])
+        and inside.is_positive(other.expressions[0])
+        and not inside.is_double(other.expressions[0])
+        and isinstance(other.this, exp.Literal)
+        and int(other.this.name) <= numbers.get(own.name, 0)
+    )
 
 
 def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
@@ -106,6 +160,8 @@ def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
     if is_grouped(select):
         return []
     tables = tables_of(select)
+    if len(tables) == 2 and _is_crossed(select):
+        return [*unique, *_unique_pairs(select, facts, names)]
     if not tables or not _is_looked_up(select, facts):
         return unique
     base, alias = _facts_of(tables[0], facts), alias_of(tables[0])
@@ -114,6 +170,27 @@ def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
         if all(own):
             unique.append(frozenset(filter(None, own)))
     return unique
+
+
+def _is_crossed(select: exp.Select) -> bool:
+    joins = select.args.get("joins") or []
+    return all(join.args.get("on") is None and not join.args.get("using") for join in joins)
+
+
+def _unique_pairs(
+    select: exp.Select, facts: AllFacts, names: Mapping[str, str]
+) -> list[frozenset[str]]:
+    """Find the keys of all pairs of rows of two tables."""
+    left, right = tables_of(select)
+    pairs = []
+    for key in _facts_of(left, facts).unique:
+        for other in _facts_of(right, facts).unique:
+            columns = [exp.column(name, table=alias_of(left)) for name in key]
+            columns += [exp.column(name, table=alias_of(right)) for name in other]
+            own = [names.get(column.sql()) for column in columns]
+            if all(own):
+                pairs.append(frozenset(filter(None, own)))
+    return pairs
 
 
 def _is_looked_up(select: exp.Select, facts: AllFacts) -> bool:
@@ -149,12 +226,21 @@ class Inside:
     `given`: a condition that holds for at least one row of every group.
     """
 
-    def __init__(self, select: exp.Select, facts: AllFacts, given: exp.Expr | None = None) -> None:
+    def __init__(
+        self,
+        select: exp.Select,
+        facts: AllFacts,
+        given: exp.Expr | None = None,
+        without: exp.Join | None = None,
+    ) -> None:
         self.given = given
         self.has_groups = select.args.get("group") is not None
         self.facts = {alias_of(table): _facts_of(table, facts) for table in tables_of(select)}
         self.outer = {
-            alias_of(join.this) for join in select.args.get("joins") or [] if join.side == "LEFT"
+            alias_of(join.this)
+            for join in select.args.get("joins") or []
+            if join.side == "LEFT"
+            and (join is without or not is_number_found(join, select, facts))
         }
         if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
             self.outer = set(self.facts)
@@ -196,6 +282,8 @@ class Inside:
             assert value is not None
             return self.is_known(value) and self.is_positive(value)
         if isinstance(node, exp.Window):
+            if isinstance(node.this, exp.Sum | exp.Max | exp.Min):
+                return self.is_known(node.this.this)
             return isinstance(node.this, exp.Count | exp.RowNumber | exp.Rank | exp.DenseRank)
         if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg):
             return self._has_rows(node.this) and self.is_known(_within(node.this, self.given))
@@ -221,6 +309,8 @@ class Inside:
         if isinstance(node, exp.Column):
             return node.name in self.facts.get(node.table, Facts()).positive
         if isinstance(node, exp.Window):
+            if isinstance(node.this, exp.Sum | exp.Max | exp.Min):
+                return self.is_positive(node.this.this)
             return isinstance(node.this, exp.RowNumber | exp.Rank | exp.DenseRank)
         if isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank):
             return True

@@ -27,39 +27,33 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
     `taken`: names of other relations; those of the new ones are added.
     """
     assert isinstance(tree, exp.Query)
-    title = " ".join(_comments(tree))
-    yield from _derived(tree, taken)
-    inner = tree.args.get("with_")
-    if inner is None:
-        yield Relation(name, tree, title)
-        return
-    if inner.args.get("recursive"):
-        yield Relation(name, tree, title, is_recursive=True)
-        return
+    title, inner = " ".join(_comments(tree)), tree.args.get("with_")
     tree.set("with_", None)
     renamed: dict[str, str] = {}
-    first = " ".join(_comments(inner))
-    for cte in inner.expressions:
-        own_title = " ".join(_comments(cte.args["alias"])) or first
-        first = ""
+    first = "" if inner is None else " ".join(_comments(inner))
+    for cte in [] if inner is None else inner.expressions:
         new = new_name(cte.alias, taken)
         taken.add(new)
-        _rename(cte.this, renamed)
+        is_recursive = any(table.name == cte.alias for table in cte.this.find_all(exp.Table))
+        _rename(cte.this, {**renamed, **({cte.alias: new} if is_recursive else {})})
+        renamed[cte.alias] = new
+        own_title = " ".join(_comments(cte.args["alias"])) or first
         columns = [column.name for column in cte.args["alias"].columns]
+        first = ""
+        if is_recursive:
+            yield Relation(new, cte.this, own_title, columns, is_recursive=True)
+            continue
         for relation in flat(new, cte.this, taken):
             if relation.name == new:
                 relation.title, relation.alias_columns = own_title or relation.title, columns
             yield relation
-        renamed[cte.alias] = new
     _rename(tree, renamed)
+    yield from _derived(tree, taken)
     yield Relation(name, tree, title)
 
 
 def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
     """Make relations of the queries that stand in FROM."""
-    with_ = tree.args.get("with_")
-    if with_ is not None and with_.args.get("recursive"):
-        return
     for subquery in list(tree.find_all(exp.Subquery)):
         if not isinstance(subquery.parent, exp.From | exp.Join) or not subquery.alias:
             continue

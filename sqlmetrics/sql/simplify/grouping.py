@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
@@ -101,7 +102,6 @@ def _put_together(
         return False
     inside = Inside(inner, facts)
     inside.facts[alias] = facts[relation_name(base)]
-    _read_of_base(body, base, [(key.name, column) for key, column in keys], origins)
     values = {e.alias_or_name: e.unalias() for e in body.expressions}
     new = _values(outer, join, values, inside, alias)
     if new is None:
@@ -126,23 +126,94 @@ def _put_together(
     return True
 
 
-def _read_of_base(
-    body: exp.Select, base: exp.Expr, keys: Sequence[tuple[str, str]], origins: Origins
-) -> None:
-    """Read columns from the base where the inner query has them from there itself."""
-    source = tables_of(body)[0]
-    alias = alias_of(source)
-    for column in list(body.find_all(exp.Column)):
-        if column.table != alias or column.name in {key for key, _ in keys}:
+def read_from_base(relations: Sequence[Relation]) -> bool:
+    """Read columns from the first table where a joined one has them from the same row.
+
+    In `users LEFT JOIN hits USING (user_id)`, the number of a user's relevant items that stands in
+    `hits` is that of `users`, if `hits` has it from there.
+    """
+    facts, origins, changed = facts_of(relations), Origins(relations), False
+    for relation in relations:
+        select = relation.select
+        joins = [] if select is None else select.args.get("joins") or []
+        if select is None or select.args.get("group") is None or not joins:
             continue
-        wanted = tuple(other for _, other in keys)
-        found = origins.of_relation(
-            (relation_name(source), (*(key for key, _ in keys), column.name))
-        )
-        for name, columns in found:
-            if name == relation_name(base) and columns[:-1] == wanted:
-                column.set("table", exp.to_identifier(alias_of(base)))
-                column.set("this", exp.to_identifier(columns[-1]))
+        keys = _equal_keys(select, joins[0])
+        if not keys or joins[0].side != "LEFT" or not relation_name(joins[0].this):
+            continue
+        for expression in select.expressions:
+            changed |= _read_from_base(expression, select, keys, origins, facts)
+    return changed
+
+
+def _equal_keys(select: exp.Select, join: exp.Join) -> list[tuple[str, str]]:
+    """Return the columns of a joined table, and those of the first table that they equal."""
+    base, alias = alias_of(tables_of(select)[0]), alias_of(join.this)
+    keys = []
+    for part in parts_of(join.args.get("on")):
+        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
+        names = {side.table: side.name for side in sides if isinstance(side, exp.Column)}
+        if names.keys() != {base, alias}:
+            return []
+        keys.append((names[alias], names[base]))
+    return keys
+
+
+def _read_from_base(
+    expression: exp.Expr,
+    select: exp.Select,
+    keys: Sequence[tuple[str, str]],
+    origins: Origins,
+    facts: AllFacts,
+) -> bool:
+    base, source = tables_of(select)[:2]
+    new = exp.Paren(this=expression.copy())
+    moved = False
+    for aggregate in list(new.find_all(exp.Max)):
+        column = aggregate.this
+        if not isinstance(column, exp.Column) or column.table != alias_of(source):
+            continue
+        for other in origins.columns_of(relation_name(base)):
+            if _is_same_value(
+                source, column.name, relation_name(base), other, keys, origins, facts
+            ):
+                column.replace(exp.column(other, table=alias_of(base)))
+                moved = True
+                break
+    if not moved:
+        return False
+    value = new.this.unalias()
+    default: exp.Expr = exp.null()
+    if isinstance(value, exp.Coalesce):
+        value, default = value.this, value.expressions[0]
+    empty = _of_null_row(value, alias_of(base))
+    if not isinstance(empty, exp.Null) and empty != default:
+        return False  # without a match, the value would be another one
+    expression.replace(new.this)
+    return True
+
+
+def _is_same_value(
+    source: exp.Expr,
+    column: str,
+    base: str,
+    other: str,
+    keys: Sequence[tuple[str, str]],
+    origins: Origins,
+    facts: AllFacts,
+) -> bool:
+    """Do a column of a query and one of the base come from one row that some of the keys name?"""
+    for size in range(len(keys), 0, -1):
+        for some in itertools.combinations(keys, size):
+            own = relation_name(source), (*(key for key, _ in some), column)
+            theirs = base, (*(key for _, key in some), other)
+            rows = {own, *origins.of_relation(own)} & {theirs, *origins.of_relation(theirs)}
+            if any(
+                name in facts and facts[name].is_unique(set(columns[:-1]))
+                for name, columns in rows
+            ):
+                return True
+    return False
 
 
 def _keys(
@@ -170,7 +241,9 @@ def _keys(
             return None
         keys.append((key, str(others[0].name)))
     base_facts = facts.get(relation_name(base))
-    if base_facts is None or not base_facts.is_unique({column for _, column in keys}):
+    if base_facts is None or base_facts.one_row:
+        return None
+    if not base_facts.is_unique({column for _, column in keys}):
         return None
     grouped = {key.sql() for key in group.expressions}
     return keys if {key.sql() for key, _ in keys} == grouped else None

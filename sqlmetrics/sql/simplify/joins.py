@@ -141,8 +141,10 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
         known.append(alias)
     with_names = {id(join) for join, _ in spelled}
     plain = [join.this for join in joins if id(join) not in with_names]
-    if any(merged.keys() & outputs.get(relation_name(table), merged.keys()) for table in plain):
-        return  # a name alone would not say whose the column is
+    for table in plain:
+        others = {name for name, owner in merged.items() if owner != alias_of(table)}
+        if others & outputs.get(relation_name(table), others):
+            return  # a name alone would not say whose the column is
     for join, columns in spelled:
         alias = alias_of(join.this)
         join.set("on", None)

@@ -27,6 +27,11 @@ class Origins:
             relation.name: relation.select for relation in relations if relation.select is not None
         }
 
+    def columns_of(self, name: str) -> list[str]:
+        """Return the columns of a relation; none of one that is not known."""
+        select = self.selects.get(name)
+        return [] if select is None else list(select.named_selects)
+
     def is_found(self, select: exp.Select, join: exp.Join) -> bool:
         """Has every row of a SELECT a row in a table that it joins by equal columns?"""
         alias = alias_of(join.this)
