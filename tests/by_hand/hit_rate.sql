@@ -12,12 +12,12 @@ WITH top_10 AS (
 ), relevant AS (
     SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
 ), per_user AS (
-    SELECT user_id, CASE WHEN count(rank) > 0 THEN 1 ELSE 0 END AS hit_rate
+    SELECT user_id, CASE WHEN count(rank) > 0 THEN 1 ELSE 0 END AS hit
     FROM relevant
     LEFT JOIN top_10 USING (user_id, item_id)
     GROUP BY user_id
 ), summary AS (
-    SELECT avg(hit_rate) AS value, count(*) AS n_users, stddev_samp(hit_rate) AS std FROM per_user
+    SELECT avg(hit) AS value, count(*) AS n_users, stddev_samp(hit) AS std FROM per_user
 )
 SELECT
     'hit_rate' AS metric,

@@ -16,11 +16,11 @@ WITH top_10 AS (
     FROM relevant
     LEFT JOIN top_10 USING (user_id, item_id)
 ), per_user AS (
-    SELECT user_id, coalesce(sum(hits_so_far / rank), 0) / least(10, count(*)) AS map
+    SELECT user_id, coalesce(sum(hits_so_far / rank), 0) / least(10, count(*)) AS ap
     FROM found
     GROUP BY user_id
 ), summary AS (
-    SELECT avg(map) AS value, count(*) AS n_users, stddev_samp(map) AS std FROM per_user
+    SELECT avg(ap) AS value, count(*) AS n_users, stddev_samp(ap) AS std FROM per_user
 )
 SELECT
     'map' AS metric,

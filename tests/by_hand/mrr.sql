@@ -12,12 +12,12 @@ WITH top_10 AS (
 ), relevant AS (
     SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
 ), per_user AS (
-    SELECT user_id, coalesce(1 / min(rank), 0) AS mrr
+    SELECT user_id, coalesce(1 / min(rank), 0) AS rr
     FROM relevant
     LEFT JOIN top_10 USING (user_id, item_id)
     GROUP BY user_id
 ), summary AS (
-    SELECT avg(mrr) AS value, count(*) AS n_users, stddev_samp(mrr) AS std FROM per_user
+    SELECT avg(rr) AS value, count(*) AS n_users, stddev_samp(rr) AS std FROM per_user
 )
 SELECT
     'mrr' AS metric,

@@ -10,23 +10,22 @@ WITH top_10 AS (
     FROM read_parquet('recommendations.parquet')
     QUALIFY rank <= 10
 ), relevant AS (
-    SELECT user_id, item_id, row_number() OVER (PARTITION BY user_id) AS ideal_rank
+    SELECT
+        user_id,
+        item_id,
+        row_number() OVER (PARTITION BY user_id) AS ideal_rank
     FROM read_parquet('interactions.parquet')
     WHERE relevance > 0
 ), per_user AS (
     SELECT
         user_id,
-        coalesce(sum(1 / log2(rank + 1)), 0) AS dcg,
-        sum(1 / log2(ideal_rank + 1)) FILTER (WHERE ideal_rank <= 10) AS ideal_dcg
+        coalesce(sum(1 / log2(rank + 1)), 0)
+            / sum(1 / log2(ideal_rank + 1)) FILTER (WHERE ideal_rank <= 10) AS ndcg
     FROM relevant
     LEFT JOIN top_10 USING (user_id, item_id)
     GROUP BY user_id
 ), summary AS (
-    SELECT
-        avg(dcg / ideal_dcg) AS value,
-        count(*) AS n_users,
-        stddev_samp(dcg / ideal_dcg) AS std
-    FROM per_user
+    SELECT avg(ndcg) AS value, count(*) AS n_users, stddev_samp(ndcg) AS std FROM per_user
 )
 SELECT
     'ndcg' AS metric,

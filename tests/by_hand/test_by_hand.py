@@ -25,11 +25,13 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.paths import DATA, TESTS
-from tests.support.worlds import world
+from tests.support.worlds import CATALOG, world
 
 FOLDER = TESTS / "by_hand"
 KEYS = {"metrics", "tables", "settings", "convention", "by", "ci", "models", "per_user"}
-WORLDS = ("examples", "random")
+# of random tables: how many users and items; the fewer items, the more hits and the higher coverage
+RANDOM = {"sparse": (40, 150), "dense": (120, 30)}
+WORLDS = ("examples", *RANDOM)
 Row = tuple[Any, ...]
 
 
@@ -60,17 +62,17 @@ def write_examples(folder: Path) -> None:
     shutil.copy(DATA / "recommendations_popular.parquet", folder / "baseline.parquet")
 
 
-def write_random(folder: Path) -> None:
+def write_random(folder: Path, users: int, n_items: int) -> None:
     """Write lists with ties and of every length, and users and items that some tables lack."""
-    tables = world(1)
+    tables = world(1, users, n_items)
     tables["recommendations_als"] = tables["recommendations"]
-    tables["recommendations_popular"] = world(2)["recommendations"]
+    tables["recommendations_popular"] = world(2, users, n_items)["recommendations"]
     baseline = tables["baseline"]
     tables["baseline"] = baseline.assign(score=(-baseline["rank"] // 2)).drop(columns="rank")
     history = tables["history"]
     tables["history"] = pd.concat([history, history.head(40)])
-    countries = ["FR", "US", None, "JP"]
-    rows = [(user, countries[user % 4]) for user in range(55)]  # the last users are not in it
+    # users without a country, and the last ones without a row
+    rows = [(user, ["FR", "US", None, "JP"][user % 4]) for user in range(users - 10)]
     tables["users"] = pd.DataFrame(rows, columns=["user_id", "country"])
     for name, frame in tables.items():
         frame.to_parquet(folder / f"{name}.parquet", index=False)
@@ -80,7 +82,8 @@ def write_random(folder: Path) -> None:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {name: tmp_path_factory.mktemp(name) for name in WORLDS}
     write_examples(found["examples"])
-    write_random(found["random"])
+    for name, size in RANDOM.items():
+        write_random(found[name], *size)
     return found
 
 
@@ -138,3 +141,7 @@ def test_query_by_hand_returns_the_rows_of_the_package(
                 assert math.isclose(value, wanted, rel_tol=0, abs_tol=1e-9), (row, other)
             else:
                 assert value == wanted, (row, other)
+
+
+def test_every_metric_has_a_query() -> None:
+    assert CATALOG.metrics.keys() <= QUERIES.keys()

@@ -1,0 +1,28 @@
+/*
+metrics = ["doubly_robust@10"]
+tables = ["recommendations", "logs"]
+*/
+WITH top_10 AS (
+    SELECT
+        user_id,
+        item_id,
+        score,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
+    FROM read_parquet('recommendations.parquet')
+    QUALIFY rank <= 10
+), terms AS (
+    SELECT score + coalesce((reward - score) / propensity, 0) AS term
+    FROM top_10
+    LEFT JOIN read_parquet('logs.parquet') USING (user_id, item_id)
+), summary AS (
+    SELECT avg(term) AS value, stddev_samp(term) / sqrt(count(*)) AS standard_error FROM terms
+)
+SELECT
+    'doubly_robust' AS metric,
+    10 AS k,
+    value,
+    NULL AS n_users,
+    NULL AS std,
+    value - 1.959963984540054 * standard_error AS ci_low,
+    value + 1.959963984540054 * standard_error AS ci_high
+FROM summary

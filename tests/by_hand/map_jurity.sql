@@ -1,0 +1,35 @@
+/*
+metrics = ["map@10"]
+tables = ["recommendations", "interactions"]
+convention = "jurity"
+*/
+WITH top_10 AS (
+    SELECT
+        user_id,
+        item_id,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
+    FROM read_parquet('recommendations.parquet')
+    QUALIFY rank <= 10
+), relevant AS (
+    SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
+), found AS (
+    SELECT user_id, rank, count(rank) OVER (PARTITION BY user_id ORDER BY rank) AS hits_so_far
+    FROM relevant
+    SEMI JOIN top_10 USING (user_id)
+    LEFT JOIN top_10 USING (user_id, item_id)
+), per_user AS (
+    SELECT user_id, coalesce(sum(hits_so_far / rank), 0) / least(10, count(*)) AS ap
+    FROM found
+    GROUP BY user_id
+), summary AS (
+    SELECT avg(ap) AS value, count(*) AS n_users, stddev_samp(ap) AS std FROM per_user
+)
+SELECT
+    'map' AS metric,
+    10 AS k,
+    value,
+    n_users,
+    std,
+    value - 1.959963984540054 * std / sqrt(n_users) AS ci_low,
+    value + 1.959963984540054 * std / sqrt(n_users) AS ci_high
+FROM summary

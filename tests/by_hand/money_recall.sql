@@ -1,0 +1,33 @@
+/*
+metrics = ["money_recall@10"]
+tables = ["recommendations", "interactions", "items"]
+*/
+WITH top_10 AS (
+    SELECT
+        user_id,
+        item_id,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
+    FROM read_parquet('recommendations.parquet')
+    QUALIFY rank <= 10
+), relevant AS (
+    SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
+), per_user AS (
+    SELECT
+        user_id,
+        sum(CASE WHEN rank IS NOT NULL THEN price ELSE 0 END) / nullif(sum(price), 0) AS share
+    FROM relevant
+    JOIN read_parquet('items.parquet') USING (item_id)
+    LEFT JOIN top_10 USING (user_id, item_id)
+    GROUP BY user_id
+), summary AS (
+    SELECT avg(share) AS value, count(share) AS n_users, stddev_samp(share) AS std FROM per_user
+)
+SELECT
+    'money_recall' AS metric,
+    10 AS k,
+    value,
+    n_users,
+    std,
+    value - 1.959963984540054 * std / sqrt(n_users) AS ci_low,
+    value + 1.959963984540054 * std / sqrt(n_users) AS ci_high
+FROM summary

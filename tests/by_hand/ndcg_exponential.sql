@@ -1,0 +1,39 @@
+/*
+metrics = ["ndcg(gain=exponential)@10"]
+tables = ["recommendations", "interactions"]
+*/
+WITH top_10 AS (
+    SELECT
+        user_id,
+        item_id,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
+    FROM read_parquet('recommendations.parquet')
+    QUALIFY rank <= 10
+), relevant AS (
+    SELECT
+        user_id,
+        item_id,
+        power(2, relevance) - 1 AS gain,
+        row_number() OVER (PARTITION BY user_id ORDER BY relevance DESC) AS ideal_rank
+    FROM read_parquet('interactions.parquet')
+    WHERE relevance > 0
+), per_user AS (
+    SELECT
+        user_id,
+        coalesce(sum(gain / log2(rank + 1)), 0)
+            / sum(gain / log2(ideal_rank + 1)) FILTER (WHERE ideal_rank <= 10) AS ndcg
+    FROM relevant
+    LEFT JOIN top_10 USING (user_id, item_id)
+    GROUP BY user_id
+), summary AS (
+    SELECT avg(ndcg) AS value, count(*) AS n_users, stddev_samp(ndcg) AS std FROM per_user
+)
+SELECT
+    'ndcg(gain=exponential)' AS metric,
+    10 AS k,
+    value,
+    n_users,
+    std,
+    value - 1.959963984540054 * std / sqrt(n_users) AS ci_low,
+    value + 1.959963984540054 * std / sqrt(n_users) AS ci_high
+FROM summary
