@@ -10,7 +10,6 @@ A file NAME.sql begins with a comment in TOML, which says what is asked:
 
 The query reads the tables as Parquet files in one folder and returns the rows of the package."""
 
-import functools
 import math
 import shutil
 import tomllib
@@ -87,18 +86,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@functools.cache
-def connection(folder: Path) -> duckdb.DuckDBPyConnection:
-    made = duckdb.connect()
-    made.execute("SET threads = 1")
-    made.execute(f"SET file_search_path = '{folder}'")
-    return made
-
-
 def by_hand(sql: str, folder: Path) -> tuple[Sequence[str], list[Row]]:
-    result = connection(folder).execute(sql)
-    assert result.description is not None
-    return [column[0] for column in result.description], result.fetchall()
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(f"SET file_search_path = '{folder}'")
+        result = connection.execute(sql)
+        assert result.description is not None
+        return [column[0] for column in result.description], result.fetchall()
 
 
 def by_package(asked: dict[str, Any], folder: Path) -> tuple[Sequence[str], list[Row]]:
