@@ -2,19 +2,22 @@
 metrics = ["kendall_tau@10"]
 tables = ["recommendations", "interactions"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         score,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
+), relevant_users AS (
+    SELECT DISTINCT user_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
 ), judged AS (
     SELECT user_id, item_id, score, relevance
-    FROM top_10
+    FROM ranked
     JOIN read_parquet('interactions.parquet') USING (user_id, item_id)
+    WHERE rank <= 10
 ), pairs AS (
+    -- one row per pair of judged items of a list; an order of 0 is a tie
     SELECT
         user_id,
         sign(one.score - other.score) AS score_order,
@@ -23,16 +26,15 @@ WITH top_10 AS (
     JOIN judged AS other USING (user_id)
     WHERE one.item_id < other.item_id
 ), per_user AS (
-    -- different grades include one above 0, so these users have a relevant item
     SELECT
         user_id,
         sum(score_order * relevance_order)
-            / sqrt(sum(abs(score_order)) * sum(abs(relevance_order))) AS tau
-    FROM pairs
+            / nullif(sqrt(sum(abs(score_order)) * sum(abs(relevance_order))), 0) AS tau
+    FROM relevant_users
+    JOIN pairs USING (user_id)
     GROUP BY user_id
-    HAVING max(abs(score_order)) > 0 AND max(abs(relevance_order)) > 0
 ), summary AS (
-    SELECT avg(tau) AS value, count(*) AS n_users, stddev_samp(tau) AS std FROM per_user
+    SELECT avg(tau) AS value, count(tau) AS n_users, stddev_samp(tau) AS std FROM per_user
 )
 SELECT
     'kendall_tau' AS metric,

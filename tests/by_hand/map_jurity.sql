@@ -3,26 +3,38 @@ metrics = ["map@10"]
 tables = ["recommendations", "interactions"]
 convention = "jurity"
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
 ), relevant AS (
     SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
-), found AS (
-    SELECT user_id, rank, count(rank) OVER (PARTITION BY user_id ORDER BY rank) AS hits_so_far
+), relevant_users AS (
+    -- one row per user with a relevant item and a list
+    SELECT user_id, count(*) AS n_relevant
     FROM relevant
-    SEMI JOIN top_10 USING (user_id)
-    LEFT JOIN top_10 USING (user_id, item_id)
+    WHERE user_id IN (SELECT user_id FROM ranked)
+    GROUP BY user_id
+), hits AS (
+    SELECT user_id, rank, row_number() OVER (PARTITION BY user_id ORDER BY rank) AS hit_number
+    FROM ranked
+    JOIN relevant USING (user_id, item_id)
 ), per_user AS (
-    SELECT user_id, coalesce(sum(hits_so_far / rank), 0) / least(10, count(*)) AS ap
-    FROM found
+    SELECT
+        user_id,
+        coalesce(sum(CASE WHEN rank <= 10 THEN hit_number / rank END), 0)
+            / least(10, max(n_relevant)) AS average_precision
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (
-    SELECT avg(ap) AS value, count(*) AS n_users, stddev_samp(ap) AS std FROM per_user
+    SELECT
+        avg(average_precision) AS value,
+        count(*) AS n_users,
+        stddev_samp(average_precision) AS std
+    FROM per_user
 )
 SELECT
     'map' AS metric,

@@ -2,28 +2,36 @@
 metrics = ["ndcg(gain=exponential)@10"]
 tables = ["recommendations", "interactions"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
 ), relevant AS (
-    SELECT
-        user_id,
-        item_id,
-        power(2, relevance) - 1 AS gain,
-        row_number() OVER (PARTITION BY user_id ORDER BY relevance DESC) AS ideal_rank
+    SELECT user_id, item_id, power(2, relevance) - 1 AS gain
     FROM read_parquet('interactions.parquet')
     WHERE relevance > 0
+), ideal_lists AS (
+    -- one row per relevant item, with its rank in the best possible list
+    SELECT
+        user_id,
+        gain,
+        row_number() OVER (PARTITION BY user_id ORDER BY gain DESC, item_id) AS rank
+    FROM relevant
+), relevant_users AS (
+    SELECT user_id, sum(CASE WHEN rank <= 10 THEN gain / log2(rank + 1) END) AS ideal_dcg
+    FROM ideal_lists
+    GROUP BY user_id
+), hits AS (
+    SELECT user_id, rank, gain FROM ranked JOIN relevant USING (user_id, item_id)
 ), per_user AS (
     SELECT
         user_id,
-        coalesce(sum(gain / log2(rank + 1)), 0)
-            / sum(gain / log2(ideal_rank + 1)) FILTER (WHERE ideal_rank <= 10) AS ndcg
-    FROM relevant
-    LEFT JOIN top_10 USING (user_id, item_id)
+        coalesce(sum(CASE WHEN rank <= 10 THEN gain / log2(rank + 1) END), 0)
+            / max(ideal_dcg) AS ndcg
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (
     SELECT avg(ndcg) AS value, count(*) AS n_users, stddev_samp(ndcg) AS std FROM per_user

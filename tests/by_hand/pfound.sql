@@ -2,38 +2,48 @@
 metrics = ["pfound@10"]
 tables = ["recommendations", "interactions"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
-), grades AS (
+), relevant AS (
     SELECT
         user_id,
         item_id,
         relevance / (SELECT max(relevance) FROM read_parquet('interactions.parquet')) AS p
     FROM read_parquet('interactions.parquet')
     WHERE relevance > 0
-), cascade AS (
+), relevant_users AS (
+    SELECT DISTINCT user_id FROM relevant
+), hits AS (
+    -- one row per hit: p_reached of the readers come so far, of whom p stop: with p = 1, all
     SELECT
         user_id,
         rank,
         p,
         coalesce(
-            product(1 - p) OVER (
-                PARTITION BY user_id
-                ORDER BY rank
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            exp(
+                sum(ln(greatest(1 - p, 1e-100))) OVER (
+                    PARTITION BY user_id
+                    ORDER BY rank
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                )
             ),
             1
         ) AS p_reached
-    FROM grades
-    LEFT JOIN top_10 USING (user_id, item_id)
+    FROM ranked
+    JOIN relevant USING (user_id, item_id)
 ), per_user AS (
-    SELECT user_id, coalesce(sum(p_reached * p * power(0.85, rank - 1)), 0) AS pfound
-    FROM cascade
+    SELECT
+        user_id,
+        coalesce(
+            sum(CASE WHEN rank <= 10 THEN p_reached * p * power(0.85, rank - 1) END),
+            0
+        ) AS pfound
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (
     SELECT avg(pfound) AS value, count(*) AS n_users, stddev_samp(pfound) AS std FROM per_user

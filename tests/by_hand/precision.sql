@@ -2,19 +2,22 @@
 metrics = ["precision@10"]
 tables = ["recommendations", "interactions"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
 ), relevant AS (
     SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
+), relevant_users AS (
+    SELECT DISTINCT user_id FROM relevant
+), hits AS (
+    SELECT user_id, rank FROM ranked JOIN relevant USING (user_id, item_id)
 ), per_user AS (
-    SELECT user_id, count(rank) / 10 AS precision
-    FROM relevant
-    LEFT JOIN top_10 USING (user_id, item_id)
+    SELECT user_id, count(CASE WHEN rank <= 10 THEN 1 END) / 10 AS precision
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (
     SELECT avg(precision) AS value, count(*) AS n_users, stddev_samp(precision) AS std FROM per_user

@@ -2,21 +2,24 @@
 metrics = ["r_precision@10"]
 tables = ["recommendations", "interactions"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
 ), relevant AS (
-    SELECT user_id, item_id, count(*) OVER (PARTITION BY user_id) AS n_relevant
-    FROM read_parquet('interactions.parquet')
-    WHERE relevance > 0
+    SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
+), relevant_users AS (
+    SELECT user_id, count(*) AS n_relevant FROM relevant GROUP BY user_id
+), hits AS (
+    SELECT user_id, rank FROM ranked JOIN relevant USING (user_id, item_id)
 ), per_user AS (
-    SELECT user_id, count(*) FILTER (WHERE rank <= n_relevant) / count(*) AS r_precision
-    FROM relevant
-    LEFT JOIN top_10 USING (user_id, item_id)
+    SELECT
+        user_id,
+        count(CASE WHEN rank <= least(10, n_relevant) THEN 1 END) / max(n_relevant) AS r_precision
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (
     SELECT avg(r_precision) AS value, count(*) AS n_users, stddev_samp(r_precision) AS std

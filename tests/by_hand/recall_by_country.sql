@@ -3,19 +3,22 @@ metrics = ["recall@10"]
 tables = ["recommendations", "interactions", "users"]
 by = "country"
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
 ), relevant AS (
     SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
+), relevant_users AS (
+    SELECT user_id, count(*) AS n_relevant FROM relevant GROUP BY user_id
+), hits AS (
+    SELECT user_id, rank FROM ranked JOIN relevant USING (user_id, item_id)
 ), per_user AS (
-    SELECT user_id, count(rank) / count(*) AS recall
-    FROM relevant
-    LEFT JOIN top_10 USING (user_id, item_id)
+    SELECT user_id, count(CASE WHEN rank <= 10 THEN 1 END) / max(n_relevant) AS recall
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (
     SELECT
@@ -25,7 +28,7 @@ WITH top_10 AS (
         stddev_samp(recall) AS std
     FROM per_user
     LEFT JOIN read_parquet('users.parquet') USING (user_id)
-    GROUP BY ALL
+    GROUP BY coalesce(country, '(none)')
 )
 SELECT
     country,

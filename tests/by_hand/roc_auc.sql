@@ -2,34 +2,37 @@
 metrics = ["roc_auc@10"]
 tables = ["recommendations", "interactions"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
-        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank,
-        least(10, count(*) OVER (PARTITION BY user_id)) AS length
+        count(*) OVER (PARTITION BY user_id) AS n_recommended,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
 ), relevant AS (
     SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
-), found AS (
+), relevant_users AS (
+    SELECT DISTINCT user_id FROM relevant
+), hits AS (
+    -- one row per hit in the top 10: rank - hit_number misses stand above it
     SELECT
         user_id,
         rank,
-        length,
-        count(rank) OVER (PARTITION BY user_id ORDER BY rank) AS hits_so_far
-    FROM relevant
-    LEFT JOIN top_10 USING (user_id, item_id)
+        least(10, n_recommended) AS length,
+        row_number() OVER (PARTITION BY user_id ORDER BY rank) AS hit_number
+    FROM ranked
+    JOIN relevant USING (user_id, item_id)
+    WHERE rank <= 10
 ), per_user AS (
-    -- of the pairs of a hit and a miss, those where the miss stands above count against the list
     SELECT
         user_id,
         CASE
             WHEN count(rank) = 0 THEN 0
             WHEN count(rank) = max(length) THEN 1
-            ELSE 1 - sum(rank - hits_so_far) / (count(rank) * (max(length) - count(rank)))
+            ELSE 1 - sum(rank - hit_number) / (count(rank) * (max(length) - count(rank)))
         END AS roc_auc
-    FROM found
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (
     SELECT avg(roc_auc) AS value, count(*) AS n_users, stddev_samp(roc_auc) AS std FROM per_user

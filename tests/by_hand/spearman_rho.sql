@@ -2,28 +2,31 @@
 metrics = ["spearman_rho@10"]
 tables = ["recommendations", "interactions"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         score,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
+), relevant_users AS (
+    SELECT DISTINCT user_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
 ), judged AS (
-    -- equal values share the mean of their ranks
+    -- one row per judged item in the top 10; equal values share the mean of their ranks
     SELECT
         user_id,
         rank() OVER (PARTITION BY user_id ORDER BY score)
-            + count(*) OVER (PARTITION BY user_id, score) / 2 AS score_rank,
+            + (count(*) OVER (PARTITION BY user_id, score) - 1) / 2 AS score_rank,
         rank() OVER (PARTITION BY user_id ORDER BY relevance)
-            + count(*) OVER (PARTITION BY user_id, relevance) / 2 AS relevance_rank
-    FROM top_10
+            + (count(*) OVER (PARTITION BY user_id, relevance) - 1) / 2 AS relevance_rank
+    FROM ranked
     JOIN read_parquet('interactions.parquet') USING (user_id, item_id)
+    WHERE rank <= 10
 ), per_user AS (
-    -- different grades include one above 0, so these users have a relevant item
+    -- one row per user with judged items of different scores and of different grades
     SELECT user_id, corr(score_rank, relevance_rank) AS rho
-    FROM judged
+    FROM relevant_users
+    JOIN judged USING (user_id)
     GROUP BY user_id
     HAVING min(score_rank) < max(score_rank) AND min(relevance_rank) < max(relevance_rank)
 ), summary AS (

@@ -2,24 +2,29 @@
 metrics = ["surprisal@10"]
 tables = ["recommendations", "history"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
-), history AS (
-    SELECT DISTINCT user_id, item_id FROM read_parquet('history.parquet')
 ), item_users AS (
-    SELECT item_id, count(*) AS n_users FROM history GROUP BY item_id
+    -- one row per item of the history: how many users have it
+    SELECT item_id, count(DISTINCT user_id) AS n_users
+    FROM read_parquet('history.parquet')
+    GROUP BY item_id
 ), per_user AS (
     SELECT
         user_id,
-        avg(log2((SELECT count(DISTINCT user_id) FROM history) / coalesce(n_users, 1)))
-            AS surprisal
-    FROM top_10
+        avg(
+            log2(
+                (SELECT count(DISTINCT user_id) FROM read_parquet('history.parquet'))
+                / coalesce(n_users, 1)
+            )
+        ) AS surprisal
+    FROM ranked
     LEFT JOIN item_users USING (item_id)
+    WHERE rank <= 10
     GROUP BY user_id
 ), summary AS (
     SELECT avg(surprisal) AS value, count(*) AS n_users, stddev_samp(surprisal) AS std FROM per_user

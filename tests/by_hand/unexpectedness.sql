@@ -2,24 +2,23 @@
 metrics = ["unexpectedness@10"]
 tables = ["recommendations", "baseline"]
 */
-WITH top_10 AS (
+WITH ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
     FROM read_parquet('recommendations.parquet')
-    QUALIFY rank <= 10
-), baseline_top_10 AS (
+), baseline_ranked AS (
     SELECT
         user_id,
         item_id,
         row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS baseline_rank
     FROM read_parquet('baseline.parquet')
-    QUALIFY baseline_rank <= 10
 ), per_user AS (
-    SELECT user_id, 1 - count(baseline_rank) / count(*) AS unexpectedness
-    FROM top_10
-    LEFT JOIN baseline_top_10 USING (user_id, item_id)
+    SELECT user_id, 1 - count(CASE WHEN baseline_rank <= 10 THEN 1 END) / count(*) AS unexpectedness
+    FROM ranked
+    LEFT JOIN baseline_ranked USING (user_id, item_id)
+    WHERE rank <= 10
     GROUP BY user_id
 ), summary AS (
     SELECT avg(unexpectedness) AS value, count(*) AS n_users, stddev_samp(unexpectedness) AS std
