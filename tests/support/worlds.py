@@ -61,22 +61,25 @@ def of_users(specs: Iterable[str]) -> list[str]:
     return [spec for spec in specs if spec.partition("(")[0] not in RUN_GRAIN]
 
 
-def world(seed: int, users: int = 60) -> dict[str, pd.DataFrame]:
-    """Make lists with ties, of every length, graded truth, and users on one side only."""
+def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFrame]:
+    """Make lists with ties, of every length, graded truth, and users on one side only.
+
+    The fewer items, the more hits.
+    """
     draw = random.Random(seed)
     lists, truth, history, baseline, logs = [], [], [], [], []
     for user in range(users):
-        items = draw.sample(range(100), draw.choice([0, 1, 3, 10, 30]))
+        items = draw.sample(range(n_items), draw.choice([0, 1, 3, 10, 30]))
         lists += [(user, item, float(draw.randint(0, 8))) for item in items]
-        relevant = draw.sample(range(100), draw.choice([0, 1, 2, 8, 25]))
+        relevant = draw.sample(range(n_items), draw.choice([0, 1, 2, 8, 25]))
         truth += [(user, item, draw.randint(0, 4)) for item in relevant]
-        history += [(user, item) for item in draw.sample(range(90), 5)]
-        expected = draw.sample(range(100), draw.choice([0, 5, 20]))
+        history += [(user, item) for item in draw.sample(range(n_items - 10), 5)]
+        expected = draw.sample(range(n_items), draw.choice([0, 5, 20]))
         baseline += [(user, item, place) for place, item in enumerate(expected, start=1)]
-        decided = draw.sample(range(100), draw.choice([0, 3, 20]))
+        decided = draw.sample(range(n_items), draw.choice([0, 3, 20]))
         logs += [(user, item, draw.randint(0, 1), draw.uniform(0.05, 1)) for item in decided]
     items_rows, aspects = [], []
-    for item in range(100):
+    for item in range(n_items):
         vector = [0.0] * 11 if item == 7 else [draw.gauss(0, 1) for _ in range(11)]
         kinds = draw.sample(["x", "y", "z", "w"], draw.randint(1, 3))
         items_rows.append((item, draw.choice([0.0, 1.5, 9.99, 100.0]), kinds, vector))

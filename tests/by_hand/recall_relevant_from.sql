@@ -1,0 +1,34 @@
+/*
+metrics = ["recall@10"]
+tables = ["recommendations", "interactions"]
+settings = { relevant_from = 2 }
+*/
+WITH ranked AS (
+    SELECT
+        user_id,
+        item_id,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
+    FROM read_parquet('recommendations.parquet')
+), relevant AS (
+    SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance >= 2
+), relevant_users AS (
+    SELECT user_id, count(*) AS n_relevant FROM relevant GROUP BY user_id
+), hits AS (
+    SELECT user_id, rank FROM ranked JOIN relevant USING (user_id, item_id)
+), per_user AS (
+    SELECT user_id, count(CASE WHEN rank <= 10 THEN 1 END) / max(n_relevant) AS recall
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
+), summary AS (
+    SELECT avg(recall) AS value, count(*) AS n_users, stddev_samp(recall) AS std FROM per_user
+)
+SELECT
+    'recall' AS metric,
+    10 AS k,
+    value,
+    n_users,
+    std,
+    value - 1.959963984540054 * std / sqrt(n_users) AS ci_low,
+    value + 1.959963984540054 * std / sqrt(n_users) AS ci_high
+FROM summary
