@@ -156,18 +156,23 @@ class _BuiltIn:
 def _built_in() -> _BuiltIn:
     """Read the templates of the package, once per process."""
     root = template_root()
-    settings = root / "settings.toml"
+    settings, physical = root / "settings.toml", root / "physical"
     return _BuiltIn(
         metrics=[
             read_template(Metric, path, family=path.parent.name)
             for path in _files(root / "metrics")
         ],
-        stages=[read_template(Stage, path) for path in _files(root / "stages")],
+        stages=[
+            read_template(Stage, path)
+            for folder in (root / "stages", physical / "stages")
+            for path in _files(folder)
+        ],
         checks=[read_template(Check, path) for path in _files(root / "checks")],
         slices=[read_template(Slice, path) for path in _files(root / "slices")],
         alternatives=[
-            read_template(Alternative, path, engine=path.parent.relative_to(root / "physical").name)
-            for path in _files(root / "physical")
+            read_template(Alternative, path, engine=path.parent.relative_to(physical).name)
+            for path in _files(physical)
+            if path.parent != physical / "stages"
         ],
         params=read_params(settings, tomllib.loads(settings.read_text(encoding="utf-8"))),
     )

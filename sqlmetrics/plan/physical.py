@@ -8,12 +8,13 @@ changes: the identity of the query stays, and what an engine has kept of one ser
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlmetrics.metrics.front_matter import Alternative
 from sqlmetrics.plan.binding import bound
-from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.planner import CUTOFFS_OF_ROWS, Planner
 from sqlmetrics.sql.exact_sums import exact
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 
@@ -71,7 +72,7 @@ def _is_allowed(
         return False
     if any(values[name] not in allowed for name, allowed in alternative.when.items()):
         return False
-    if planner.node(node.name, values) != node:  # another planner's, over other stages
+    if _planned(planner, node.name, values) != node:  # another planner's, over other stages
         return False
     spared = {key for key, parent in node.parents.items() if parent.name == alternative.spares}
     readers = [reader for reader in nodes if spared & reader.parents.keys()]
@@ -87,7 +88,18 @@ def _in_place(planner: Planner, alternative: Alternative, node: Node) -> Node:
     values = node.values
     text = planner.stage_text(alternative, values)
     query = bound(node.name, text, lambda table: planner.node(table, values), node.stage)
+    if node.name in planner.catalog.metrics:
+        query = planner.at_cutoffs(query, values, values[CUTOFFS_OF_ROWS])
     return replace(query, key=node.key, warnings=node.warnings, needs=node.needs)
+
+
+def _planned(planner: Planner, name: str, values: Mapping[str, Any]) -> Query:
+    """Plan the query that an alternative may replace."""
+    metric = planner.catalog.metrics.get(name)
+    if metric is None:
+        return planner.node(name, values)
+    own = {setting: value for setting, value in values.items() if setting != CUTOFFS_OF_ROWS}
+    return planner.at_cutoffs(planner.metric_query(metric, own), own, values[CUTOFFS_OF_ROWS])
 
 
 def _summed_exactly(node: Node) -> Node:

@@ -6,19 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sqlglot import exp
+
 from sqlmetrics.errors import TemplateError
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
-from sqlmetrics.plan.binding import Text, bound
+from sqlmetrics.plan.binding import Text, bound, node_of
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
 from sqlmetrics.plan.template_context import Heard, template_context
-from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered
+from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
 from sqlmetrics.sql.templates import Keys, render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 from sqlmetrics.tables.sources import RANKED
+
+CUTOFFS_OF_ROWS = "cutoffs of rows"  # among the values of a metric's query: what it is computed for
 
 
 class StageSource:
@@ -177,6 +181,37 @@ class Planner:
             self._memo[memo] = query
         return self._memo[memo]
 
+    def at_cutoffs(
+        self, query: Query, values: Mapping[str, Any], ks: Sequence[int | None]
+    ) -> Query:
+        """Plan the query of a metric whose stages are repeated for some cutoffs."""
+        cutoffs = self.node("cutoffs", {**values, **cutoff_context(ks)})
+        parents: dict[str, Node] = {}
+        tree = query.tree.copy()
+        for table in tree.find_all(exp.Table):
+            parent = query.parents.get(table.name)
+            if parent is None:
+                continue
+            if isinstance(parent, Query) and parent.stage and parent.stage.cutoff:
+                parent = self.rendered(
+                    "at_cutoffs",
+                    {"source": parent, "cutoffs": cutoffs},
+                    name=f"{parent.name}_at_cutoffs",
+                    stage=parent.name,
+                    names=parent.columns,
+                    cutoff=parent.stage.cutoff,
+                )
+                table.set("this", exp.to_identifier(parent.key))
+            parents[parent.key] = parent
+        rows = node_of(identity_of(query.key, *parents), query.name, tree, parents.values())
+        known = (
+            {**values, CUTOFFS_OF_ROWS: tuple(ks)} if self._has_alternative(query.name) else None
+        )
+        return replace(rows, warnings=query.warnings, needs=query.needs, values=known)
+
+    def _has_alternative(self, name: str) -> bool:
+        return any(alternative.name == name for alternative in self.catalog.alternatives)
+
     # ---- nodes ---------------------------------------------------------------------------------
 
     def node(self, name: str, values: Mapping[str, Any], metric: Metric | None = None) -> Query:
@@ -227,9 +262,7 @@ class Planner:
         text = self.stage_text(self._as_printed(name) or stage, values, metric, context)
         stage = stage if self.keeps else replace(stage, keep=False)
         query = bound(name, text, lambda table: self.node(table, values, metric), stage)
-        if any(other.name == name for other in self.catalog.alternatives):
-            query = replace(query, values=dict(values))
-        return query
+        return replace(query, values=dict(values)) if self._has_alternative(name) else query
 
     def stage_text(
         self,

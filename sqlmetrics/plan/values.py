@@ -11,10 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from sqlglot import exp
-
 from sqlmetrics.metrics.front_matter import Metric, Stage
-from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.binding import node_of
 from sqlmetrics.plan.planner import Planner
@@ -288,27 +286,8 @@ class _Builder:
     ) -> Node:
         """Plan a metric by itself: its stages are repeated for every cutoff, then pivoted."""
         planner = self.planner
-        ks = dict.fromkeys(column.k for column in columns)
-        cutoffs = planner.node("cutoffs", {**values, **cutoff_context([*ks])})
-        parents: dict[str, Node] = {}
-        tree = query.tree.copy()
-        for table in tree.find_all(exp.Table):
-            parent = query.parents.get(table.name)
-            if parent is None:
-                continue
-            if isinstance(parent, Query) and parent.stage and parent.stage.cutoff:
-                parent = planner.rendered(
-                    "at_cutoffs",
-                    {"source": parent, "cutoffs": cutoffs},
-                    name=f"{parent.name}_at_cutoffs",
-                    stage=parent.name,
-                    names=parent.columns,
-                    cutoff=parent.stage.cutoff,
-                )
-                table.set("this", exp.to_identifier(parent.key))
-            parents[parent.key] = parent
-        rows = node_of(identity_of(query.key, *parents), metric.name, tree, parents.values())
-        rows = replace(rows, warnings=query.warnings, needs=query.needs)
+        ks = list(dict.fromkeys(column.k for column in columns))
+        rows = planner.at_cutoffs(query, values, ks)
         return planner.rendered(
             "pivoted",
             {"metric_values": rows},

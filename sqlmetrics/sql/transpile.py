@@ -60,9 +60,13 @@ class Pass:
 PASSES: list[Pass] = []
 
 
-def _pass(*dialects: str) -> Callable[[Callable[[exp.Expr, str], None]], None]:
-    def register(run: Callable[[exp.Expr, str], None]) -> None:
+_Run = Callable[[exp.Expr, str], None]
+
+
+def _pass(*dialects: str) -> Callable[[_Run], _Run]:
+    def register(run: _Run) -> _Run:
         PASSES.append(Pass(run.__name__.strip("_"), dialects, run))
+        return run
 
     return register
 

@@ -239,8 +239,7 @@ class Inside:
         self.outer = {
             alias_of(join.this)
             for join in select.args.get("joins") or []
-            if join.side == "LEFT"
-            and (join is without or not is_number_found(join, select, facts))
+            if join.side == "LEFT" and (join is without or not is_number_found(join, select, facts))
         }
         if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
             self.outer = set(self.facts)

@@ -35,7 +35,7 @@ def group_after_join(relations: list[Relation]) -> bool:
 
         SELECT user_id, count(rank) FROM users LEFT JOIN hits USING (user_id) GROUP BY user_id
     """
-    facts, places, origins = facts_of(relations), readers(relations), Origins(relations)
+    facts, places = facts_of(relations), readers(relations)
     for reader in relations:
         outer = reader.select
         if outer is None or is_grouped(outer):
@@ -47,7 +47,7 @@ def group_after_join(relations: list[Relation]) -> bool:
         inner = next((r for r in relations if r.name == relation_name(join.this)), None)
         if inner is None or inner.select is None or len(places[inner.name]) != 1:
             continue
-        if _put_together(outer, join, inner.select, facts, origins):
+        if _put_together(outer, join, inner.select, facts):
             relations.remove(inner)
             return True
     return False
@@ -89,9 +89,7 @@ def _is_distinct(select: exp.Select, facts: AllFacts) -> bool:
     return own is not None and own.is_unique(names)
 
 
-def _put_together(
-    outer: exp.Select, join: exp.Join, inner: exp.Select, facts: AllFacts, origins: Origins
-) -> bool:
+def _put_together(outer: exp.Select, join: exp.Join, inner: exp.Select, facts: AllFacts) -> bool:
     keys = _keys(outer, join, inner, facts)
     if keys is None or not all(other.side == "LEFT" for other in inner.args.get("joins") or []):
         return False
@@ -209,8 +207,7 @@ def _is_same_value(
             theirs = base, (*(key for _, key in some), other)
             rows = {own, *origins.of_relation(own)} & {theirs, *origins.of_relation(theirs)}
             if any(
-                name in facts and facts[name].is_unique(set(columns[:-1]))
-                for name, columns in rows
+                name in facts and facts[name].is_unique(set(columns[:-1])) for name, columns in rows
             ):
                 return True
     return False
