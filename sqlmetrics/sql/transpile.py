@@ -168,12 +168,15 @@ def _is_double(value: exp.Expr) -> bool:
 
 
 @_pass(*_OTHERS)
-def _numbers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Count by digits where DuckDB has `unnest(generate_series(1, n))`: others spell it in other
-    ways, take constants only, or have nothing of the kind."""
+def _numbers(tree: exp.Expr, dialect: str) -> None:
+    """Count as the dialect does where DuckDB has `unnest(generate_series(1, n))`, or by digits:
+    some have functions that take constants only, or end at 10,000, or stand in FROM."""
     for cte in list(tree.find_all(exp.CTE)):
         column, last = counted(cte) or ("", None)
         if last is None:
+            continue
+        if (function := _counting(last, dialect)) is not None:
+            cte.this.expressions[0].set("this", function)
             continue
         parts = [last.this, *last.expressions] if isinstance(last, exp.Greatest) else [last]
         known = [int(part.name) for part in parts if isinstance(part, exp.Literal)]
@@ -195,6 +198,22 @@ def _numbers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         query.set(
             "expressions", [*query.expressions[:place], *new, *query.expressions[place + 1 :]]
         )
+
+
+def _counting(last: exp.Expr, dialect: str) -> exp.Expr | None:
+    """Return the function of a dialect that returns rows with the numbers 1, 2, … `last`."""
+    first = exp.Literal.number(1)
+    if dialect == "postgres":
+        return exp.GenerateSeries(start=first, end=last.copy())
+    if dialect in ("spark", "databricks"):
+        return exp.Explode(this=exp.GenerateSeries(start=first, end=last.copy()))
+    if dialect in ("clickhouse", "datafusion"):
+        numbers = exp.Anonymous(this="range", expressions=[first, exp.Add(
+            this=last.copy(), expression=exp.Literal.number(1)
+        )])  # fmt: skip
+        rows = "arrayJoin" if dialect == "clickhouse" else "unnest"
+        return exp.Anonymous(this=rows, expressions=[numbers])
+    return None
 
 
 # ---- arithmetic: what would run and be wrong -----------------------------------------------------

@@ -15,6 +15,18 @@ from sqlmetrics.sql.transpile import PASSES, printed
 # pass, dialect, query in DuckDB's SQL, what it must become
 PRINTED = [
     ("numbers", "postgres",
+     "WITH n AS (SELECT unnest(generate_series(1, greatest(3, a))) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT GENERATE_SERIES(1, GREATEST(3, a)) AS x) SELECT x FROM n"),
+    ("numbers", "spark",
+     "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT EXPLODE(SEQUENCE(1, 9)) AS x) SELECT x FROM n"),
+    ("numbers", "clickhouse",
+     "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT arrayJoin(range(1, 9 + 1)) AS x) SELECT x FROM n"),
+    ("numbers", "datafusion",
+     "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT UNNEST(RANGE(1, 9 + 1)) AS x) SELECT x FROM n"),
+    ("numbers", "trino",
      "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
      "WITH digits AS (SELECT digits.digit FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), "
      "(8), (9)) AS digits(digit)), n_1 AS (SELECT 0 AS x, 9 AS last_number), n_0 AS (SELECT n_1.x "
