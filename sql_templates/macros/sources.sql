@@ -20,31 +20,8 @@ CASE WHEN {{ ident(column) }} IS NULL THEN 0 ELSE array_length({{ ident(column) 
 {{ "yes" if column.type == "TIMESTAMP WITH TIME ZONE" }}
 {%- endmacro -%}
 
-{%- macro time_in_utc(column, dialect) -%}
-{%- if dialect == "duckdb" -%} make_timestamp(epoch_us({{ ident(column.source) }}))
-{%- elif dialect in ("spark", "databricks", "snowflake") -%}
-convert_timezone('UTC', {{ ident(column.source) }})
-{%- elif dialect == "clickhouse" -%} toTimeZone({{ ident(column.source) }}, 'UTC')
-{%- elif dialect == "bigquery" -%} {{ ident(column.source) }}
-{%- else -%} {{ ident(column.source) }} AT TIME ZONE 'UTC'
-{%- endif -%}
-{%- endmacro -%}
-
-{#- Outside of DuckDB, the rows of one list column: a join that gives its values and their places,
-    the value of a row, and what to say where there are several such columns. -#}
-{%- macro entries_of_list(column) -%}
-CROSS JOIN unnest(source.{{ ident(column.source) }}) WITH ORDINALITY AS entry (value, place)
-{%- endmacro -%}
-
-{%- macro entry_of_list(column) -%}
-{%- if column.cast -%} CAST(entry.value AS {{ column.cast }}) {%- else -%} entry.value {%- endif -%}
-{%- endmacro -%}
-
-{%- macro refuse_lists(table, columns) -%}
-{{ refuse(
-    table ~ ": the lists in " ~ columns | map(attribute="source") | join(" and ")
-    ~ " belong together, which only DuckDB reads; export one row per item"
-) }}
+{%- macro time_in_utc(column) -%}
+make_timestamp(epoch_us({{ ident(column.source) }}))
 {%- endmacro -%}
 
 {#- A list of numbers, from one column or several; of an item without any, NULL. -#}

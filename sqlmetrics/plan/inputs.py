@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlmetrics.errors import MissingTableError, UsageError
+from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.messages import Argument, Message, give, how_to_give, map_column, set_to
 from sqlmetrics.plan.binding import Text, bound, input_node
+from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.templates import Keys, render_file
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
@@ -104,6 +105,7 @@ class Inputs:
         by_row = table_name in RANKED and table.require_order(
             self.order_of(table_name, values), str(values["ties"])
         )
+        self._check_lists(table)
         text = self._rendered(
             "table" if name == table_name else name,
             table=name,
@@ -112,6 +114,22 @@ class Inputs:
             attributes=[column for owner, column in ATTRIBUTES.values() if owner == table_name],
         )
         return input_node(name, text, table_name)
+
+    def _check_lists(self, table: Table) -> None:
+        """Check that the dialect can turn the lists of a table into rows.
+
+        Raises:
+            DataError: they are in several columns, whose entries belong together.
+        """
+        of_attributes = {column for owner, column in ATTRIBUTES.values() if owner == table.name}
+        for source in () if self.keys.dialect == NATIVE else table.sources:
+            columns = [column for column in source.columns if column.name not in of_attributes]
+            lists = [column.source for column in columns if column.is_list]
+            if len(lists) > 1:
+                raise DataError(
+                    f"{table.name}: the lists in {' and '.join(lists)} belong together, which only "
+                    "DuckDB reads; export one row per item"
+                )
 
     def unread_relevance(self) -> Query:
         """Plan the reading of columns of the interactions that may hold a relevance."""

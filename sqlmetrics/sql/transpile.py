@@ -178,12 +178,15 @@ def _is_double(value: exp.Expr) -> bool:
 
 
 @_pass(*_OTHERS)
-def _numbers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Count by digits where DuckDB has `unnest(generate_series(1, n))`: others spell it in other
-    ways, take constants only, or have nothing of the kind."""
+def _numbers(tree: exp.Expr, dialect: str) -> None:
+    """Count as the dialect does where DuckDB has `unnest(generate_series(1, n))`, or by digits:
+    some have functions that take constants only, or end at 10,000, or stand in FROM."""
     for cte in list(tree.find_all(exp.CTE)):
         column, last = counted(cte) or ("", None)
         if last is None:
+            continue
+        if (function := _counting(last, dialect)) is not None:
+            cte.this.expressions[0].set("this", function)
             continue
         parts = [last.this, *last.expressions] if isinstance(last, exp.Greatest) else [last]
         known = [int(part.name) for part in parts if isinstance(part, exp.Literal)]
@@ -205,6 +208,22 @@ def _numbers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         query.set(
             "expressions", [*query.expressions[:place], *new, *query.expressions[place + 1 :]]
         )
+
+
+def _counting(last: exp.Expr, dialect: str) -> exp.Expr | None:
+    """Return the function of a dialect that returns rows with the numbers 1, 2, … `last`."""
+    first = exp.Literal.number(1)
+    if dialect == "postgres":
+        return exp.GenerateSeries(start=first, end=last.copy())
+    if dialect in ("spark", "databricks"):
+        return exp.Explode(this=exp.GenerateSeries(start=first, end=last.copy()))
+    if dialect in ("clickhouse", "datafusion"):
+        numbers = exp.Anonymous(this="range", expressions=[first, exp.Add(
+            this=last.copy(), expression=exp.Literal.number(1)
+        )])  # fmt: skip
+        rows = "arrayJoin" if dialect == "clickhouse" else "unnest"
+        return exp.Anonymous(this=rows, expressions=[numbers])
+    return None
 
 
 # ---- arithmetic: what would run and be wrong -----------------------------------------------------
@@ -421,7 +440,87 @@ def _collations(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         node.replace(node.this)
 
 
+@_pass(*_OTHERS)
+def _times_in_utc(tree: exp.Expr, dialect: str) -> None:
+    """Put points in time with a zone into UTC: elsewhere, their year and month are those of the
+    session's time zone, or of the column's."""
+    for node in _all(tree, exp.UnixToTime):
+        microseconds = node.this
+        if not isinstance(microseconds, exp.Anonymous) or microseconds.name.lower() != "epoch_us":
+            continue
+        time = microseconds.expressions[0]
+        if dialect in ("spark", "databricks", "snowflake"):
+            utc = exp.Literal.string("UTC")
+            node.replace(exp.Anonymous(this="convert_timezone", expressions=[utc, time.copy()]))
+        elif dialect == "clickhouse":
+            utc = exp.Literal.string("UTC")
+            node.replace(exp.Anonymous(this="toTimeZone", expressions=[time.copy(), utc]))
+        elif dialect == "bigquery":
+            node.replace(time.copy())
+        else:
+            node.replace(exp.AtTimeZone(this=time.copy(), zone=exp.Literal.string("UTC")))
+
+
 # ---- lists as rows ------------------------------------------------------------------------------
+
+
+@_pass(*_OTHERS)
+def _rows_of_lists(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Join with the rows of a list where DuckDB makes them in the SELECT, and write a SELECT for
+    each column of a vector in several columns: elsewhere, functions that return rows stand in FROM,
+    and lists of columns have other types."""
+    for select in _all(tree, exp.Select):
+        functions = [node for node in _row_functions(select) if node.parent_select is select]
+        origin = select.args.get("from_")
+        if not functions or origin is None:
+            continue
+        assert isinstance(select, exp.Select)
+        first = functions[0]
+        rows = first.this if isinstance(first, exp.Explode) else first.expressions[0]
+        if isinstance(rows, exp.Case):
+            select.replace(_rows_of_columns(select, rows))
+            continue
+        value: exp.Expr = exp.column("value", "entry")
+        if isinstance(rows, exp.Cast):
+            rows, value = rows.this, exp.cast(value, rows.to.expressions[0])
+        for node in functions:
+            is_value = isinstance(node, exp.Explode)
+            node.replace(value.copy() if is_value else exp.column("place", "entry"))
+        if not origin.this.alias:
+            origin.this.set("alias", exp.TableAlias(this=exp.to_identifier("source")))
+        unnested = exp.Unnest(
+            expressions=[exp.column(rows.this.copy(), origin.this.alias)],
+            alias=exp.TableAlias(
+                this=exp.to_identifier("entry"), columns=[exp.to_identifier("value")]
+            ),
+            offset=exp.to_identifier("place"),
+        )
+        select.append("joins", exp.Join(this=unnested, kind="CROSS"))
+
+
+def _row_functions(tree: exp.Expr) -> list[exp.Expr]:
+    """Find the functions that return the entries of a list, or their places."""
+    return [
+        node
+        for node in tree.find_all(exp.Explode, exp.Anonymous)
+        if isinstance(node, exp.Explode) or node.name.lower() == "generate_subscripts"
+    ]
+
+
+def _rows_of_columns(select: exp.Select, vector: exp.Case) -> exp.Expr:
+    """Write a SELECT for each column of a vector: its place, and its number."""
+    parts = [part for array in vector.find_all(exp.Array) for part in array.expressions]
+    known = exp.or_(*(part.copy().is_(exp.null()).not_() for part in parts))
+    branches = []
+    for place, part in enumerate(parts, start=1):
+        branch = select.copy()
+        if place > 1:
+            branch.pop_comments()
+        for node in _row_functions(branch):
+            is_value = isinstance(node, exp.Explode)
+            node.replace(_double(part) if is_value else exp.Literal.number(place))
+        branches.append(branch.where(known.copy(), copy=False))
+    return branches[0] if len(branches) == 1 else exp.union(*branches, distinct=False)
 
 
 @_pass(*_OTHERS)

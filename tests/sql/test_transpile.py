@@ -15,6 +15,18 @@ from sqlmetrics.sql.transpile import PASSES, printed
 # pass, dialect, query in DuckDB's SQL, what it must become
 PRINTED = [
     ("numbers", "postgres",
+     "WITH n AS (SELECT unnest(generate_series(1, greatest(3, a))) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT GENERATE_SERIES(1, GREATEST(3, a)) AS x) SELECT x FROM n"),
+    ("numbers", "spark",
+     "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT EXPLODE(SEQUENCE(1, 9)) AS x) SELECT x FROM n"),
+    ("numbers", "clickhouse",
+     "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT arrayJoin(range(1, 9 + 1)) AS x) SELECT x FROM n"),
+    ("numbers", "datafusion",
+     "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
+     "WITH n AS (SELECT UNNEST(RANGE(1, 9 + 1)) AS x) SELECT x FROM n"),
+    ("numbers", "trino",
      "WITH n AS (SELECT unnest(generate_series(1, 9)) AS x) SELECT x FROM n",
      "WITH digits AS (SELECT digits.digit FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), "
      "(8), (9)) AS digits(digit)), n_1 AS (SELECT 0 AS x, 9 AS last_number), n_0 AS (SELECT n_1.x "
@@ -86,6 +98,33 @@ PRINTED = [
      "CROSS JOIN unnest(source.xs) WITH ORDINALITY AS entry (value, place)",
      "SELECT entry.value AS v, (entry.place + 1) AS p FROM t AS source "
      "LATERAL VIEW POSEXPLODE(source.xs) entry AS place, value"),
+    ("rows_of_lists", "trino",
+     "SELECT u, unnest(xs) AS v, generate_subscripts(xs, 1) AS p FROM t AS source "
+     "WHERE source.n > 1",
+     "SELECT u, entry.value AS v, entry.place AS p FROM t AS source "
+     "CROSS JOIN UNNEST(source.xs) WITH ORDINALITY AS entry(value, place) WHERE source.n > 1"),
+    ("rows_of_lists", "spark", "SELECT u, unnest(xs) AS v FROM t",
+     "SELECT u, entry.value AS v FROM t AS source "
+     "LATERAL VIEW POSEXPLODE(source.xs) entry AS place, value"),
+    ("rows_of_lists", "bigquery", "SELECT unnest(CAST(xs AS DOUBLE[])) AS v FROM t",
+     "SELECT CAST(value AS FLOAT64) AS v FROM t AS source "
+     "CROSS JOIN UNNEST(source.xs) AS value WITH OFFSET AS place"),
+    ("rows_of_lists", "postgres",
+     "SELECT i, generate_subscripts(CASE WHEN coalesce(a, b) IS NOT NULL THEN CAST([a, b] AS "
+     "DOUBLE[]) END, 1) AS p, unnest(CASE WHEN coalesce(a, b) IS NOT NULL THEN CAST([a, b] AS "
+     "DOUBLE[]) END) AS v FROM t",
+     "SELECT i, 1 AS p, CAST(a AS DOUBLE PRECISION) AS v FROM t "
+     "WHERE NOT a IS NULL OR NOT b IS NULL "
+     "UNION ALL SELECT i, 2 AS p, CAST(b AS DOUBLE PRECISION) AS v FROM t "
+     "WHERE NOT a IS NULL OR NOT b IS NULL"),
+    ("times_in_utc", "snowflake", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
+     "SELECT CONVERT_TIMEZONE('UTC', x) AS y FROM t"),
+    ("times_in_utc", "clickhouse", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
+     "SELECT toTimeZone(x, 'UTC') AS y FROM t"),
+    ("times_in_utc", "bigquery", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
+     "SELECT x AS y FROM t"),
+    ("times_in_utc", "postgres", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
+     "SELECT x AT TIME ZONE 'UTC' AS y FROM t"),
     ("aliases", "clickhouse", "SELECT a.x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x",
      "SELECT a.x AS x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x"),
     ("places_of_nulls", "bigquery", "SELECT row_number() OVER (ORDER BY a, b DESC) AS y FROM t",
