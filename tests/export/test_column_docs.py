@@ -56,7 +56,7 @@ def test_columns_of_seldom_read_stages_are_described(tmp_path: Path) -> None:
         for model in models
         if model["name"].removeprefix("sqlmetrics_") in STAGES
     }
-    assert {"harmonics", "ideal_lists", "list_rows", "sampled_users"} <= stages.keys()
+    assert {"harmonics", "ideal_lists", "listed_rows", "sampled_users"} <= stages.keys()
     undescribed = [
         (name, column["name"])
         for name, columns in stages.items()

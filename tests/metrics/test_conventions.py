@@ -190,7 +190,7 @@ def test_one_convention_needs_no_column() -> None:
 def test_what_conventions_share_is_computed_once() -> None:
     """Jurity and standard judge the same lists: one search for hits, one column for recall."""
     with evaluator(convention=["standard", "jurity"]) as two:
-        text = two.sql(["recall@3", "map@3", "precision@3"])
+        text = two.sql(["recall@3", "map@3", "precision@3"], physical=True)
     names = re.findall(r"(\w+) AS (?:NOT )?(?:MATERIALIZED )?\(", text)
     # the audiences are two, and so are the tables of values that are filled for them
     assert [name for name in names if name.endswith("_2")] == [

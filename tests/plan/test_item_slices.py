@@ -124,7 +124,9 @@ def test_slices_of_items_fit_into_little_memory(by: list[str]) -> None:
 def test_the_user_and_the_slice_of_a_row_come_from_one_table(by: str) -> None:
     """From two tables, an engine may join all users of a slice with each other."""
     with sm.Evaluator(**many_users()) as evaluator:
-        statement = sqlglot.parse_one(evaluator.sql(["recall@10", "ndcg@10"], by=by), "duckdb")
+        statement = sqlglot.parse_one(
+            evaluator.sql(["recall@10", "ndcg@10"], by=by, physical=True), "duckdb"
+        )
     queries = {cte.alias: cte.this for cte in statement.find_all(exp.CTE)}
     assert {"item_slices", "judged_by_item", "hit_ranks_by_item"} <= set(queries)
     for name in ("judged_by_item", "hit_ranks_by_item"):

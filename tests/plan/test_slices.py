@@ -704,6 +704,6 @@ def test_the_support_of_a_slice_without_lists_is_0(metric: str) -> None:
 def test_a_metric_called_like_a_slice_of_items_is_refused_for_it() -> None:
     with (
         sm.Evaluator({1: ["a"]}, {1: ["a"]}, history={1: ["a"]}) as evaluator,
-        pytest.raises(UsageError, match="reads list_rows in popularity; slices of items are for"),
+        pytest.raises(UsageError, match="reads listed_rows in popularity; slices of items are for"),
     ):
         evaluator.evaluate("popularity(counted=rows)@1", by="popularity")

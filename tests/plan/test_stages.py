@@ -20,10 +20,10 @@ STAGES: dict[str, tuple[str, int]] = {
     "cascades": ("err", 2),
     "catalogue": ("coverage", 4),
     "cutoffs": ("mrr", 1),
-    "decision_groups": ("ips", 1),  # of both lists, without a cutoff
+    "decision_terms": ("ips", 4),
     "decisions": ("ips", 4),
     "diverse_ideal": ("alpha_ndcg", 2),  # each user wants one item
-    "expected_items": ("unexpectedness", 3),  # both lists, and user 1 expects one item
+    "expected_items": ("unexpectedness", 4),
     "exposure": ("coverage", 3),
     "harmonics": ("map(divisor=all_positions)", 2),
     "history_users": ("popularity", 1),
@@ -35,11 +35,13 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_popularity": ("popularity", 4),
     "item_rows": ("popularity(counted=rows)", 4),
     "item_prices": ("money_precision", 4),
-    "item_vectors": ("intra_list_diversity", 4),  # a vector of two components is one block
+    "item_blocks": ("intra_list_diversity", 4),  # a vector of two components is one block
+    "item_vectors": ("intra_list_diversity", 8),
     "judged": ("kendall_tau", 4),
-    "list_popularity": ("popularity", 2),  # a row per list, without a cutoff
-    "list_rows": ("popularity(counted=rows)", 2),
-    "list_vectors": ("intra_list_diversity", 2),
+    "list_blocks": ("intra_list_diversity", 2),
+    "listed_popularity": ("popularity", 4),
+    "listed_rows": ("popularity(counted=rows)", 4),
+    "listed_vectors": ("intra_list_diversity", 8),
     "listed": ("popularity", 4),  # for metrics of one's own; no other reads it
     "lists": ("mrr", 2),
     "matched": ("spearman_rho", 4),

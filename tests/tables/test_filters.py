@@ -310,7 +310,7 @@ def test_statements_for_other_systems_have_it() -> None:
             for dialect in ("postgres", "bigquery", "spark"):
                 text = evaluator.sql("ndcg@5", dialect=dialect)
                 column = "stars" if like is None else "Rating"
-                assert f"source.{column} >= 4" in text.replace('"', "").replace("`", "")
+                assert f"{column} >= 4" in text.replace('"', "").replace("`", "")
     for condition, words in (
         ("'x'", "neither"),
         ("stars + 1", "neither"),

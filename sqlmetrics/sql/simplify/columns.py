@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.relations import Relation, alias_of, is_grouped, tables_of
+from sqlmetrics.sql.simplify.relations import (
+    Relation,
+    alias_of,
+    branches_of,
+    is_grouped,
+    tables_of,
+)
 
 ROWS = (exp.Unnest, exp.Explode, exp.Inline, exp.GenerateSeries, exp.ExplodingGenerateSeries)
 Sources = dict[str, Sequence[str] | None]
@@ -23,13 +29,13 @@ def qualify(tree: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> None:
 def _qualify(
     tree: exp.Expr, outputs: Mapping[str, Sequence[str]], outer: Sequence[Sources]
 ) -> None:
-    if isinstance(tree, exp.SetOperation | exp.Subquery) and not isinstance(tree, exp.Select):
-        for part in (tree.args.get("this"), tree.args.get("expression")):
-            if isinstance(part, exp.Query):
-                _qualify(part, outputs, outer)
-        return
-    if not isinstance(tree, exp.Select):
-        return
+    for select in branches_of(tree):
+        _qualify_select(select, outputs, outer)
+
+
+def _qualify_select(
+    tree: exp.Select, outputs: Mapping[str, Sequence[str]], outer: Sequence[Sources]
+) -> None:
     tables = tables_of(tree)
     sources: Sources = {alias_of(table): _known(table, outputs) for table in tables}
     for table in tables:

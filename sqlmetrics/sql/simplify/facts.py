@@ -110,7 +110,7 @@ def is_number_found(join: exp.Join, select: exp.Select, facts: AllFacts) -> bool
     own, other = condition.this, condition.expression
     if not isinstance(own, exp.Column) or own.table != alias_of(join.this):
         own, other = other, own
-    inside = Inside(select, facts, without=join)
+    inside = Inside(select, facts, looks_up=False)
     return (
         isinstance(own, exp.Column)
         and isinstance(other, exp.Least)
@@ -223,7 +223,8 @@ def keys_of(join: exp.Join) -> set[str]:
 class Inside:
     """Facts about expressions inside of one SELECT.
 
-    `given`: a condition that holds for at least one row of every group.
+    `given`: a condition that holds for at least one row of every group. `looks_up`: are lookups
+    considered that always find a row?
     """
 
     def __init__(
@@ -231,7 +232,7 @@ class Inside:
         select: exp.Select,
         facts: AllFacts,
         given: exp.Expr | None = None,
-        without: exp.Join | None = None,
+        looks_up: bool = True,
     ) -> None:
         self.given = given
         self.has_groups = select.args.get("group") is not None
@@ -239,7 +240,7 @@ class Inside:
         self.outer = {
             alias_of(join.this)
             for join in select.args.get("joins") or []
-            if join.side == "LEFT" and (join is without or not is_number_found(join, select, facts))
+            if join.side == "LEFT" and not (looks_up and is_number_found(join, select, facts))
         }
         if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
             self.outer = set(self.facts)

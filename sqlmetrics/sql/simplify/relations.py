@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -29,7 +29,10 @@ class Relation:
     @property
     def columns(self) -> list[str]:
         """The names of its columns."""
-        return list(self.alias_columns) or list(self.tree.named_selects)
+        if self.alias_columns:
+            return list(self.alias_columns)
+        branches = self.branches()
+        return list((branches[0] if branches else self.tree).named_selects)
 
     @property
     def select(self) -> exp.Select | None:
@@ -39,17 +42,21 @@ class Relation:
 
     def branches(self) -> list[exp.Select]:
         """Return the SELECTs that a UNION puts together, or the only one."""
-        return list(_branches(self.tree))
+        return branches_of(self.tree)
 
 
-def _branches(tree: exp.Expr) -> Iterator[exp.Select]:
-    if isinstance(tree, exp.SetOperation):
-        yield from _branches(tree.left)
-        yield from _branches(tree.right)
-    elif isinstance(tree, exp.Subquery):
-        yield from _branches(tree.this)
-    elif isinstance(tree, exp.Select):
-        yield tree
+def branches_of(tree: exp.Expr) -> list[exp.Select]:
+    """Return the SELECTs that UNION puts together, in their order; of hundreds, without recursion."""
+    branches, left = [], [tree]
+    while left:
+        part = left.pop()
+        if isinstance(part, exp.SetOperation):
+            left += [part.expression, part.this]
+        elif isinstance(part, exp.Subquery):
+            left.append(part.this)
+        elif isinstance(part, exp.Select):
+            branches.append(part)
+    return branches
 
 
 def tables_of(select: exp.Select) -> list[exp.Expr]:
