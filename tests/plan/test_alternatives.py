@@ -102,11 +102,11 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(list(frame.columns), na_position="first").reset_index(drop=True)
 
 
-def assert_same(one: pd.DataFrame, other: pd.DataFrame) -> None:
+def assert_same(one: pd.DataFrame, other: pd.DataFrame, within: float = 1e-13) -> None:
     assert len(one) > 0
     # sums of doubles depend on the order of rows in their last digits
     pd.testing.assert_frame_equal(
-        in_order(one), in_order(other), rtol=1e-12, atol=1e-13, check_dtype=False
+        in_order(one), in_order(other), rtol=1e-12, atol=within, check_dtype=False
     )
 
 
@@ -224,9 +224,33 @@ def test_results_are_the_same(
     assert_same(logical, other)
 
 
+# ---------------------------------------------------------------- of metrics
+
+METRICS_BY_BLOCKS = {("", "intra_list_diversity"): ["over=features", "over=category, single=zero",
+                                                    "sample_users=9, runs=2"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=len)
+def test_metrics_are_the_same(key: list[str]) -> None:
+    tables = by_score(world(7, key))
+    for (_, name), variants in METRICS_BY_BLOCKS.items():
+        with evaluator_of(tables) as evaluator:
+            planner = evaluator._session.planner
+            pairs = [(parse_spec(f"{name}({one})"), k) for one in variants for k in (1, 4, None)]
+            requests = requests_of(pairs, [STANDARD], None, False)
+            plan = Results(planner, requests).per_user()
+            changed = physical(planner, plan)
+            names = {node.name for node in changed.nodes()}
+            assert "list_blocks" in names
+            assert "listed_vectors" not in names
+            logical, other = evaluator.engine.frame(plan), evaluator.engine.frame(changed)
+        # components of blocks are rounded to units of 2^-40
+        assert_same(logical, other, 1e-9)
+
+
 def test_every_alternative_is_tested() -> None:
     known = {(one.engine, one.name): one for one in CATALOG.alternatives}
-    assert known.keys() == STAGES.keys() | set(RESULTS)
+    assert known.keys() == STAGES.keys() | set(RESULTS) | set(METRICS_BY_BLOCKS)
     for one, settings in STAGES.items():
         for name, values in known[one].when.items():
             assert set(values) <= set(settings[name]), f"{one}: {name}"
@@ -296,7 +320,7 @@ def test_values_are_those_of_plain_sums(key: list[str]) -> None:
             requests = requests_of(pairs, [STANDARD], None, planner.has_rank)
             plan = Results(planner, requests).per_user()
             frames.append(evaluator.engine.frame(plan if plain else physical(planner, plan)))
-    assert_same(*frames)
+    assert_same(*frames, 1e-9)  # blocks of components are rounded to units of 2^-40
 
 
 def can_be_planned(evaluator: sm.Evaluator, metric: str) -> bool:

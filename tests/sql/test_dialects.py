@@ -151,17 +151,17 @@ def test_names_and_columns_are_the_users() -> None:
     assert 'FROM analytics."Recs"' in statement
     assert "FROM raw.truth" in statement
     assert "customer AS user_id" in statement
-    assert "prediction AS score" in statement
-    assert "ORDER BY score DESC" in statement
+    assert "ORDER BY prediction DESC" in statement
+    assert "score" not in statement
     assert "read_parquet" not in statement.lower()
 
 
 def test_without_a_score_lists_have_ranks() -> None:
     statement = sql("recall@5", "--recommendations-table", "recs", "--interactions-table", "truth",
                     "--dialect", "trino")  # fmt: skip
-    assert "rank AS rank" in statement
+    assert "CAST(rank AS BIGINT)" in statement
     assert "score" not in statement
-    assert "relevance AS relevance\n  FROM truth" not in statement  # none was mapped
+    assert "relevance" not in statement  # none was mapped
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -171,8 +171,8 @@ def test_references_of_dbt_stay(dialect: str) -> None:
         *("--recommendations-table", "{{ ref('recs') }}"),
         *("--interactions-table", "{{ source('shop', 'truth') }}"),
     )
-    assert "FROM {{ ref('recs') }}\n" in statement
-    assert "FROM {{ source('shop', 'truth') }}\n" in statement
+    assert re.search(r"FROM \{\{ ref\('recs'\) \}\}\s", statement)
+    assert re.search(r"FROM \{\{ source\('shop', 'truth'\) \}\}\s", statement)
 
 
 def test_an_export_beside_the_name_tells_columns_and_types(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_no_cte_has_the_name_of_a_table() -> None:
     evaluator = sm.Evaluator(TableName("ranked"), TableName("interactions"))
     row = connection.sql(evaluator.sql("mrr", dialect="duckdb")).df().iloc[0]
     assert row["value"] == 1 / 2
-    assert re.search(r"\b(ranked|interactions) AS ", evaluator.sql("mrr")) is None
+    assert re.search(r"\b(ranked|interactions) AS \(", evaluator.sql("mrr")) is None
 
 
 def test_several_models_by_name() -> None:

@@ -46,9 +46,19 @@ STAGES = list(CATALOG.stages.values())
 METRIC_PARAMS = {name: param for metric in METRICS for name, param in metric.params.items()}
 SLICES = list(CATALOG.slices.values())
 # those that replace stages are rendered as stages are; the others are of results
-ALTERNATIVES = [one for one in CATALOG.alternatives if one.name in CATALOG.stages]
-LOGICAL: list[Template] = [*METRICS, *STAGES, *CATALOG.checks.values(), *SLICES]
-TEMPLATES: list[Template] = [*LOGICAL, *ALTERNATIVES]
+ALTERNATIVES = [
+    one for one in CATALOG.alternatives if one.name in {*CATALOG.stages, *CATALOG.metrics}
+]
+LOGICAL: list[Template] = [
+    one
+    for one in [*METRICS, *STAGES, *CATALOG.checks.values(), *SLICES]
+    if ROOT / "physical" not in one.path.parents
+]
+TEMPLATES: list[Template] = [
+    *LOGICAL,
+    *(stage for stage in STAGES if stage not in LOGICAL),
+    *ALTERNATIVES,
+]
 # templates in place of stages: of the truth for slices of items, of lists for populations
 INSTEAD = ("by_item", "by_user")
 MODEL_NAMES = set(Keys(model="als").context)  # what several models change

@@ -1,404 +1,189 @@
-WITH recommendations AS NOT MATERIALIZED (
-  /* one row per row of the table recommendations, under the names that the queries use */
-  SELECT
-    'als' AS model,
-    user_id AS user_id,
-    item_id AS item_id,
-    score AS score
-  FROM shop.als
-  UNION ALL
-  SELECT
-    'popular' AS model,
-    user_id AS user_id,
-    item_id AS item_id,
-    score AS score
-  FROM shop.popular
+WITH recommendations AS (
+    -- one row per row of the table recommendations, under the names that the queries use
+    SELECT 'als' AS model, user_id, item_id, score
+    FROM shop.als
+    UNION ALL
+    SELECT 'popular' AS model, user_id, item_id, score
+    FROM shop.popular
 ), recommendation_profile AS (
-  /* one row per recommendation list, read in one pass over the table */
-  SELECT
-    model,
-    user_id,
-    count(*) AS n_rows
-  FROM recommendations
-  GROUP BY
-    model,
-    user_id
-), lists AS MATERIALIZED (
-  /* one row per recommendation list */
-  SELECT
-    model,
-    user_id,
-    n_rows AS n_recommended
-  FROM recommendation_profile
-), interactions AS (
-  /* one row per row of the table interactions, under the names that the queries use */
-  SELECT
-    user_id AS user_id,
-    item_id AS item_id,
-    relevance AS relevance
-  FROM shop.interactions
+    -- one row per recommendation list, read in one pass over the table
+    SELECT model, user_id FROM recommendations GROUP BY model, user_id
 ), judged AS (
-  /* one row per judged (user, item) */
-  SELECT
-    user_id,
-    item_id,
-    CAST(relevance AS DOUBLE) AS relevance
-  FROM interactions
-), relevant AS MATERIALIZED (
-  /* one row per relevant (user, item) */
-  SELECT
-    user_id,
-    item_id,
-    relevance AS relevance
-  FROM judged
-  WHERE
-    relevance > 0
-), relevant_users AS MATERIALIZED (
-  /* one row per user with a relevant item */
-  SELECT
-    user_id,
-    count(*) AS n_relevant,
-    max(relevance) AS best_relevance
-  FROM relevant
-  GROUP BY
-    user_id
-), models AS MATERIALIZED (
-  /* one row per model */
-  SELECT
-    lists.model AS model,
-    count(*) AS n_lists
-  FROM lists
-  GROUP BY
-    lists.model
-), audience AS (
-  /* one row per user that every model is judged on */
-  WITH expected AS (
-    SELECT
-      models.model,
-      users.user_id
-    FROM relevant_users AS users
-    CROSS JOIN models
-  )
-  /* one row per user (and model) to average over */
-  SELECT
-    expected.model,
-    expected.user_id,
-    coalesce(relevant_users.n_relevant, 0) AS n_relevant,
-    coalesce(lists.n_recommended, 0) AS n_recommended
-  FROM expected
-  LEFT JOIN lists
-    ON lists.model = expected.model AND lists.user_id = expected.user_id
-  LEFT JOIN relevant_users
-    ON relevant_users.user_id = expected.user_id
-), ranked AS MATERIALIZED (
-  /* one row per recommended item, ranked inside its list */
-  SELECT
-    model,
-    user_id,
-    item_id,
-    score,
-    row_number() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
-  FROM recommendations
-), hit_ranks AS (
-  /* one row per hit: a recommended item that is relevant to its user */
-  SELECT
-    ranked.model,
-    ranked.user_id,
-    ranked.item_id,
-    ranked.rank,
-    relevant.relevance
-  FROM ranked
-  INNER JOIN relevant
-    ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-), hits AS (
-  /* one row per hit, counted from the top of its list */
-  SELECT
-    hit_ranks.model,
-    hit_ranks.user_id,
-    hit_ranks.item_id,
-    hit_ranks.rank,
-    hit_ranks.relevance,
-    row_number() OVER (PARTITION BY hit_ranks.model, hit_ranks.user_id ORDER BY hit_ranks.rank) AS hit_number,
-    relevant_users.n_relevant,
-    relevant_users.best_relevance,
-    lists.n_recommended
-  FROM hit_ranks
-  INNER JOIN relevant_users
-    ON relevant_users.user_id = hit_ranks.user_id
-  INNER JOIN lists
-    ON lists.model = hit_ranks.model AND lists.user_id = hit_ranks.user_id
-), ideal_lists AS (
-  /* one row per relevant item in the order of the best possible list */
-  WITH best_first AS (
-    SELECT
-      relevant.user_id,
-      power(2, relevant.relevance - relevant_users.best_relevance) - power(2, -relevant_users.best_relevance) AS gain,
-      row_number() OVER (PARTITION BY relevant.user_id ORDER BY relevant.relevance DESC) AS rank
+    -- one row per judged (user, item)
+    SELECT user_id, item_id, CAST(relevance AS DOUBLE) AS relevance FROM shop.interactions
+), relevant AS (
+    -- one row per relevant (user, item)
+    SELECT user_id, item_id, relevance FROM judged WHERE relevance > 0
+), relevant_users AS (
+    -- one row per user with a relevant item
+    SELECT user_id, count(*) AS n_relevant, max(relevance) AS best_relevance
     FROM relevant
-    INNER JOIN relevant_users
-      ON relevant_users.user_id = relevant.user_id
-  )
-  SELECT
-    user_id,
-    rank,
-    sum(gain * (
-      1 / nullif(log2(rank + 1), 0)
-    )) OVER (
-      PARTITION BY user_id
-      ORDER BY rank
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS ideal_gain
-  FROM best_first
+    GROUP BY user_id
+), models AS (
+    -- one row per model
+    SELECT model FROM recommendation_profile GROUP BY model
+), ranked AS (
+    -- one row per recommended item, ranked inside its list
+    SELECT
+        model, user_id, item_id,
+        row_number() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
+    FROM recommendations
+), hits AS (
+    -- one row per hit, counted from the top of its list
+    SELECT model, user_id, rank, relevance, n_relevant, best_relevance
+    FROM ranked
+    INNER JOIN relevant USING (user_id, item_id)
+    INNER JOIN relevant_users USING (user_id)
+), best_first AS (
+    -- one row per relevant item in the order of the best possible list
+    SELECT
+        user_id,
+        power(2, relevant.relevance - relevant_users.best_relevance)
+            - power(2, -relevant_users.best_relevance) AS gain,
+        row_number() OVER (PARTITION BY user_id ORDER BY relevant.relevance DESC) AS rank
+    FROM relevant
+    INNER JOIN relevant_users USING (user_id)
+), ideal_lists AS (
+    SELECT
+        user_id, rank,
+        sum(gain * (
+            1 / log2(rank + 1)
+        )) OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS ideal_gain
+    FROM best_first
 ), hits_values AS (
-  /* one row per user with a row in hits */
-  SELECT
-    hits.model,
-    hits.user_id,
-    CASE
-      WHEN min(hits.rank) <= 10
-      THEN sum(
+    -- one row per user with hits
+    SELECT
+        model, hits.user_id,
         CASE
-          WHEN hits.rank <= 10
-          THEN (
-            power(2, hits.relevance - hits.best_relevance) - power(2, -hits.best_relevance)
-          ) * (
-            1 / nullif(log2(hits.rank + 1), 0)
-          )
-        END
-      ) / nullif(max(CASE WHEN hits.rank <= 10 THEN best_at_10.ideal_gain END), 0)
-      ELSE 0
-    END AS ndcg_gain_exponential_at_10
-  FROM hits
-  LEFT JOIN ideal_lists AS best_at_10
-    ON best_at_10.rank = least(10, hits.n_relevant)
-    AND best_at_10.user_id = hits.user_id
-  GROUP BY
-    hits.model,
-    hits.user_id
-), per_user AS MATERIALIZED (
-  -- one row per user, a column per metric and cutoff;
-  -- without a row: the value of an empty list
-  SELECT
-      everybody.model, everybody.user_id,
-      CAST(CASE
-          WHEN hits_values.user_id IS NULL THEN 0
-          ELSE hits_values.ndcg_gain_exponential_at_10
-      END AS DOUBLE) AS ndcg_gain_exponential_at_10
-  FROM audience AS everybody
-  LEFT JOIN hits_values
-      ON hits_values.model = everybody.model AND hits_values.user_id = everybody.user_id
+            WHEN min(hits.rank) <= 10
+            THEN sum(
+                CASE
+                    WHEN hits.rank <= 10
+                    THEN (
+                        power(2, relevance - best_relevance) - power(2, -best_relevance)
+                    ) * (1 / log2(hits.rank + 1)
+                    )
+                END
+            ) / nullif(max(ideal_gain), 0)
+            ELSE 0
+        END AS ndcg_gain_exponential_at_10
+    FROM hits
+    LEFT JOIN ideal_lists
+        ON ideal_lists.rank = least(10, n_relevant) AND ideal_lists.user_id = hits.user_id
+    GROUP BY model, hits.user_id
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT
+        models.model, relevant_users.user_id,
+        CASE WHEN hits_values.user_id IS NULL THEN 0 ELSE ndcg_gain_exponential_at_10 END
+            AS ndcg_gain_exponential_at_10
+    FROM relevant_users
+    CROSS JOIN models
+    LEFT JOIN hits_values
+        ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
 ), sliced_users AS (
-  -- one row per user
-  SELECT user_id
-  FROM per_user AS members_1
-  UNION
-  SELECT user_id
-  FROM lists AS members_2
-), country_of_users AS (
-  /* one row per row of the table users: a column to slice by */
-  SELECT
-    user_id AS user_id,
-    country AS value
-  FROM shop.users
+    -- one row per user
+    SELECT user_id
+    FROM per_user
+    UNION
+    SELECT user_id
+    FROM recommendation_profile
 ), values_of_country AS (
-  -- one row per user: the value as text, and to sort by it
-  SELECT
-      user_id,
-      CASE
-          WHEN CAST(min(value) AS VARCHAR) IN ('(none)', '(all)')
-              THEN '"' || CAST(min(value) AS VARCHAR) || '"'
-          ELSE CAST(min(value) AS VARCHAR)
-      END AS label,
-      min(value) AS position
-  FROM country_of_users AS attribute
-  GROUP BY user_id
-), slice_values AS MATERIALIZED (
-  -- one row per user
-  SELECT
-      members.user_id,
-      coalesce(attribute_1.label, '(none)') AS label_1,
-      attribute_1.position AS position_1
-  FROM sliced_users AS members
-  LEFT JOIN values_of_country AS attribute_1
-      ON attribute_1.user_id = members.user_id
-), slice_names AS MATERIALIZED (
-  -- one row per slice, numbered in the order of its values
-  SELECT
-      label_1,
-      row_number() OVER (
-          ORDER BY
-              min(position_1) NULLS LAST,
-              label_1
-      ) AS slice
-  FROM slice_values
-  GROUP BY
-      label_1
-), slices AS MATERIALIZED (
-  -- one row per user and slice that it is in
-  SELECT
-      slice_values.user_id,
-      slice_names.slice
-  FROM slice_values
-  INNER JOIN slice_names
-      ON
-          slice_names.label_1 = slice_values.label_1
+    -- one row per user: the value as text, and to sort by it
+    SELECT
+        user_id,
+        CASE
+            WHEN CAST(min(country) AS TEXT) IN ('(none)', '(all)')
+            THEN '"' || CAST(min(country) AS TEXT) || '"'
+            ELSE CAST(min(country) AS TEXT)
+        END AS label,
+        min(country) AS position
+    FROM shop.users
+    GROUP BY user_id
+), slice_values AS (
+    -- one row per user
+    SELECT user_id, coalesce(label, '(none)') AS label_1, position AS position_1
+    FROM sliced_users
+    LEFT JOIN values_of_country USING (user_id)
+), slice_names AS (
+    -- one row per slice, numbered in the order of its values
+    SELECT label_1, row_number() OVER (ORDER BY min(position_1), label_1) AS slice
+    FROM slice_values
+    GROUP BY label_1
+), slices AS (
+    -- one row per user and slice that it is in
+    SELECT user_id, slice FROM slice_values INNER JOIN slice_names USING (label_1)
 ), per_user_and_slice AS (
-  -- one row per row of the values and slice that the user is in
-  SELECT
-      slices.slice,
-      per_user.model,
-      per_user.user_id,
-      per_user.ndcg_gain_exponential_at_10
-  FROM per_user
-  INNER JOIN slices ON slices.user_id = per_user.user_id
+    -- one row per row of the values and slice that the user is in
+    SELECT slice, model, ndcg_gain_exponential_at_10 FROM per_user INNER JOIN slices USING (user_id)
 ), row_groups AS (
-  -- one row per model and slice that gets values, also where there is no user
-  SELECT
-      models.model,
-      slice_names.slice
-  FROM models
-  CROSS JOIN slice_names
+    -- one row per model and slice that gets values, also where there is no user
+    SELECT model, slice FROM models CROSS JOIN slice_names
 ), totals AS (
-  -- one row per model and slice:
-  -- what the users' values of every metric and cutoff come to, their number and standard deviation
-  SELECT
-      row_groups.model,
-      row_groups.slice,
-      avg(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
-      count(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_n,
-      stddev_samp(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
-  FROM row_groups
-  LEFT JOIN per_user_and_slice AS per_user ON per_user.model = row_groups.model AND per_user.slice = row_groups.slice
-  GROUP BY
-      row_groups.model,
-      row_groups.slice
-), populations_by_user AS MATERIALIZED (
-  /* one row per population of lists that gets a value of its own */
-  SELECT
-    row_number() OVER (ORDER BY slice_names.slice, models.model) AS population,
-    slice_names.slice,
-    models.model
-  FROM models
-  CROSS JOIN slice_names
-), populated_by_user AS (
-  /* one row per population, under the name that metrics of a run group by */
-  SELECT
-    populations.population AS model
-  FROM populations_by_user AS populations
+    -- one row per model and slice: mean, number and standard deviation of the per-user values
+    SELECT
+        model, slice, avg(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
+        count(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_n,
+        stddev_samp(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
+    FROM row_groups
+    LEFT JOIN per_user_and_slice USING (model, slice)
+    GROUP BY model, slice
+), populations_by_user AS (
+    -- one row per population of lists that gets a value of its own
+    SELECT row_number() OVER (ORDER BY slice, model) AS population, slice, model
+    FROM models
+    CROSS JOIN slice_names
 ), ranked_by_user AS (
-  /* one row per row of ranked and population of its user, which stands in place of the model */
-  SELECT
-    ranked.user_id,
-    ranked.item_id,
-    ranked.score,
-    ranked.rank,
-    populations.population AS model
-  FROM ranked
-  INNER JOIN slices
-    ON slices.user_id = ranked.user_id
-  INNER JOIN populations_by_user AS populations
-    ON ranked.model = populations.model AND slices.slice = populations.slice
+    -- one row per row of ranked and population of its user, which stands in place of the model
+    SELECT item_id, rank, population AS model
+    FROM ranked
+    INNER JOIN slices USING (user_id)
+    INNER JOIN populations_by_user USING (model, slice)
 ), exposure AS (
-  /* one row per item that a model recommends to anybody */
-  SELECT
-    ranked.model AS model,
-    ranked.item_id,
-    min(ranked.rank) AS best_rank
-  FROM ranked_by_user AS ranked
-  GROUP BY
-    ranked.model,
-    ranked.item_id
-), history AS (
-  /* one row per row of the table history, under the names that the queries use */
-  SELECT
-    user_id AS user_id,
-    item_id AS item_id
-  FROM shop.history
-), catalogue AS MATERIALIZED (
-  /* one row per item that could have been recommended */
-  SELECT DISTINCT
-    item_id
-  FROM history
+    -- one row per item that a model recommends to anybody
+    SELECT model, item_id, min(rank) AS best_rank FROM ranked_by_user GROUP BY model, item_id
+), catalogue AS (
+    -- one row per item that could have been recommended
+    SELECT DISTINCT item_id FROM shop.history
 ), exposure_values AS (
-  /* one row per run with a row in exposure */
-  SELECT
-    exposure.model,
-    CASE
-      WHEN min(exposure.best_rank) <= 10
-      THEN count(CASE WHEN exposure.best_rank <= 10 THEN 1 END) / nullif((
-        SELECT
-          count(*)
-        FROM catalogue
-      ), 0)
-      ELSE 0
-    END AS coverage_at_10
-  FROM exposure
-  INNER JOIN catalogue AS known
-    ON exposure.item_id = known.item_id
-  GROUP BY
-    exposure.model
+    -- one row per run with exposure
+    SELECT
+        model,
+        count(CASE WHEN best_rank <= 10 THEN 1 END) / nullif((
+            SELECT count(*) FROM catalogue
+        ), 0) AS coverage_at_10
+    FROM exposure
+    INNER JOIN catalogue USING (item_id)
+    GROUP BY model
 ), per_model AS (
-  -- one row per model, a column per metric and cutoff;
-  -- without a row: the value of an empty list
-  SELECT
-      everybody.model,
-      CAST(CASE
-          WHEN exposure_values.model IS NULL THEN 0
-          ELSE exposure_values.coverage_at_10
-      END AS DOUBLE) AS coverage_at_10
-  FROM populated_by_user AS everybody
-  LEFT JOIN exposure_values
-      ON exposure_values.model = everybody.model
-), totals_of_runs AS (
-  -- one row per model and slice: the values of its lists
-  SELECT
-      populations.model,
-      populations.slice,
-      per_model.coverage_at_10
-  FROM per_model
-  INNER JOIN populations_by_user AS populations ON per_model.model = populations.population
+    -- one row per model, one column per metric and cutoff
+    SELECT
+        population AS model,
+        CASE WHEN exposure_values.model IS NULL THEN 0 ELSE coverage_at_10 END AS coverage_at_10
+    FROM populations_by_user
+    LEFT JOIN exposure_values ON exposure_values.model = population
 ), summary_rows AS (
-  -- one row per metric and cutoff of each model and slice
-  SELECT
-      totals.model,
-      totals.slice,
-      1 AS position,
-      'ndcg(gain=exponential)' AS metric,
-      10 AS k,
-      totals.ndcg_gain_exponential_at_10_value AS value,
-      totals.ndcg_gain_exponential_at_10_n AS n_users,
-      totals.ndcg_gain_exponential_at_10_std AS std,
-      totals.ndcg_gain_exponential_at_10_value - 1.9599639845400536 * totals.ndcg_gain_exponential_at_10_std / sqrt(nullif(totals.ndcg_gain_exponential_at_10_n, 0)) AS ci_low,
-      totals.ndcg_gain_exponential_at_10_value + 1.9599639845400536 * totals.ndcg_gain_exponential_at_10_std / sqrt(nullif(totals.ndcg_gain_exponential_at_10_n, 0)) AS ci_high
-  FROM totals
-  UNION ALL
-  SELECT
-      totals_of_runs.model,
-      totals_of_runs.slice,
-      2 AS position,
-      'coverage' AS metric,
-      10 AS k,
-      totals_of_runs.coverage_at_10 AS value,
-      CAST(NULL AS BIGINT) AS n_users,
-      CAST(NULL AS DOUBLE) AS std,
-      CAST(NULL AS DOUBLE) AS ci_low,
-      CAST(NULL AS DOUBLE) AS ci_high
-  FROM totals_of_runs
+    -- one row per metric and cutoff of each model and slice
+    SELECT
+        model, slice, 1 AS position, 'ndcg(gain=exponential)' AS metric, 10 AS k,
+        ndcg_gain_exponential_at_10_value AS value, ndcg_gain_exponential_at_10_n AS n_users,
+        ndcg_gain_exponential_at_10_std AS std,
+        ndcg_gain_exponential_at_10_value - 1.9599639845400536 * ndcg_gain_exponential_at_10_std
+            / sqrt(ndcg_gain_exponential_at_10_n) AS ci_low,
+        ndcg_gain_exponential_at_10_value + 1.9599639845400536 * ndcg_gain_exponential_at_10_std
+            / sqrt(ndcg_gain_exponential_at_10_n) AS ci_high
+    FROM totals
+    UNION ALL
+    SELECT
+        populations_by_user.model, slice, 2 AS position, 'coverage' AS metric, 10 AS k,
+        coverage_at_10 AS value, CAST(NULL AS BIGINT) AS n_users, CAST(NULL AS DOUBLE) AS std,
+        CAST(NULL AS DOUBLE) AS ci_low, CAST(NULL AS DOUBLE) AS ci_high
+    FROM per_model
+    INNER JOIN populations_by_user ON per_model.model = population
 )
 -- the interval is value ± 1.9599639845400536 standard errors
-SELECT
-    summary_rows.model,
-    slice_names.label_1 AS country,
-    summary_rows.metric,
-    summary_rows.k,
-    summary_rows.value,
-    summary_rows.n_users,
-    summary_rows.std,
-    summary_rows.ci_low,
-    summary_rows.ci_high
+SELECT model, label_1 AS country, metric, k, value, n_users, std, ci_low, ci_high
 FROM summary_rows
-INNER JOIN slice_names ON slice_names.slice = summary_rows.slice
-ORDER BY
-    summary_rows.model,
-    summary_rows.slice,
-    summary_rows.position;
+INNER JOIN slice_names USING (slice)
+ORDER BY model, slice, position;
