@@ -171,6 +171,8 @@ def _is_double(value: exp.Expr) -> bool:
     inner = value.unnest()
     if isinstance(inner, exp.Cast):
         return inner.to.this in (exp.DType.DOUBLE, exp.DType.FLOAT)
+    if isinstance(inner, exp.Mul | exp.Add | exp.Sub):
+        return _is_double(inner.this) or _is_double(inner.expression)
     return isinstance(inner, exp.Div | exp.Sqrt | exp.Ln | exp.Exp)
 
 
@@ -239,6 +241,18 @@ def _doubles(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             node.replace(_double(node))
 
 
+_SAFE = "divisor is not 0"
+
+
+def mark_as_safe(division: exp.Div) -> None:
+    """Say of a division that its divisor is never 0, so that no dialect needs a guard."""
+    division.meta[_SAFE] = True
+
+
+def _is_safe(division: exp.Div) -> bool:
+    return division._meta is not None and _SAFE in division._meta
+
+
 @_pass(*_OTHERS)
 def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Divide doubles, and by NULL instead of 0: elsewhere 1 / 2 is 0, or 1 / 0 an error."""
@@ -246,7 +260,7 @@ def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         assert isinstance(node, exp.Div)
         divisor = node.expression.unnest()
         constant = divisor.this if isinstance(divisor, exp.Cast) else divisor
-        if not isinstance(constant, exp.Literal | exp.Nullif):
+        if not isinstance(constant, exp.Literal | exp.Nullif) and not _is_safe(node):
             node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
         if not _is_double(node.this):
             node.set("this", _double(node.this.unnest()))

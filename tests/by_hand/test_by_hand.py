@@ -1,20 +1,8 @@
-"""Queries that a person writes by hand from the definition of a metric, against the package.
-
-A file NAME.sql begins with a comment in TOML, which says what is asked:
-
-    metrics    as in `evaluate`
-    tables     the tables that the query reads
-    settings, convention, by, ci    as in `evaluate`, if they are not the default
-    models     names of models, each in a file recommendations_NAME.parquet
-    per_user   true: the rows of `per_user`
-
-The query reads the tables as Parquet files in one folder and returns the rows of the package."""
+"""Queries that a person writes by hand give the rows of the package."""
 
 import math
 import shutil
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +11,14 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from tests.support.paths import DATA, TESTS
+from tests.support.by_hand import QUERIES
+from tests.support.paths import DATA
 from tests.support.worlds import CATALOG, world
 
-FOLDER = TESTS / "by_hand"
-KEYS = {"metrics", "tables", "settings", "convention", "by", "ci", "models", "per_user"}
 # of random tables: how many users and items; the fewer items, the more hits and the higher coverage
 RANDOM = {"sparse": (40, 150), "dense": (120, 30)}
 WORLDS = ("examples", *RANDOM)
 Row = tuple[Any, ...]
-
-
-@dataclass
-class Query:
-    """A query and what is asked with it."""
-
-    sql: str
-    asked: dict[str, Any]
-
-    @classmethod
-    def read(cls, path: Path) -> "Query":
-        head, end, sql = path.read_text(encoding="utf-8").removeprefix("/*\n").partition("*/\n")
-        assert end, f"{path.name}: the file does not begin with a comment"
-        asked = tomllib.loads(head)
-        assert asked.keys() <= KEYS, f"{path.name}: {asked.keys() - KEYS}"
-        return cls(sql, asked)
-
-
-FILES = sorted(FOLDER.glob("*.sql"))
-QUERIES = {path.stem: Query.read(path) for path in FILES}
 
 
 def write_examples(folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlmetrics.sql import transpile
 from sqlmetrics.sql.simplify.columns import all_selects, readers
 from sqlmetrics.sql.simplify.facts import AllFacts, Facts, Inside, facts_of
 from sqlmetrics.sql.simplify.relations import Relation, alias_of, relation_name
@@ -41,7 +42,11 @@ def in_brackets(value: exp.Expr, parent: exp.Expr | None) -> exp.Expr:
 def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFacts) -> exp.Expr:
     if isinstance(node, exp.Nullif):
         zero = node.expression == exp.Literal.number(0)
-        return node.this if zero and inside.is_positive(node.this) else node
+        if not zero or not inside.is_positive(node.this):
+            return node
+        if isinstance(node.parent, exp.Div):
+            transpile.mark_as_safe(node.parent)
+        return node.this  # type: ignore[no-any-return]
     if isinstance(node, exp.Coalesce) and inside.is_known(node.this):
         value: exp.Expr = node.this
         return value

@@ -46,7 +46,10 @@ class Relation:
 
 
 def branches_of(tree: exp.Expr) -> list[exp.Select]:
-    """Return the SELECTs that UNION puts together, in their order; of hundreds, without recursion."""
+    """Return the SELECTs that UNION puts together, in their order.
+
+    There may be hundreds, too many for recursion.
+    """
     branches, left = [], [tree]
     while left:
         part = left.pop()

@@ -1,0 +1,76 @@
+"""How much there is to read in printed statements, beside the queries written by hand."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from typing import Any
+
+import pytest
+import sqlglot
+
+import sqlmetrics as sm
+from sqlmetrics.sql.dialects import DIALECTS
+from tests.support.by_hand import QUERIES, Query
+from tests.support.paths import DATA
+
+SOURCES = {"recommendations": "recommendations_als", "baseline": "recommendations_popular"}
+# without recursion, the greedy order of the ideal list takes a query per position
+LONG_WITHOUT_RECURSION = {"alpha_ndcg"}
+# what sqlglot calls the dialect
+PARSED_AS = {"datafusion": "postgres"}
+
+
+def nodes(sql: str, dialect: str = "duckdb") -> int:
+    """Count the expressions that a statement is made of; comments do not count."""
+    tree = sqlglot.parse_one(sql.split("\nSETTINGS")[0], dialect=PARSED_AS.get(dialect, dialect))
+    return sum(1 for _ in tree.walk())
+
+
+def source(table: str, dialect: str) -> Any:
+    path = DATA / f"{SOURCES.get(table, table)}.parquet"
+    return str(path) if dialect == "duckdb" else sm.TableName(f"shop.{table}", path)
+
+
+def printed(query: Query, dialect: str) -> str:
+    asked = query.asked
+    tables: dict[str, Any] = {table: source(table, dialect) for table in asked["tables"]}
+    if "models" in asked:
+        tables["recommendations"] = {
+            model: source(f"recommendations_{model}", dialect) for model in asked["models"]
+        }
+    choices = {name: asked[name] for name in ("settings", "convention") if name in asked}
+    options = {name: asked[name] for name in ("by", "ci", "per_user") if name in asked}
+    with sm.Evaluator(**tables, **choices) as evaluator:
+        return evaluator.sql(asked["metrics"], dialect=dialect, **options)
+
+
+@functools.cache
+def weights(dialect: str) -> dict[str, float]:
+    """Divide the nodes of the printed statement by those of the query by hand."""
+    found = {}
+    for name, query in QUERIES.items():
+        try:
+            sql = printed(query, dialect)
+        except sm.UsageError:
+            continue  # the dialect lacks something, such as rows of lists
+        found[name] = nodes(sql, dialect) / nodes(query.sql)
+    return found
+
+
+def test_statements_for_duckdb_weigh_little() -> None:
+    of_duckdb = weights("duckdb")
+    assert of_duckdb.keys() == QUERIES.keys()
+    heavy = {name: weight for name, weight in of_duckdb.items() if weight > 2}
+    assert heavy == {}
+    assert statistics.median(of_duckdb.values()) <= 1.5
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dialect", [dialect for dialect in DIALECTS if dialect != "duckdb"])
+def test_statements_for_other_dialects_weigh_little_more(dialect: str) -> None:
+    own = weights(dialect)
+    assert len(own) >= len(QUERIES) - 3
+    heavy = {name for name, weight in own.items() if weight > 2.5}
+    assert heavy <= LONG_WITHOUT_RECURSION
+    assert statistics.median(own.values()) <= 2

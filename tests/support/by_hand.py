@@ -1,0 +1,43 @@
+"""Queries that a person writes by hand from the definition of a metric: `tests/by_hand/NAME.sql`.
+
+A file begins with a comment in TOML, which says what is asked:
+
+    metrics    as in `evaluate`
+    tables     the tables that the query reads
+    settings, convention, by, ci    as in `evaluate`, if they are not the default
+    models     names of models, each in a file recommendations_NAME.parquet
+    per_user   true: the rows of `per_user`
+
+The query reads the tables as Parquet files in one folder and returns the rows of the package.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.paths import TESTS
+
+FOLDER = TESTS / "by_hand"
+KEYS = {"metrics", "tables", "settings", "convention", "by", "ci", "models", "per_user"}
+
+
+@dataclass
+class Query:
+    """A query and what is asked with it."""
+
+    sql: str
+    asked: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Query:
+        head, end, sql = path.read_text(encoding="utf-8").removeprefix("/*\n").partition("*/\n")
+        assert end, f"{path.name}: the file does not begin with a comment"
+        asked = tomllib.loads(head)
+        assert asked.keys() <= KEYS, f"{path.name}: {asked.keys() - KEYS}"
+        return cls(sql, asked)
+
+
+QUERIES = {path.stem: Query.read(path) for path in sorted(FOLDER.glob("*.sql"))}
