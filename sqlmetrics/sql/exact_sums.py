@@ -43,12 +43,25 @@ def _exact(of: SameTree) -> exp.Expr | None:
     for total in [total for total in tree.find_all(exp.Sum) if _is_marked(total)]:
         del total.meta[_MARK]
         whole = total.parent if isinstance(total.parent, exp.Window) else total
-        scaled = exp.Mul(this=exp.Paren(this=total.this), expression=exp.Literal.number(_UNITS))
-        total.set("this", exp.cast(exp.Round(this=scaled), "hugeint"))
+        _scale(total)
         share = exp.Paren()  # its parent has to let go of the sum first
         whole.replace(share)
         share.set("this", exp.Div(this=whole, expression=exp.Literal.number(_UNITS)))
     return tree
+
+
+def _scale(total: exp.Sum) -> None:
+    """Sum whole units.
+
+    They are computed inside of a condition such as `rank <= 10`: an engine that sums them for
+    several cutoffs then computes them once.
+    """
+    term, place, name = total.this, total, "this"
+    if isinstance(term, exp.Case) and len(term.args["ifs"]) == 1 and not term.args.get("default"):
+        place, name = term.args["ifs"][0], "true"
+        term = place.args[name]
+    scaled = exp.Mul(this=exp.Paren(this=term), expression=exp.Literal.number(_UNITS))
+    place.set(name, exp.cast(exp.Round(this=scaled), "hugeint"))
 
 
 def _is_marked(total: exp.Sum) -> bool:

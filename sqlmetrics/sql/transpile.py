@@ -601,6 +601,27 @@ def _aliases(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         node.set("expressions", named)
 
 
+@_pass("redshift")
+def _frames_of_equal_rows(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Count the rows up to the last equal one from the other end: Redshift has frames of rows
+    alone."""
+    for node in _all(tree, exp.Window):
+        spec = node.args.get("spec")
+        if spec is None or spec.args.get("kind") != "RANGE" or not isinstance(node.this, exp.Count):
+            continue
+        order = [
+            exp.Ordered(this=one.this.copy(), desc=not one.args.get("desc"))
+            for one in node.args["order"].expressions
+        ]
+        groups = [part.copy() for part in node.args.get("partition_by") or ()]
+        above = exp.Window(
+            this=exp.Rank(), partition_by=groups, order=exp.Order(expressions=order), over="OVER"
+        )
+        whole = exp.Window(this=node.this.copy(), partition_by=groups, over="OVER")
+        last = exp.Add(this=whole, expression=exp.Literal.number(1))
+        node.replace(exp.Paren(this=exp.Sub(this=last, expression=above)))
+
+
 @_pass("bigquery")
 def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Drop NULLS LAST in windows, which BigQuery lacks; what is ordered by is never NULL."""

@@ -277,6 +277,12 @@ def exact(query: str, *columns: str) -> str:
         ("SELECT 2 * sum(a + b) / max(c) AS value, sum(d) AS n FROM t",
          "SELECT 2 * (sum(CAST(round((a + b) * 1e15) AS INT128)) / 1e15) / max(c) AS value, "
          "sum(d) AS n FROM t"),
+        ("SELECT sum(CASE WHEN k > 1 THEN x END) AS value FROM t",
+         "SELECT (sum(CASE WHEN k > 1 THEN CAST(round((x) * 1e15) AS INT128) END) / 1e15) AS value "
+         "FROM t"),
+        ("SELECT sum(CASE WHEN k > 1 THEN x ELSE y END) AS value FROM t",
+         "SELECT (sum(CAST(round((CASE WHEN k > 1 THEN x ELSE y END) * 1e15) AS INT128)) / 1e15) "
+         "AS value FROM t"),
         ("SELECT sum(x) OVER (PARTITION BY y) AS value FROM t",
          "SELECT (sum(CAST(round((x) * 1e15) AS INT128)) OVER (PARTITION BY y) / 1e15) AS value "
          "FROM t"),

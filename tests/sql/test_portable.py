@@ -385,6 +385,23 @@ def test_whole_lists_are_the_same(both: tuple[sm.Evaluator, sm.Evaluator]) -> No
     assert_same(native, other)
 
 
+@pytest.mark.parametrize("order", ["x", "x DESC"])
+def test_counts_without_frames_of_equal_rows_are_the_same(order: str) -> None:
+    """Redshift has frames of rows alone."""
+    tree = parsed(
+        "SELECT u, x, count(*) OVER (PARTITION BY u ORDER BY "
+        f"{order} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS n FROM t"
+    )
+    texts = [printed(tree, dialect) for dialect in ("duckdb", "redshift")]
+    assert ["RANGE BETWEEN" in text for text in texts] == [True, False]
+    rng = np.random.default_rng(7)
+    with duckdb.connect() as connection:
+        connection.register("t", pd.DataFrame({"u": rng.integers(0, 5, 90),
+                                               "x": rng.integers(0, 9, 90)}))  # fmt: skip
+        first, second = (sorted(connection.execute(text).fetchall()) for text in texts)
+    assert first == second
+
+
 def test_bootstrap_intervals_are_the_same(both: tuple[sm.Evaluator, sm.Evaluator]) -> None:
     native, other = (
         one.evaluate(["ndcg", "recall", "coverage", "auc"], k=[5, 10], ci="bootstrap",

@@ -125,6 +125,11 @@ PRINTED = [
      "SELECT x AS y FROM t"),
     ("times_in_utc", "postgres", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
      "SELECT x AT TIME ZONE 'UTC' AS y FROM t"),
+    ("frames_of_equal_rows", "redshift",
+     "SELECT count(*) OVER (PARTITION BY u ORDER BY x RANGE BETWEEN UNBOUNDED PRECEDING AND "
+     "CURRENT ROW) AS y FROM t",
+     "SELECT (COUNT(*) OVER (PARTITION BY u) + 1 - RANK() OVER (PARTITION BY u ORDER BY x DESC)) "
+     "AS y FROM t"),
     ("aliases", "clickhouse", "SELECT a.x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x",
      "SELECT a.x AS x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x"),
     ("places_of_nulls", "bigquery", "SELECT row_number() OVER (ORDER BY a, b DESC) AS y FROM t",
