@@ -49,12 +49,9 @@ WITH recommendations AS (
         user_id, rank,
         SUM(
             gain * (
-                CAST(1 AS DOUBLE PRECISION) / NULLIF(
-                    (
-                        LN(NULLIF(CAST(rank + 1 AS DOUBLE PRECISION), 0))
-                            / LN(CAST(2 AS DOUBLE PRECISION))
-                    ),
-                    0
+                CAST(1 AS DOUBLE PRECISION) / (
+                    LN(NULLIF(CAST(rank + 1 AS DOUBLE PRECISION), 0))
+                        / LN(CAST(2 AS DOUBLE PRECISION))
                 )
             )
         ) OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -73,12 +70,9 @@ WITH recommendations AS (
                         POWER(2, GREATEST(relevance - best_relevance, -1000))
                             - POWER(2, GREATEST(-best_relevance, -1000))
                     ) * (
-                        CAST(1 AS DOUBLE PRECISION) / NULLIF(
-                            (
-                                LN(NULLIF(CAST(hits.rank + 1 AS DOUBLE PRECISION), 0))
-                                    / LN(CAST(2 AS DOUBLE PRECISION))
-                            ),
-                            0
+                        CAST(1 AS DOUBLE PRECISION) / (
+                            LN(NULLIF(CAST(hits.rank + 1 AS DOUBLE PRECISION), 0))
+                                / LN(CAST(2 AS DOUBLE PRECISION))
                         )
                     )
                 END
@@ -148,12 +142,12 @@ SELECT
     model, label_1 AS country, 'ndcg(gain=exponential)' AS metric, 10 AS k,
     ndcg_gain_exponential_at_10_value AS value, ndcg_gain_exponential_at_10_n AS n_users,
     ndcg_gain_exponential_at_10_std AS std,
-    ndcg_gain_exponential_at_10_value
-        - CAST(CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
-        AS DOUBLE PRECISION) / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
-    ndcg_gain_exponential_at_10_value
-        + CAST(CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
-        AS DOUBLE PRECISION) / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
+    ndcg_gain_exponential_at_10_value - CAST(1.9599639845400536 AS DOUBLE PRECISION)
+        * ndcg_gain_exponential_at_10_std / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0)
+        AS ci_low,
+    ndcg_gain_exponential_at_10_value + CAST(1.9599639845400536 AS DOUBLE PRECISION)
+        * ndcg_gain_exponential_at_10_std / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0)
+        AS ci_high
 FROM totals
 INNER JOIN slice_names USING (slice)
 ORDER BY model, slice;

@@ -48,7 +48,7 @@ WITH recommendations AS (
     SELECT
         user_id, rank,
         SUM(gain * (
-            CAST(1 AS DOUBLE) / NULLIF(LOG(2, rank + 1), 0)
+            CAST(1 AS DOUBLE) / LOG(2, rank + 1)
         )) OVER (
             PARTITION BY user_id
             ORDER BY rank NULLS LAST
@@ -66,7 +66,7 @@ WITH recommendations AS (
                     WHEN hits.rank <= 10
                     THEN (
                         POWER(2, relevance - best_relevance) - POWER(2, -best_relevance)
-                    ) * (CAST(1 AS DOUBLE) / NULLIF(LOG(2, hits.rank + 1), 0)
+                    ) * (CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1)
                     )
                 END
             ) AS DOUBLE) / NULLIF(MAX(ideal_gain), 0)
@@ -137,12 +137,12 @@ SELECT
     model, label_1 AS country, 'ndcg(gain=exponential)' AS metric, 10 AS k,
     ndcg_gain_exponential_at_10_value AS value, ndcg_gain_exponential_at_10_n AS n_users,
     ndcg_gain_exponential_at_10_std AS std,
-    ndcg_gain_exponential_at_10_value
-        - CAST(CAST(1.9599639845400536 AS DOUBLE) * ndcg_gain_exponential_at_10_std AS DOUBLE)
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
-    ndcg_gain_exponential_at_10_value
-        + CAST(CAST(1.9599639845400536 AS DOUBLE) * ndcg_gain_exponential_at_10_std AS DOUBLE)
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
+    ndcg_gain_exponential_at_10_value - CAST(1.9599639845400536 AS DOUBLE)
+        * ndcg_gain_exponential_at_10_std / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0)
+        AS ci_low,
+    ndcg_gain_exponential_at_10_value + CAST(1.9599639845400536 AS DOUBLE)
+        * ndcg_gain_exponential_at_10_std / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0)
+        AS ci_high
 FROM totals
 INNER JOIN slice_names USING (slice)
 ORDER BY model NULLS LAST, slice NULLS LAST;
