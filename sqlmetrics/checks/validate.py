@@ -44,6 +44,9 @@ def all_rows(plan: Plan) -> Plan:
     return plan
 
 
+_UNTYPED = {UNKNOWN, '"NULL"'}  # also a column of a frame without any value
+
+
 def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None:
     """Refuse tables whose ids are of types that can never be equal, such as 1 and '1'.
 
@@ -58,7 +61,7 @@ def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None
                 if ours is None or theirs is None:
                     continue
                 ours, theirs = (_of_row(type_name) for type_name in (ours, theirs))
-                if UNKNOWN in (ours, theirs):
+                if not {ours, theirs}.isdisjoint(_UNTYPED):
                     continue
                 if type_family(ours) != type_family(theirs):
                     raise DataError(

@@ -409,7 +409,22 @@ class DuckDBEngine:
         how = "FORMAT parquet, USE_TMP_FILE false"
         how += f", ROW_GROUP_SIZE {rows_per_group}" if rows_per_group else ""
         with self._prepared(plan) as statement, self._reachable(Path(target)) as path:
-            self._run(plan.root.name, f"COPY ({statement}) TO {literal(str(path))} ({how})")
+            columns = self._as_parquet_has_them(statement, plan.root.name)
+            query = f"SELECT {columns} FROM ({statement}) AS result"
+            self._run(plan.root.name, f"COPY ({query}) TO {literal(str(path))} ({how})")
+
+    def _as_parquet_has_them(self, statement: str, label: str) -> str:
+        """Select the columns of a query, whole numbers of 128 bits as decimals.
+
+        Parquet has no such numbers: DuckDB would write doubles, and ids would lose digits.
+        """
+        types = self.describe(f"({statement})", label)
+        return ", ".join(
+            f"CAST({identifier(name)} AS DECIMAL(38, 0)) AS {identifier(name)}"
+            if type_name in ("HUGEINT", "UHUGEINT")
+            else identifier(name)
+            for name, type_name in types.items()
+        )
 
     @contextlib.contextmanager
     def _reachable(self, target: Path) -> Iterator[Path]:

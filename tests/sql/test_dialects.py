@@ -159,7 +159,7 @@ def test_names_and_columns_are_the_users() -> None:
 def test_without_a_score_lists_have_ranks() -> None:
     statement = sql("recall@5", "--recommendations-table", "recs", "--interactions-table", "truth",
                     "--dialect", "trino")  # fmt: skip
-    assert "CAST(rank AS BIGINT)" in statement
+    assert "CAST(ranked.rank AS BIGINT) AS rank" in statement
     assert "score" not in statement
     assert "relevance" not in statement  # none was mapped
 

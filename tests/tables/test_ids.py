@@ -12,8 +12,12 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
 from tests.support.source_rows import (
     CHECKED,
     LISTS,
@@ -117,6 +121,30 @@ def test_large_integers_are_never_cast(tmp_path: Path, offset: int) -> None:
     check(values(lists_csv, truth_csv), lambda n: n + offset)
     lists_json = write_jsonl(tmp_path / "a.jsonl", lists)
     check(values(lists_json, write_jsonl(tmp_path / "b.jsonl", truth)), lambda n: n + offset)
+
+
+@pytest.mark.parametrize("offset", [-20, 2**53, 2**62])
+def test_ids_of_json_files_are_whole_numbers_in_parquet(tmp_path: Path, offset: int) -> None:
+    """DuckDB reads them with 128 bits, which a Parquet file would hold as doubles."""
+    lists, truth = (
+        pa.table({"user_id": [offset, offset + 1], "item_id": [1, 2], **more})
+        for more in ({"rank": [1, 1]}, {})
+    )
+    arguments = ["per-user", "recall@1", "-o", str(tmp_path / "values.parquet")]
+    for option, table in (("-r", lists), ("-i", truth)):
+        arguments += [option, str(write_jsonl(tmp_path / f"{option}.jsonl", table))]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    ids = pq.read_table(tmp_path / "values.parquet")["user_id"]
+    assert [int(value) for value in ids.to_pylist()] == [offset, offset + 1]
+    assert not pa.types.is_floating(ids.type)
+
+
+def test_a_frame_without_rows_has_ids_of_any_type() -> None:
+    users = pd.DataFrame({"user_id": [], "country": []}, dtype="object")
+    lists = pd.DataFrame({"user_id": [1], "item_id": [2], "rank": [1]})
+    with sm.Evaluator(lists, lists[["user_id", "item_id"]], users=users) as evaluator:
+        assert evaluator.evaluate("recall@1")["value"].tolist() == [1]
 
 
 def test_large_integers_in_dicts() -> None:
