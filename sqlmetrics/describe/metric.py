@@ -16,8 +16,8 @@ from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Value, value_text
 from sqlmetrics.plan.binding import Text, names_read
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.sql import arithmetic
-from sqlmetrics.sql.query_graph import DIALECT, parse
+from sqlmetrics.sql import arithmetic, statement
+from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.tables.schema import ATTRIBUTES
 
 
@@ -79,7 +79,7 @@ def describe_slice(catalog: Catalog, name: str) -> str:
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
     query = _query_of(planner.text(slice_.body, str(slice_.path), values))
-    sql = query.sql(DIALECT, pretty=True, normalize_functions="lower")
+    sql = statement.query(query)
     return "\n".join([*lines, "", "its query, over the stages that it reads:", "", sql]) + "\n"
 
 
@@ -87,7 +87,7 @@ def metric_query(catalog: Catalog, metric: Metric) -> str:
     """Render a metric's own query, without its stages, under the standard convention."""
     planner, values = Planner(catalog, {}), standard_values(catalog, metric)
     tree = _query_of(planner.metric_text(metric, values))
-    return tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+    return statement.query(tree)
 
 
 def _query_of(text: Text) -> exp.Expr:

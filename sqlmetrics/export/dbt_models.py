@@ -28,6 +28,7 @@ from sqlmetrics.sql.query_graph import (
     parse,
 )
 from sqlmetrics.sql.quoting import identifier, literal
+from sqlmetrics.sql.statement import query
 
 _ROUNDING = 1e-9  # how far a value may lie outside of its range
 
@@ -115,7 +116,10 @@ class Maker:
         return Model(
             name,
             folder,
-            self._escaped(node.sql(self._references, True, self.dialect), with_settings=True),
+            self._escaped(
+                query(node.named(self._references), self.dialect, node.is_input),
+                with_settings=True,
+            ),
             self._description(node, plans[0]),
             [
                 ModelColumn(column, ours.get(column) or self._meaning(node, column),

@@ -29,8 +29,8 @@ from sqlmetrics.report.content import (
     Warned,
 )
 from sqlmetrics.report.figures import KINDS
-from sqlmetrics.sql import arithmetic
-from sqlmetrics.sql.query_graph import DIALECT, parse
+from sqlmetrics.sql import arithmetic, statement
+from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.stats.leaderboard import marked_columns
 from sqlmetrics.version import __version__
 
@@ -354,4 +354,4 @@ def _query(planner: Planner, call: MetricCall) -> str:
     metric: Metric = call.metric
     text = planner.metric_text(metric, call.values)
     tree = arithmetic.apply(parse(text.sql, text.where))
-    return tree.sql(DIALECT, pretty=True, normalize_functions="lower")
+    return statement.query(tree)

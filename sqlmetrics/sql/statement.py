@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.layout import laid_out, title_lines
 from sqlmetrics.sql.query_graph import DIALECT, Plan, Query, new_name
 from sqlmetrics.sql.simplify import simplify
 from sqlmetrics.sql.simplify.flat import flat, qualified
 from sqlmetrics.sql.simplify.relations import Relation
+from sqlmetrics.sql.simplify.spelling import drop_aliases
 
 
 def statement(plan: Plan, dialect: str = DIALECT) -> str:
@@ -46,6 +49,17 @@ def _text(relation: Relation, dialect: str, indent: str = "") -> str:
     titles = title_lines(relation.title, len(indent))
     text = laid_out(transpile.printed(relation.tree, dialect, is_input=True), len(indent))
     return "\n".join(indent + line if line else line for line in [*titles, *text])
+
+
+def query(tree: exp.Expr, dialect: str = DIALECT, is_input: bool = True) -> str:
+    """Print one query as it is, but for aliases that repeat a name.
+
+    Raises:
+        UsageError: the query has something that the dialect cannot express.
+    """
+    tree = tree.copy()
+    drop_aliases(tree)
+    return "\n".join(laid_out(transpile.printed(tree, dialect, is_input=is_input)))
 
 
 def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:

@@ -17,7 +17,7 @@ def spell(relations: Sequence[Relation]) -> None:
         for select in all_selects(relation.tree):
             _drop_aliases_of_tables(select, outputs)
             _drop_tables(select, outputs)
-            _drop_aliases(select)
+        drop_aliases(relation.tree)
 
 
 def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> None:
@@ -62,9 +62,10 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
             column.set("table", None)
 
 
-def _drop_aliases(select: exp.Select) -> None:
-    """Write `x`, not `x AS x`."""
-    for expression in select.expressions:
-        column = expression.unalias()
-        if isinstance(column, exp.Column) and column.name == expression.alias:
-            expression.replace(column)
+def drop_aliases(tree: exp.Expr) -> None:
+    """Write `x`, not `x AS x`, in every SELECT of a query, in place."""
+    for select in all_selects(tree):
+        for expression in select.expressions:
+            column = expression.unalias()
+            if isinstance(column, exp.Column) and column.name == expression.alias:
+                expression.replace(column)
