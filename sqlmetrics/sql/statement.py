@@ -14,7 +14,7 @@ from sqlmetrics.sql import transpile
 from sqlmetrics.sql.layout import laid_out, title_lines
 from sqlmetrics.sql.query_graph import DIALECT, Plan, Query, new_name
 from sqlmetrics.sql.simplify import simplify
-from sqlmetrics.sql.simplify.flat import flat, qualified
+from sqlmetrics.sql.simplify.flat import flat, qualified, taken_comments
 from sqlmetrics.sql.simplify.relations import Relation
 from sqlmetrics.sql.simplify.spelling import drop_aliases
 
@@ -25,7 +25,9 @@ def statement(plan: Plan, dialect: str = DIALECT) -> str:
     Raises:
         UsageError: a query has something that the dialect cannot express.
     """
-    return printed(simplify(relations_of(plan, dialect)), dialect)
+    # of several joins by USING, DataFusion finds the names ambiguous
+    relations = simplify(relations_of(plan, dialect), using=dialect != "datafusion")
+    return printed(relations, dialect)
 
 
 def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
@@ -34,21 +36,48 @@ def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
     Raises:
         UsageError: a query has something that the dialect cannot express.
     """
-    *others, result = relations
-    ctes = [
-        f"{transpile.name(relation.name, dialect)} AS (\n{_text(relation, dialect, '    ')}\n)"
-        for relation in others
-    ]
-    recursive = "RECURSIVE " if any(relation.is_recursive for relation in others) else ""
+    titles = {relation.name: relation.title for relation in relations}
+    tree = transpile.compiled(_together(relations), dialect)
+    with_ = tree.args.get("with_")
+    tree.set("with_", None)
+    ctes = []
+    for cte in [] if with_ is None else with_.expressions:
+        alias = cte.args["alias"]
+        # a pass may add queries, which have their comments with them
+        title = titles.get(cte.alias) or " ".join(taken_comments(alias))
+        columns = ", ".join(transpile.name(column.name, dialect) for column in alias.columns)
+        name = transpile.name(cte.alias, dialect) + (f" ({columns})" if columns else "")
+        ctes.append(f"{name} AS (\n{_text(cte.this, title, dialect, '    ')}\n)")
+    recursive = "RECURSIVE " if with_ is not None and with_.args.get("recursive") else ""
     start = f"WITH {recursive}{', '.join(ctes)}\n" if ctes else ""
-    parts = [start + _text(result, dialect), transpile.settings(dialect)]
-    return "\n".join(filter(None, parts))
+    text = _text(tree, relations[-1].title, dialect)
+    return "\n".join(filter(None, [start + text, transpile.settings(dialect)]))
 
 
-def _text(relation: Relation, dialect: str, indent: str = "") -> str:
-    titles = title_lines(relation.title, len(indent))
-    text = laid_out(transpile.printed(relation.tree, dialect, is_input=True), len(indent))
-    return "\n".join(indent + line if line else line for line in [*titles, *text])
+def _together(relations: Sequence[Relation]) -> exp.Expr:
+    """Make one tree of relations, so that passes see the whole statement."""
+    *others, result = relations
+    tree = result.tree.copy()
+    if others:
+        ctes = [
+            exp.CTE(
+                this=relation.tree.copy(),
+                alias=exp.TableAlias(
+                    this=exp.to_identifier(relation.name),
+                    columns=[exp.to_identifier(name) for name in relation.alias_columns],
+                ),
+            )
+            for relation in others
+        ]
+        recursive = any(relation.is_recursive for relation in others)
+        tree.set("with_", exp.With(expressions=ctes, recursive=recursive))
+    return tree
+
+
+def _text(tree: exp.Expr, title: str, dialect: str, indent: str = "") -> str:
+    lines = title_lines(title, len(indent))
+    lines += laid_out(transpile.text_of(tree, dialect), len(indent))
+    return "\n".join(indent + line if line else line for line in lines)
 
 
 def query(tree: exp.Expr, dialect: str = DIALECT, is_input: bool = True) -> str:
@@ -80,6 +109,5 @@ def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
         tree = node.named(names)
         if dialect != DIALECT and not node.is_input:
             transpile.check(tree, dialect)
-            transpile.check_recursion(tree, dialect)
         relations += flat(names[node.key], tree, taken)
     return qualified(relations)

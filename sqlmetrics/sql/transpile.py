@@ -81,32 +81,41 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
     """
     if dialect != NATIVE and not is_input:
         check(tree, dialect)
+    if dialect == NATIVE:  # only names have to be put in, and seldom: a copy takes as long as all
+        text = text_of(tree, dialect, pretty)
+        if _TABLE not in text and "{{" not in text:
+            return text
+    return text_of(compiled(tree, dialect), dialect, pretty)
+
+
+def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
+    """Print a compiled query.
+
+    Raises:
+        UsageError: it has something that the dialect cannot express.
+    """
     # only ClickHouse tells the names of functions by their case
     functions: str | bool = "lower" if dialect == NATIVE else "upper"
     if dialect == "clickhouse":
         functions = False
 
-    def text_of(expression: exp.Expr, level: ErrorLevel = ErrorLevel.RAISE) -> str:
-        try:
-            return expression.sql(
-                _PRINTED_AS.get(dialect, dialect),
-                pretty=pretty,
-                comments=pretty,
-                indent=4,
-                pad=4,
-                normalize_functions=functions,
-                unsupported_level=level,
-            )
-        except UnsupportedError as error:
-            if dialect == NATIVE and _only_any_value(expression):
-                return text_of(expression, ErrorLevel.IGNORE)
-            raise UsageError(f"{dialect}: {error}; write the query without it") from error
+    def generated(level: ErrorLevel) -> str:
+        return tree.sql(
+            _PRINTED_AS.get(dialect, dialect),
+            pretty=pretty,
+            comments=pretty,
+            indent=4,
+            pad=4,
+            normalize_functions=functions,
+            unsupported_level=level,
+        )
 
-    if dialect == NATIVE:  # only names have to be put in, and seldom: a copy takes as long as all
-        text = text_of(tree)
-        if _TABLE not in text and "{{" not in text:
-            return text
-    return text_of(compiled(tree, dialect))
+    try:
+        return generated(ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        if dialect == NATIVE and _only_any_value(tree):
+            return generated(ErrorLevel.IGNORE)
+        raise UsageError(f"{dialect}: {error}; write the query without it") from error
 
 
 def _only_any_value(tree: exp.Expr) -> bool:
@@ -630,10 +639,7 @@ def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             node.set("nulls_first", not node.args.get("desc"))
 
 
-_NO_RECURSION = ("databricks", "snowflake", "bigquery", "trino", "athena", "redshift")
-
-
-@_pass(*_NO_RECURSION)
+@_pass("databricks", "snowflake", "bigquery", "trino", "athena", "redshift")
 def _recursion(tree: exp.Expr, dialect: str) -> None:
     """Refuse recursion: these dialects do not allow window functions inside of it, or limit it."""
     for node in _all(tree, exp.With):
@@ -643,16 +649,6 @@ def _recursion(tree: exp.Expr, dialect: str) -> None:
                 "functions there or are limited otherwise; write as many steps as there may be, by "
                 "a loop of the template"
             )
-
-
-def check_recursion(tree: exp.Expr, dialect: str) -> None:
-    """Refuse a recursive query for a dialect that has none.
-
-    Raises:
-        UsageError: says so.
-    """
-    if dialect in _NO_RECURSION:
-        _recursion(tree, dialect)
 
 
 @_pass(*DIALECTS)

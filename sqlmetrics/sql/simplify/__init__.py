@@ -11,8 +11,11 @@ from sqlmetrics.sql.simplify import columns, constants, grouping, guards, joins,
 from sqlmetrics.sql.simplify.relations import Relation
 
 
-def simplify(relations: list[Relation]) -> list[Relation]:
-    """Simplify relations, the last of which is the result; the list and the trees are changed."""
+def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
+    """Simplify relations, the last of which is the result; the list and the trees are changed.
+
+    `using`: spell joins on columns of the same name USING.
+    """
     changed = True
     while changed:
         changed = columns.drop_unread(relations)
@@ -24,6 +27,7 @@ def simplify(relations: list[Relation]) -> list[Relation]:
         changed |= grouping.ungroup_single_rows(relations)
         changed |= grouping.read_from_base(relations)
         changed |= grouping.group_after_join(relations) or merge.merge(relations)
-    joins.spell_using(relations)
+    if using:
+        joins.spell_using(relations)
     spelling.spell(relations)
     return relations

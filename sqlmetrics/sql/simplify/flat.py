@@ -27,17 +27,17 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
     `taken`: names of other relations; those of the new ones are added.
     """
     assert isinstance(tree, exp.Query)
-    title, inner = " ".join(_comments(tree)), tree.args.get("with_")
+    title, inner = " ".join(taken_comments(tree)), tree.args.get("with_")
     tree.set("with_", None)
     renamed: dict[str, str] = {}
-    first = "" if inner is None else " ".join(_comments(inner))
+    first = "" if inner is None else " ".join(taken_comments(inner))
     for cte in [] if inner is None else inner.expressions:
         new = new_name(cte.alias, taken)
         taken.add(new)
         is_recursive = any(table.name == cte.alias for table in cte.this.find_all(exp.Table))
         _rename(cte.this, {**renamed, **({cte.alias: new} if is_recursive else {})})
         renamed[cte.alias] = new
-        own_title = " ".join(_comments(cte.args["alias"])) or first
+        own_title = " ".join(taken_comments(cte.args["alias"])) or first
         columns = [column.name for column in cte.args["alias"].columns]
         first = ""
         if is_recursive:
@@ -77,6 +77,6 @@ def _rename(tree: exp.Expr, names: Mapping[str, str]) -> None:
         table.set("this", exp.to_identifier(new))
 
 
-def _comments(node: exp.Expr) -> list[str]:
-    """Take the comments off a node."""
+def taken_comments(node: exp.Expr) -> list[str]:
+    """Take the comments off a node, and return them."""
     return [comment.strip() for comment in node.pop_comments() or []]

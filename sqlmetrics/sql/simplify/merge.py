@@ -141,7 +141,8 @@ def _take(relation: Relation, table: exp.Table) -> None:
         name = alias_of(source)
         if name in taken or (several and not name) or (several and len(sources) == 1):
             new = alias if len(sources) == 1 else f"{alias}_{name}"
-            source.set("alias", exp.TableAlias(this=exp.to_identifier(new)))
+            columns = source.args["alias"].columns if source.args.get("alias") else []
+            source.set("alias", exp.TableAlias(this=exp.to_identifier(new), columns=columns))
             renamed[name] = new
     for column in inner.find_all(exp.Column):
         if column.table in renamed or (not column.table and several):
