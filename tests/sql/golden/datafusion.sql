@@ -31,20 +31,21 @@ WITH recommendations AS (
     FROM recommendations
 ), hits AS (
     -- one row per hit, counted from the top of its list
-    SELECT model, user_id, rank, relevance, n_relevant, best_relevance
+    SELECT model, ranked.user_id, rank, relevance, n_relevant, best_relevance
     FROM ranked
-    INNER JOIN relevant USING (user_id, item_id)
-    INNER JOIN relevant_users USING (user_id)
+    INNER JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
+    INNER JOIN relevant_users ON relevant_users.user_id = ranked.user_id
 ), best_first AS (
     -- one row per relevant item in the order of the best possible list
     SELECT
-        user_id,
+        relevant.user_id,
         POWER(2, relevant.relevance - relevant_users.best_relevance)
             - POWER(2, -relevant_users.best_relevance) AS gain,
-        CAST(ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY relevant.relevance DESC NULLS LAST)
+        CAST(ROW_NUMBER()
+            OVER (PARTITION BY relevant.user_id ORDER BY relevant.relevance DESC NULLS LAST)
             AS BIGINT) AS rank
     FROM relevant
-    INNER JOIN relevant_users USING (user_id)
+    INNER JOIN relevant_users ON relevant_users.user_id = relevant.user_id
 ), ideal_lists AS (
     SELECT
         user_id, rank,
@@ -101,9 +102,9 @@ WITH recommendations AS (
     GROUP BY user_id
 ), slice_values AS (
     -- one row per user
-    SELECT user_id, COALESCE(label, '(none)') AS label_1, position AS position_1
+    SELECT sliced_users.user_id, COALESCE(label, '(none)') AS label_1, position AS position_1
     FROM sliced_users
-    LEFT JOIN values_of_country USING (user_id)
+    LEFT JOIN values_of_country ON values_of_country.user_id = sliced_users.user_id
 ), slice_names AS (
     -- one row per slice, numbered in the order of its values
     SELECT label_1, CAST(ROW_NUMBER() OVER (ORDER BY MIN(position_1), label_1) AS BIGINT) AS slice
@@ -111,22 +112,29 @@ WITH recommendations AS (
     GROUP BY label_1
 ), slices AS (
     -- one row per user and slice that it is in
-    SELECT user_id, slice FROM slice_values INNER JOIN slice_names USING (label_1)
+    SELECT user_id, slice
+    FROM slice_values
+    INNER JOIN slice_names ON slice_names.label_1 = slice_values.label_1
 ), per_user_and_slice AS (
     -- one row per row of the values and slice that the user is in
-    SELECT slice, model, ndcg_gain_exponential_at_10 FROM per_user INNER JOIN slices USING (user_id)
+    SELECT slice, model, ndcg_gain_exponential_at_10
+    FROM per_user
+    INNER JOIN slices ON slices.user_id = per_user.user_id
 ), row_groups AS (
     -- one row per model and slice that gets values, also where there is no user
     SELECT model, slice FROM models CROSS JOIN slice_names
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
-        model, slice, AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
+        row_groups.model, row_groups.slice,
+        AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
         CAST(COUNT(ndcg_gain_exponential_at_10) AS BIGINT) AS ndcg_gain_exponential_at_10_n,
         STDDEV_SAMP(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
     FROM row_groups
-    LEFT JOIN per_user_and_slice USING (model, slice)
-    GROUP BY model, slice
+    LEFT JOIN per_user_and_slice
+        ON per_user_and_slice.model = row_groups.model
+        AND per_user_and_slice.slice = row_groups.slice
+    GROUP BY row_groups.model, row_groups.slice
 )
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT
@@ -140,5 +148,5 @@ SELECT
         * ndcg_gain_exponential_at_10_std / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0)
         AS ci_high
 FROM totals
-INNER JOIN slice_names USING (slice)
-ORDER BY model, slice;
+INNER JOIN slice_names ON slice_names.slice = totals.slice
+ORDER BY model, totals.slice;
