@@ -41,8 +41,9 @@ def laid_out(text: str, indent: int = 0) -> list[str]:
 
     `indent`: how far to the right the query stands.
     """
-    if "'" in text and "\n" in "".join(re.findall(r"'[^']*'", text)):
-        return text.split("\n")  # a text of several lines: it must stay as it is
+    texts = "".join(re.findall(r"'[^']*'", text))
+    if "\n" in texts or "/*" in texts:
+        return text.split("\n")  # a text of several lines, or with a comment, must stay as it is
     parts = _parts(text.split("\n"))
     has_comments = _COMMENT.search(text) is not None
     whole = " ".join(part.joined for part in parts)

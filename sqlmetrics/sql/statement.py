@@ -14,6 +14,7 @@ from sqlmetrics.sql import transpile
 from sqlmetrics.sql.layout import laid_out, title_lines
 from sqlmetrics.sql.query_graph import DIALECT, Plan, Query, new_name
 from sqlmetrics.sql.simplify import simplify
+from sqlmetrics.sql.simplify.facts import HAS_ROWS
 from sqlmetrics.sql.simplify.flat import flat, qualified, taken_comments
 from sqlmetrics.sql.simplify.relations import Relation
 from sqlmetrics.sql.simplify.spelling import drop_aliases
@@ -52,6 +53,12 @@ def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
     start = f"WITH {recursive}{', '.join(ctes)}\n" if ctes else ""
     text = _text(tree, relations[-1].title, dialect)
     return "\n".join(filter(None, [start + text, transpile.settings(dialect)]))
+
+
+def _note_rows(tree: exp.Expr) -> None:
+    """Note that the tables of an input have rows: metrics refuse empty tables."""
+    for table in tree.find_all(exp.Table):
+        table.meta[HAS_ROWS] = True
 
 
 def _together(relations: Sequence[Relation]) -> exp.Expr:
@@ -101,6 +108,7 @@ def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
     inputs = [node for node in nodes if isinstance(node, Query) and node.is_input]
     # a CTE that has the name of a user's table would be read in its place
     taken = {name for node in inputs for name in transpile.tables_named(node.tree)}
+    taken |= {table.name for node in inputs for table in node.tree.find_all(exp.Table)}
     names: dict[str, str] = {}
     relations: list[Relation] = []
     for node in nodes:
@@ -109,5 +117,7 @@ def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
         tree = node.named(names)
         if dialect != DIALECT and not node.is_input:
             transpile.check(tree, dialect)
+        if node.is_input and isinstance(node, Query) and node.table != "users":
+            _note_rows(tree)
         relations += flat(names[node.key], tree, taken)
     return qualified(relations)

@@ -258,7 +258,8 @@ def mark_as_safe(division: exp.Div) -> None:
     division.meta[_SAFE] = True
 
 
-def _is_safe(division: exp.Div) -> bool:
+def is_safe(division: exp.Expr) -> bool:
+    """Is the divisor of a division never 0?"""
     return division._meta is not None and _SAFE in division._meta
 
 
@@ -269,7 +270,7 @@ def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         assert isinstance(node, exp.Div)
         divisor = node.expression.unnest()
         constant = divisor.this if isinstance(divisor, exp.Cast) else divisor
-        if not isinstance(constant, exp.Literal | exp.Nullif) and not _is_safe(node):
+        if not isinstance(constant, exp.Literal | exp.Nullif) and not is_safe(node):
             node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
         if not _is_double(node.this):
             node.set("this", _double(node.this.unnest()))

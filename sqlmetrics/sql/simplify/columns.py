@@ -55,6 +55,59 @@ def _qualify_select(
                 node.set("table", exp.to_identifier(owner))
 
 
+_UNKNOWN_PARTS = ("qualify", "limit", "offset", "sample", "windows", "laterals", "pivots")
+
+
+def is_ordinary(tree: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> bool:
+    """Is a qualified query made of constructs that the passes know?"""
+    if tree.find(exp.Except, exp.Intersect, exp.Lateral, exp.Pivot) is not None:
+        return False
+    return all(_is_ordinary(select, outputs) for select in tree.find_all(exp.Select))
+
+
+def _is_ordinary(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> bool:
+    if any(select.args.get(part) for part in _UNKNOWN_PARTS):
+        return False
+    distinct, group = select.args.get("distinct"), select.args.get("group")
+    if distinct is not None and distinct.args.get("on") is not None:
+        return False
+    if group is not None:
+        if any(value for name, value in group.args.items() if name != "expressions"):
+            return False
+        if any(isinstance(key, exp.Literal) for key in group.expressions):
+            return False
+    if any(expression.is_star for expression in select.expressions):
+        return False
+    for join in select.args.get("joins") or []:
+        if join.kind not in ("", "INNER", "CROSS", "OUTER") or join.args.get("method"):
+            return False
+    return not _reads_its_aliases(select, outputs)
+
+
+def _reads_its_aliases(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> bool:
+    """Does a SELECT read columns of its own result, other than in ORDER BY?"""
+    tables = tables_of(select)
+    if any(_known(table, outputs) is None for table in tables):
+        named = {e.alias for e in select.expressions if isinstance(e, exp.Alias)}
+        plain = {e.alias for e in select.expressions if e.unalias().name == e.alias}
+        return (
+            any(
+                not node.table and node.name in named - plain and not _is_alias(node, select, named)
+                for node in own_nodes(select)
+                if isinstance(node, exp.Column)
+            )
+            and not tables
+        )
+    joins = select.args.get("joins") or []
+    shared = {name.name for join in joins for name in join.args.get("using") or []}
+    named = set(select.named_selects)
+    return any(
+        not node.table and node.name not in shared and not _is_alias(node, select, named)
+        for node in own_nodes(select)
+        if isinstance(node, exp.Column)
+    )
+
+
 def _known(table: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> Sequence[str] | None:
     """Return the names of the columns of what a SELECT reads; None: they are not known."""
     alias = table.args.get("alias")
@@ -139,6 +192,8 @@ def columns_of(table: exp.Table) -> set[str]:
             names.add(column.name)  # perhaps a column of this table
     for join in select.args.get("joins") or []:
         names |= {name.name for name in join.args.get("using") or []}
+    if any(expression.is_star for expression in select.expressions):
+        names.add("*")
     return names
 
 
@@ -147,7 +202,7 @@ def drop_unread(relations: list[Relation]) -> bool:
     changed = False
     places = readers(relations)
     for relation in reversed(relations[:-1]):
-        if relation.is_recursive or relation.alias_columns:
+        if relation.is_fixed or relation.alias_columns:
             continue
         read: set[str] = set()
         for _, table in places[relation.name]:
@@ -174,6 +229,8 @@ def _keep(relation: Relation, read: set[str]) -> bool:
     if not branches or not _may_drop(relation):
         return False
     columns = relation.columns
+    if "*" in read:
+        return False
     kept = [
         place
         for place, column in enumerate(columns)
@@ -193,7 +250,19 @@ def _may_drop(relation: Relation) -> bool:
     """Are the rows the same, whatever columns they have?"""
     operations = list(relation.tree.find_all(exp.SetOperation))
     distinct = any(operation.args.get("distinct") for operation in operations)
-    return not distinct and not any(branch.args.get("distinct") for branch in relation.branches())
+    by_place = any(isinstance(operation, exp.Except | exp.Intersect) for operation in operations)
+    return not (distinct or by_place) and not any(
+        branch.args.get("distinct") or _names_places(branch) for branch in relation.branches()
+    )
+
+
+def _names_places(select: exp.Select) -> bool:
+    """Does GROUP BY or ORDER BY name columns by their places, or all of them?"""
+    group, order = select.args.get("group"), select.args.get("order")
+    keys = list(group.expressions) if group is not None else []
+    keys += [ordered.this for ordered in order.expressions] if order is not None else []
+    is_all = group is not None and bool(group.args.get("all"))
+    return is_all or any(isinstance(key, exp.Literal) for key in keys)
 
 
 def _is_needed(branch: exp.Select, place: int, column: str) -> bool:
@@ -204,12 +273,10 @@ def _is_needed(branch: exp.Select, place: int, column: str) -> bool:
     group = branch.args.get("group")
     if isinstance(expression, exp.Column) and group is not None and expression in group.expressions:
         return True  # what a row is, for the reader
-    clauses = [branch.args.get(name) for name in ("order", "having", "qualify")]
+    own = {id(node) for node in expression.walk()}
     return any(
-        not other.table and other.name == column
-        for clause in clauses
-        if clause is not None
-        for other in clause.find_all(exp.Column)
+        not other.table and other.name == column and id(other) not in own
+        for other in branch.find_all(exp.Column)
     )
 
 

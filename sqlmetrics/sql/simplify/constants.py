@@ -16,6 +16,7 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     is_outer,
+    named,
     parts_of,
     relation_name,
     tables_of,
@@ -29,7 +30,7 @@ def fold(relations: Sequence[Relation]) -> bool:
     constants = _constants(relations)
     changed = False
     for relation in relations:
-        for select in all_selects(relation.tree) if not relation.is_recursive else []:
+        for select in all_selects(relation.tree) if not relation.is_fixed else []:
             known = {
                 alias_of(table): constants.get(relation_name(table), {})
                 for table in tables_of(select)
@@ -89,7 +90,9 @@ def _fold_group(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal
     group = select.args.get("group")
     if group is None:
         return False
-    constant = [key for key in group.expressions if _is_constant(key, known)]
+    constant = [
+        key for key in group.expressions if isinstance(key, exp.Column) and _is_constant(key, known)
+    ]
     if len(constant) == len(group.expressions):
         constant = constant[1:]
     if not constant:
@@ -100,7 +103,8 @@ def _fold_group(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal
             value = known[column.table][column.name]
             for read in [node for node in expression.find_all(exp.Column) if node == column]:
                 is_result = read.parent is select
-                read.replace(exp.alias_(value.copy(), column.name) if is_result else value.copy())
+                new = value.copy()
+                read.replace(exp.alias_(new, named(column.name)) if is_result else new)
     return True
 
 
@@ -109,7 +113,12 @@ def _fold_joins(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal
     changed = False
     for join in select.args.get("joins") or []:
         conditions = parts_of(join.args.get("on"))
-        left = [part for part in conditions if not _is_true(part, known)]
+        there = {
+            alias: own
+            for alias, own in known.items()
+            if alias == alias_of(join.this) or not is_outer(select, alias)
+        }
+        left = [part for part in conditions if not _is_true(part, there)]
         if len(left) == len(conditions) or (not left and join.side):
             continue
         changed = True
@@ -139,8 +148,11 @@ def _fold_order(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal
     left = [
         ordered
         for ordered in order.expressions
-        if not _is_constant(ordered.this, known)
-        and not isinstance(named.get(ordered.this.name), exp.Literal)
+        if isinstance(ordered.this, exp.Literal)
+        or (
+            not _is_constant(ordered.this, known)
+            and not isinstance(named.get(ordered.this.name), exp.Literal)
+        )
     ]
     if len(left) == len(order.expressions):
         return False
@@ -175,6 +187,8 @@ def _ungroup(relations: Sequence[Relation], constants: _Constants) -> bool:
         select = relation.select
         group = None if select is None else select.args.get("group")
         if select is None or group is None or len(places[relation.name]) != 1:
+            continue
+        if any(select.args.get(name) for name in ("having", "qualify", "limit", "offset")):
             continue
         known = {
             alias_of(table): constants.get(relation_name(table), {}) for table in tables_of(select)

@@ -11,10 +11,13 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     is_grouped,
+    named,
     parts_of,
     relation_name,
     tables_of,
 )
+
+HAS_ROWS = "has rows"  # among the notes of a table: it is not empty
 
 
 @dataclass
@@ -27,6 +30,7 @@ class Facts:
         doubles: columns of doubles.
         unique: sets of columns that no two rows share.
         one_row: is there exactly one row?
+        has_rows: is there at least one row?
         numbers: columns with every whole number from 1 to this one.
     """
 
@@ -35,6 +39,7 @@ class Facts:
     doubles: set[str] = field(default_factory=set)
     unique: list[frozenset[str]] = field(default_factory=list)
     one_row: bool = False
+    has_rows: bool = False
     numbers: dict[str, int] = field(default_factory=dict)
 
     def is_unique(self, columns: set[str]) -> bool:
@@ -66,6 +71,7 @@ def _of_select(select: exp.Select, facts: AllFacts) -> Facts:
         if inside.is_double(value):
             result.doubles.add(name)
     result.one_row = _has_one_row(select, facts)
+    result.has_rows = result.one_row or _has_rows(select, facts)
     result.unique = _unique(select, facts)
     result.numbers = _numbers(select, facts)
     for name in result.numbers:
@@ -79,7 +85,10 @@ def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
     """Find the columns that hold the numbers from 1 to a literal, and pass them on."""
     numbers: dict[str, int] = {}
     tables = tables_of(select)
-    filtered = any(select.args.get(a) for a in ("where", "joins", "group", "distinct", "limit"))
+    filtered = any(
+        select.args.get(a)
+        for a in ("where", "joins", "group", "distinct", "limit", "offset", "qualify")
+    )
     for expression in select.expressions if not filtered else []:
         value = expression.unalias()
         if isinstance(value, exp.Column) and len(tables) == 1:
@@ -122,6 +131,13 @@ def is_number_found(join: exp.Join, select: exp.Select, facts: AllFacts) -> bool
     )
 
 
+def _has_rows(select: exp.Select, facts: AllFacts) -> bool:
+    """Has the only table that a SELECT reads a row, and does that row stay?"""
+    tables = tables_of(select)
+    filtered = any(select.args.get(part) for part in ("where", "having", "joins"))
+    return len(tables) == 1 and not filtered and _facts_of(tables[0], facts).has_rows
+
+
 def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
     if any(select.args.get(name) for name in ("where", "having", "qualify", "limit", "offset")):
         return False
@@ -136,14 +152,17 @@ def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
 
 
 def _facts_of(table: exp.Expr, facts: AllFacts) -> Facts:
+    if table.meta.get(HAS_ROWS):
+        return Facts(has_rows=True)
     return facts.get(relation_name(table), Facts())
 
 
 def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
     """Find the sets of columns that tell the rows of a SELECT apart."""
     names = {e.unalias().sql(): e.alias_or_name for e in select.expressions}
-    if select.args.get("distinct") is not None:
-        return [frozenset(select.named_selects)]
+    distinct = select.args.get("distinct")
+    if distinct is not None:
+        return [] if distinct.args.get("on") is not None else [frozenset(select.named_selects)]
     group = select.args.get("group")
     if group is not None:
         if any(part for name, part in group.args.items() if name != "expressions"):
@@ -166,7 +185,7 @@ def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
         return unique
     base, alias = _facts_of(tables[0], facts), alias_of(tables[0])
     for key in base.unique:
-        own = [names.get(exp.column(column, table=alias).sql()) for column in key]
+        own = [names.get(exp.column(named(column), table=alias).sql()) for column in key]
         if all(own):
             unique.append(frozenset(filter(None, own)))
     return unique
@@ -185,8 +204,8 @@ def _unique_pairs(
     pairs = []
     for key in _facts_of(left, facts).unique:
         for other in _facts_of(right, facts).unique:
-            columns = [exp.column(name, table=alias_of(left)) for name in key]
-            columns += [exp.column(name, table=alias_of(right)) for name in other]
+            columns = [exp.column(named(name), table=alias_of(left)) for name in key]
+            columns += [exp.column(named(name), table=alias_of(right)) for name in other]
             own = [names.get(column.sql()) for column in columns]
             if all(own):
                 pairs.append(frozenset(filter(None, own)))
@@ -235,7 +254,9 @@ class Inside:
         looks_up: bool = True,
     ) -> None:
         self.given = given
+        self.all = facts
         self.has_groups = select.args.get("group") is not None
+        self.has_rows = self.has_groups or _has_rows(select, facts)
         self.facts = {alias_of(table): _facts_of(table, facts) for table in tables_of(select)}
         self.outer = {
             alias_of(join.this)
@@ -283,7 +304,9 @@ class Inside:
             return self.is_known(value) and self.is_positive(value)
         if isinstance(node, exp.Window):
             if isinstance(node.this, exp.Sum | exp.Max | exp.Min):
-                return self.is_known(node.this.this)
+                spec = node.args.get("spec")
+                sees_row = spec is None or spec.args.get("end") == "CURRENT ROW"
+                return sees_row and self.is_known(node.this.this)
             return isinstance(node.this, exp.Count | exp.RowNumber | exp.Rank | exp.DenseRank)
         if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg):
             return self._has_rows(node.this) and self.is_known(_within(node.this, self.given))
@@ -316,13 +339,21 @@ class Inside:
             return True
         if isinstance(node, exp.Count):
             every = isinstance(node.this, exp.Star) or node.this is None
-            return self.has_groups and (every or self.is_known(node.this))
-        if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg | exp.Cast | exp.Sqrt):
+            return self.has_rows and (every or self.is_known(node.this))
+        if isinstance(node, exp.Select):  # a query in brackets
+            value = node.expressions[0].unalias()
+            return len(node.expressions) == 1 and Inside(node, self.all).is_positive(value)
+        if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg | exp.Sqrt):
+            return self.is_positive(_only_value(node.this))
+        if isinstance(node, exp.Cast) and node.to.this == exp.DType.DOUBLE:
             return self.is_positive(_only_value(node.this))
         if isinstance(node, exp.Coalesce | exp.Least):
             return all(map(self.is_positive, [node.this, *node.expressions]))
         if isinstance(node, exp.Greatest):
-            return any(map(self.is_positive, [node.this, *node.expressions]))
+            parts = [node.this, *node.expressions]
+            return all(map(self.is_positive, parts)) or any(
+                self.is_positive(part) and self.is_known(part) for part in parts
+            )
         if isinstance(node, exp.Mul | exp.Div | exp.Add):
             return self.is_positive(node.this) and self.is_positive(node.expression)
         if isinstance(node, exp.Nullif):
@@ -336,8 +367,6 @@ class Inside:
                 and value.expression == exp.Literal.number(1)
                 and self.is_whole(value.this)
             )
-        if isinstance(node, exp.Pow):
-            return self.is_positive(node.this)
         return False
 
     def is_whole(self, node: exp.Expr) -> bool:

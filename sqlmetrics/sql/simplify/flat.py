@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from sqlmetrics.sql.query_graph import new_name
-from sqlmetrics.sql.simplify.columns import qualify
+from sqlmetrics.sql.simplify.columns import is_ordinary, qualify
 from sqlmetrics.sql.simplify.relations import Relation
 
 
@@ -17,6 +17,7 @@ def qualified(relations: list[Relation]) -> list[Relation]:
     for relation in relations:
         if not relation.is_recursive:
             qualify(relation.tree, outputs)
+            relation.is_fixed = not is_ordinary(relation.tree, outputs)
         outputs[relation.name] = relation.columns
     return relations
 
@@ -41,7 +42,7 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
         columns = [column.name for column in cte.args["alias"].columns]
         first = ""
         if is_recursive:
-            yield Relation(new, cte.this, own_title, columns, is_recursive=True)
+            yield Relation(new, cte.this, own_title, columns, is_recursive=True, is_fixed=True)
             continue
         for relation in flat(new, cte.this, taken):
             if relation.name == new:

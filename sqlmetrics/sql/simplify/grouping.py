@@ -15,11 +15,13 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     is_grouped,
+    named,
     parts_of,
     relation_name,
     tables_of,
 )
 
+_GROUPED = ("expressions", "from_", "joins", "group", "where", "order", "kind", "hint")
 _OUTER_PARTS = ("expressions", "from_", "joins", "order", "kind", "hint")
 _PARTS = ("expressions", "from_", "joins", "group", "kind", "hint")
 
@@ -73,6 +75,11 @@ def ungroup_single_rows(relations: Sequence[Relation]) -> bool:
         plain = all(isinstance(aggregate, exp.Max | exp.Min) for aggregate in aggregates)
         if own is None or not own.is_unique(keys) or not plain:
             continue
+        rest = any(
+            value for name, value in select.args.items() if name not in (*_PARTS, "where", "order")
+        )
+        if rest or any(isinstance(a.parent, exp.Window | exp.Filter) for a in aggregates):
+            continue
         select.set("group", None)
         for aggregate in aggregates:
             aggregate.replace(aggregate.this)
@@ -82,6 +89,8 @@ def ungroup_single_rows(relations: Sequence[Relation]) -> bool:
 
 def _is_distinct(select: exp.Select, facts: AllFacts) -> bool:
     """Does no row come twice, as the table has a row for each value of these columns?"""
+    if select.args["distinct"].args.get("on") is not None:
+        return False
     tables = tables_of(select)
     own = facts.get(relation_name(tables[0])) if len(tables) == 1 else None
     columns = [e.unalias() for e in select.expressions]
@@ -105,14 +114,15 @@ def _put_together(outer: exp.Select, join: exp.Join, inner: exp.Select, facts: A
     if new is None:
         return False
     condition = [
-        exp.EQ(this=key.copy(), expression=exp.column(column, table=alias)) for key, column in keys
+        exp.EQ(this=key.copy(), expression=exp.column(named(column), table=alias))
+        for key, column in keys
     ]
     outer.set("expressions", new)
     outer.set("joins", [
         exp.Join(this=source, side="LEFT", on=exp.and_(*condition, copy=False)),
         *(body.args.get("joins") or []),
     ])  # fmt: skip
-    group = [exp.column(column, table=alias) for _, column in keys]
+    group = [exp.column(named(column), table=alias) for _, column in keys]
     read = {
         column.name: column.copy()
         for expression in new
@@ -175,7 +185,7 @@ def _read_from_base(
             if _is_same_value(
                 source, column.name, relation_name(base), other, keys, origins, facts
             ):
-                column.replace(exp.column(other, table=alias_of(base)))
+                column.replace(exp.column(named(other), table=alias_of(base)))
                 moved = True
                 break
     if not moved:
@@ -266,7 +276,7 @@ def _values(
             if seen is None or not _is_right_where_missing(column, values[column.name], base):
                 return None
             if column.parent is whole:
-                column.replace(exp.alias_(seen, column.name))
+                column.replace(exp.alias_(seen, named(column.name)))
             else:
                 column.replace(in_brackets(seen, column.parent))
         result.append(whole.this)
@@ -316,7 +326,9 @@ def _is_null_of_nulls(value: exp.Expr) -> bool:
         return True
     if isinstance(value, exp.And):
         return any(map(_is_null_of_nulls, [value.this, value.expression]))
-    if isinstance(value, exp.Binary) and not isinstance(value, exp.Or | exp.Is):
+    if isinstance(value, exp.Binary) and not isinstance(
+        value, exp.Or | exp.Is | exp.NullSafeEQ | exp.NullSafeNEQ
+    ):
         return any(map(_is_null_of_nulls, [value.this, value.expression]))
     if isinstance(value, exp.Cast | exp.Neg | exp.Nullif | exp.Round):
         return _is_null_of_nulls(value.this)
@@ -334,6 +346,6 @@ def _seen(value: exp.Expr, inside: Inside) -> exp.Expr | None:
             known = sorted(inside.facts[alias].known)
             if not known:
                 return None
-            count.set("this", exp.column(known[0], table=alias))
+            count.set("this", exp.column(named(known[0]), table=alias))
     inner: exp.Expr = result.this
     return inner

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.simplify.columns import all_selects, readers
-from sqlmetrics.sql.simplify.facts import AllFacts, Facts, Inside, facts_of
-from sqlmetrics.sql.simplify.relations import Relation, alias_of, relation_name
+from sqlmetrics.sql.simplify.facts import AllFacts, Facts, Inside, facts_of, keys_of
+from sqlmetrics.sql.simplify.relations import Relation, alias_of, parts_of, relation_name
 
 
 def drop(relations: Sequence[Relation]) -> None:
@@ -17,7 +17,7 @@ def drop(relations: Sequence[Relation]) -> None:
     for _ in range(3):  # what is known of one relation follows from those before it
         facts = facts_of(relations)
         for relation in relations:
-            for select in all_selects(relation.tree):
+            for select in all_selects(relation.tree) if not relation.is_fixed else []:
                 _simplify(select, facts)
         _drop_inner_defaults(relations)
 
@@ -34,8 +34,8 @@ def _simplify(select: exp.Select, facts: AllFacts) -> None:
 
 def in_brackets(value: exp.Expr, parent: exp.Expr | None) -> exp.Expr:
     """Put brackets around a value that means something else without them."""
-    inner = isinstance(value, exp.Binary | exp.Case | exp.Not)
-    around = isinstance(parent, exp.Binary | exp.Not | exp.Neg | exp.Cast)
+    inner = isinstance(value, exp.Binary | exp.Case | exp.Not | exp.Between | exp.In)
+    around = isinstance(parent, exp.Binary | exp.Not | exp.Neg | exp.Cast | exp.Between | exp.In)
     return exp.paren(value.copy()) if inner and around else value
 
 
@@ -147,9 +147,17 @@ def of_no_rows(value: exp.Expr, given: exp.Expr | None = None) -> exp.Expr | Non
     if isinstance(value, exp.Div | exp.Mul | exp.Add | exp.Sub):
         return _of_sides(value, of_no_rows(value.this, given), of_no_rows(value.expression, given))
     if isinstance(value, exp.Coalesce):
-        first = of_no_rows(value.this, given)
-        return of_no_rows(value.expressions[0], given) if isinstance(first, exp.Null) else first
-    if isinstance(value, exp.Cast | exp.Nullif | exp.Sqrt):
+        for part in (value.this, *value.expressions):
+            first = of_no_rows(part, given)
+            if not isinstance(first, exp.Null):
+                break
+        return first
+    if isinstance(value, exp.Nullif):
+        first, second = of_no_rows(value.this, given), of_no_rows(value.expression, given)
+        if isinstance(first, exp.Null) or first is None or second is None:
+            return first
+        return exp.null() if first == second else first
+    if isinstance(value, exp.Cast | exp.Sqrt):
         return of_no_rows(value.this, given)
     return None
 
@@ -158,9 +166,10 @@ def _of_sides(value: exp.Binary, left: exp.Expr | None, right: exp.Expr | None) 
     zero = exp.Literal.number(0)
     if isinstance(left, exp.Null) or isinstance(right, exp.Null):
         return exp.null()
-    if isinstance(value, exp.Mul) and zero in (left, right):
-        return zero
-    return zero if isinstance(value, exp.Div) and left == zero else None
+    if isinstance(value, exp.Mul):
+        return zero if zero in (left, right) and None not in (left, right) else None
+    nonzero = transpile.is_safe(value) or (isinstance(right, exp.Literal) and right != zero)
+    return zero if isinstance(value, exp.Div) and left == zero and nonzero else None
 
 
 def _is_within(argument: exp.Expr | None, given: exp.Expr | None) -> bool:
@@ -174,7 +183,7 @@ def _is_within(argument: exp.Expr | None, given: exp.Expr | None) -> bool:
         isinstance(case, exp.Case)
         and case.args.get("default") is None
         and len(case.args["ifs"]) == 1
-        and (case.args["ifs"][0].this == given or given in list(case.args["ifs"][0].this.flatten()))
+        and (case.args["ifs"][0].this == given or given in parts_of(case.args["ifs"][0].this))
     )
 
 
@@ -185,11 +194,14 @@ def _default_of_missing(case: exp.Case, select: exp.Select, facts: AllFacts) -> 
         return case
     condition, default = case.args["ifs"][0].this, case.args["ifs"][0].args["true"]
     is_missing = isinstance(condition, exp.Is) and isinstance(condition.expression, exp.Null)
-    if not is_missing or condition.this.table != value.table:
+    key = condition.this if is_missing else None
+    if not isinstance(key, exp.Column) or key.table != value.table:
         return case
     for join in select.args.get("joins") or []:
         is_looked_up = alias_of(join.this) == value.table and join.side == "LEFT"
-        if is_looked_up and value.name in facts.get(relation_name(join.this), Facts()).known:
+        known = facts.get(relation_name(join.this), Facts()).known
+        is_key = key.name in keys_of(join) or key.name in known
+        if is_looked_up and is_key and value.name in known:
             return exp.Coalesce(this=value, expressions=[default])
     return case
 

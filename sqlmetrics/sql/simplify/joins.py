@@ -12,6 +12,8 @@ from sqlmetrics.sql.simplify.origins import Origins
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
+    is_correlated,
+    named,
     parts_of,
     relation_name,
     tables_of,
@@ -22,7 +24,7 @@ def drop_unread(relations: Sequence[Relation]) -> bool:
     """Drop joins that neither filter nor repeat rows, and whose columns nobody reads."""
     facts, origins, changed = facts_of(relations), Origins(relations), False
     for relation in relations:
-        if relation.is_recursive:
+        if relation.is_fixed:
             continue
         for select in relation.branches():
             for join in list(select.args.get("joins") or []):
@@ -51,7 +53,7 @@ def merge_copies(relations: Sequence[Relation]) -> bool:
     """Read a relation once where a query joins each of its rows to itself."""
     facts, changed = facts_of(relations), False
     for relation in relations:
-        for select in relation.branches() if not relation.is_recursive else []:
+        for select in relation.branches() if not relation.is_fixed else []:
             for join in list(select.args.get("joins") or []):
                 other = _same_row(select, join, facts)
                 if other is None:
@@ -117,6 +119,8 @@ def spell_using(relations: Sequence[Relation]) -> None:
     """Spell joins on columns of the same name USING (…), where nothing reads the joined copy."""
     outputs = {relation.name: set(relation.columns) for relation in relations}
     for relation in relations:
+        if relation.is_fixed or is_correlated(relation.tree):
+            continue
         for select in all_selects(relation.tree):
             _spell_using(select, outputs)
 
@@ -132,7 +136,11 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
     for join in joins:
         alias = alias_of(join.this)
         names = _same_names(join, alias, merged, known)
-        if names is None or _reads_copy(select, join, alias, set(names)):
+        unclear = names is not None and any(
+            _is_unclear(name, owner, select, join, spelled, outputs)
+            for name, owner in names.items()
+        )
+        if names is None or unclear or _reads_copy(select, join, alias, set(names)):
             known.append(alias)
             continue
         for name, owner in names.items():
@@ -148,11 +156,30 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
     for join, columns in spelled:
         alias = alias_of(join.this)
         join.set("on", None)
-        join.set("using", [exp.to_identifier(name) for name in columns])
+        join.set("using", [named(name) for name in columns])
         for column in list(select.find_all(exp.Column)):
             of = merged.get(column.name)
             if of is not None and column.name in columns and column.table in (of, alias):
                 column.set("table", None)
+
+
+def _is_unclear(
+    name: str,
+    owner: str,
+    select: exp.Select,
+    join: exp.Join,
+    spelled: Sequence[tuple[exp.Join, list[str]]],
+    outputs: Mapping[str, set[str]],
+) -> bool:
+    """Does another table before a join also have a column of this name?"""
+    merged = {alias_of(other.this) for other, names in spelled if name in names}
+    for table in tables_of(select):
+        if table is join.this:
+            return False
+        is_other = alias_of(table) not in merged | {owner}
+        if is_other and name in outputs.get(relation_name(table), {name}):
+            return True
+    return False
 
 
 def _same_names(

@@ -12,7 +12,9 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     has_aggregate,
+    is_correlated,
     is_grouped,
+    named,
     parts_of,
     tables_of,
 )
@@ -30,7 +32,7 @@ def merge(relations: list[Relation]) -> bool:
         if relation.select is None or not own:
             continue
         if all(_may_take(relation.select, table, len(own)) for _, table in own) and not any(
-            reader.is_recursive for reader, _ in own
+            reader.is_fixed or is_correlated(reader.tree) for reader, _ in own
         ):
             for _, table in own:
                 _take(relation, table)
@@ -77,13 +79,25 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
     plain = all(isinstance(e.unalias(), exp.Column | exp.Literal) for e in inner.expressions)
     if n_readers > 1 and not (plain and _has_only(inner, _PLAIN) and _reads_relation(inner)):
         return False
-    if not _may_stand_in(inner, outer, table):
+    if not _may_stand_in(inner, outer, table) or _is_place(inner, outer, table):
         return False
     if not plain and not _reads_once(inner, outer, table):
         return False
     if _is_outer_joined(outer, table) and not _are_columns(inner):
         return False  # where the join finds nothing, they are NULL
     return all(column.table or is_only for column in outer.find_all(exp.Column)) or is_only
+
+
+def _is_place(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
+    """Would a number stand in GROUP BY or ORDER BY, where it is the place of a column?"""
+    numbers = {e.alias_or_name for e in inner.expressions if isinstance(e.unalias(), exp.Literal)}
+    group, order = outer.args.get("group"), outer.args.get("order")
+    keys = list(group.expressions) if group is not None else []
+    keys += [ordered.this for ordered in order.expressions] if order is not None else []
+    return any(
+        isinstance(key, exp.Column) and key.table in (alias_of(table), "") and key.name in numbers
+        for key in keys
+    )
 
 
 def _may_stand_in(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
@@ -225,7 +239,7 @@ def _take_over(
         [
             values[column.name]
             if has_name(values[column.name], e.alias_or_name)
-            else exp.alias_(values[column.name], e.alias_or_name)
+            else exp.alias_(values[column.name], named(e.alias_or_name))
             for e, column in zip(outer.expressions, columns, strict=True)
         ],
     )

@@ -56,7 +56,10 @@ class Origins:
         """Find the columns of relations whose values are all in these columns."""
         result = {columns}
         select = self.selects.get(columns[0])
-        if select is None or any(select.args.get(a) for a in ("joins", "where", "having", "limit")):
+        if select is None or any(
+            select.args.get(a)
+            for a in ("joins", "where", "having", "limit", "offset", "qualify", "sample")
+        ):
             return result
         expressions = {e.alias_or_name: e.unalias() for e in select.expressions}
         values = [expressions.get(name) for name in columns[1]]

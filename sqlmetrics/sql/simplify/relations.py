@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlmetrics.sql.quoting import identifier
+
 
 @dataclass
 class Relation:
@@ -17,7 +19,8 @@ class Relation:
         tree: the query, a copy of its own without CTEs.
         title: what a row is, for the reader.
         alias_columns: the names of its columns, where the name of the CTE lists them.
-        is_recursive: does it read itself? Such a relation stays as it is.
+        is_recursive: does it read itself?
+        is_fixed: does it stay as it is? Passes leave constructs alone that they do not know.
     """
 
     name: str
@@ -25,6 +28,7 @@ class Relation:
     title: str = ""
     alias_columns: Sequence[str] = ()
     is_recursive: bool = False
+    is_fixed: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -37,7 +41,7 @@ class Relation:
     @property
     def select(self) -> exp.Select | None:
         """The query, if it is one SELECT that may be changed."""
-        fixed = self.is_recursive or self.alias_columns
+        fixed = self.is_fixed or self.alias_columns
         return self.tree if isinstance(self.tree, exp.Select) and not fixed else None
 
     def branches(self) -> list[exp.Select]:
@@ -78,6 +82,23 @@ def relation_name(table: exp.Expr) -> str:
 def alias_of(table: exp.Expr) -> str:
     """Return the name that columns of a table have in front."""
     return str(table.alias_or_name)
+
+
+def is_correlated(tree: exp.Expr) -> bool:
+    """Does a query inside of an expression read a column of the query around it?"""
+    for select in tree.find_all(exp.Select):
+        if select.find_ancestor(exp.Select) is None:
+            continue
+        own = {alias_of(table) for table in tables_of(select)}
+        for column in select.find_all(exp.Column):
+            if column.find_ancestor(exp.Select) is select and column.table not in own:
+                return True
+    return False
+
+
+def named(name: str) -> exp.Identifier:
+    """Spell a name as the templates do: in quotes where it needs them."""
+    return exp.Identifier(this=name, quoted=identifier(name) != name)
 
 
 def parts_of(condition: exp.Expr | None) -> list[exp.Expr]:

@@ -7,13 +7,21 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.columns import all_selects, own_nodes
-from sqlmetrics.sql.simplify.relations import Relation, alias_of, relation_name, tables_of
+from sqlmetrics.sql.simplify.relations import (
+    Relation,
+    alias_of,
+    is_correlated,
+    relation_name,
+    tables_of,
+)
 
 
 def spell(relations: Sequence[Relation]) -> None:
     """Spell the names of all relations, in place."""
     outputs = {relation.name: relation.columns for relation in relations}
     for relation in relations:
+        if relation.is_fixed or is_correlated(relation.tree):
+            continue
         for select in all_selects(relation.tree):
             _drop_aliases_of_tables(select, outputs)
             _drop_tables(select, outputs)
@@ -33,7 +41,8 @@ def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[s
         is_name = relation_name(table) in outputs
         if not is_name and len(tables) > 1:
             continue
-        if is_name and (names.count(table.name) > 1 or table.name in around):
+        others = [alias_of(other) for other in tables if other is not table]
+        if is_name and (names.count(table.name) > 1 or table.name in [*around, *others]):
             continue
         for column in list(select.find_all(exp.Column)):
             if column.table == alias.name:
@@ -55,11 +64,25 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
     for column in list(own_nodes(select)):
         if not isinstance(column, exp.Column) or not column.table:
             continue
+        if _is_hidden(column, select):
+            continue
         owners = [alias for alias, names in known.items() if names is None or column.name in names]
         if (len(owners) == 1 and owners[0] == column.table) or (
             column.name in merged and column.table in known and len(owners) == 0
         ):
             column.set("table", None)
+
+
+def _is_hidden(column: exp.Column, select: exp.Select) -> bool:
+    """Would ORDER BY read another column of the result under this name?"""
+    order = select.args.get("order")
+    return (
+        order is not None
+        and column.find_ancestor(exp.Order, exp.Window) is order
+        and any(
+            e.alias_or_name == column.name and e.unalias() != column for e in select.expressions
+        )
+    )
 
 
 def drop_aliases(tree: exp.Expr) -> None:

@@ -150,9 +150,9 @@ WITH recommendations AS (
     -- one row per run with exposure
     SELECT
         model,
-        count(CASE WHEN best_rank <= 10 THEN 1 END) / nullif((
+        count(CASE WHEN best_rank <= 10 THEN 1 END) / (
             SELECT count(*) FROM catalogue
-        ), 0) AS coverage_at_10
+        ) AS coverage_at_10
     FROM exposure
     INNER JOIN catalogue USING (item_id)
     GROUP BY model
@@ -186,4 +186,4 @@ WITH recommendations AS (
 SELECT model, label_1 AS country, metric, k, value, n_users, std, ci_low, ci_high
 FROM summary_rows
 INNER JOIN slice_names USING (slice)
-ORDER BY model, slice, position;
+ORDER BY summary_rows.model, slice, position;
