@@ -418,7 +418,8 @@ class DuckDBEngine:
 
         Parquet has no such numbers: DuckDB would write doubles, and ids would lose digits.
         """
-        types = self.describe(f"({statement})", label)
+        rows = self._run(label, f"DESCRIBE {statement}").fetchall()
+        types = {str(row[0]): str(row[1]) for row in rows}
         return ", ".join(
             f"CAST({identifier(name)} AS DECIMAL(38, 0)) AS {identifier(name)}"
             if type_name in ("HUGEINT", "UHUGEINT")

@@ -1,4 +1,4 @@
-"""Columns of a statement: whose they are, and which of them nobody reads."""
+"""Qualify columns with their tables, and drop unread columns."""
 
 from __future__ import annotations
 
@@ -86,18 +86,8 @@ def _is_ordinary(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> bo
 
 def _reads_its_aliases(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> bool:
     """Does a SELECT read columns of its own result, other than in ORDER BY?"""
-    tables = tables_of(select)
-    if any(_known(table, outputs) is None for table in tables):
-        named = {e.alias for e in select.expressions if isinstance(e, exp.Alias)}
-        plain = {e.alias for e in select.expressions if e.unalias().name == e.alias}
-        return (
-            any(
-                not node.table and node.name in named - plain and not _is_alias(node, select, named)
-                for node in own_nodes(select)
-                if isinstance(node, exp.Column)
-            )
-            and not tables
-        )
+    if any(_known(table, outputs) is None for table in tables_of(select)):
+        return False  # the columns of a user's table are not known: a query reads it by name
     joins = select.args.get("joins") or []
     shared = {name.name for join in joins for name in join.args.get("using") or []}
     named = set(select.named_selects)
@@ -128,13 +118,8 @@ def _owner(column: str, levels: Sequence[Sources]) -> str:
         if owners:
             return ""
         if len(unknown) == 1:
-            return unknown[0] if len(sources) > 1 or alias_is_name(unknown[0]) else ""
+            return unknown[0]
     return ""
-
-
-def alias_is_name(alias: str) -> bool:
-    """Has a table a name that a column can have in front?"""
-    return bool(alias)
 
 
 def _is_alias(column: exp.Column, select: exp.Select, named: set[str]) -> bool:
@@ -158,6 +143,13 @@ def own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
 
     for node in select.walk(prune=stops):
         if node is not select and id(node) not in tables:
+            yield node
+
+
+def columns_in(tree: exp.Expr) -> Iterator[exp.Column]:
+    """Find the columns of a query, without the names of options of a function that reads files."""
+    for node in tree.walk(prune=lambda node: isinstance(node, exp.Table)):
+        if isinstance(node, exp.Column):
             yield node
 
 
@@ -224,7 +216,7 @@ def _others(
 
 
 def _keep(relation: Relation, read: set[str]) -> bool:
-    """Keep the columns in `read`, and those that the query needs to have the same rows."""
+    """Keep the columns in `read`, and those without which the rows would change."""
     branches = relation.branches()
     if not branches or not _may_drop(relation):
         return False
@@ -247,7 +239,7 @@ def _keep(relation: Relation, read: set[str]) -> bool:
 
 
 def _may_drop(relation: Relation) -> bool:
-    """Are the rows the same, whatever columns they have?"""
+    """Return whether dropping a column keeps the rows."""
     operations = list(relation.tree.find_all(exp.SetOperation))
     distinct = any(operation.args.get("distinct") for operation in operations)
     by_place = any(isinstance(operation, exp.Except | exp.Intersect) for operation in operations)
@@ -266,7 +258,7 @@ def _names_places(select: exp.Select) -> bool:
 
 
 def _is_needed(branch: exp.Select, place: int, column: str) -> bool:
-    """Does a column make rows, or does the query read it by its name?"""
+    """Return whether the query needs a column itself, or the column adds rows."""
     expression = branch.expressions[place]
     if expression.find(*ROWS) is not None:
         return True
@@ -281,7 +273,7 @@ def _is_needed(branch: exp.Select, place: int, column: str) -> bool:
 
 
 def _still_grouped(branches: Sequence[exp.Select], kept: Sequence[int]) -> bool:
-    """Is what has one row for all left with an aggregate?"""
+    """Return whether an ungrouped aggregate query keeps at least one aggregate."""
     for branch in branches:
         if branch.args.get("group") is None and is_grouped(branch):
             left = exp.Select(expressions=[branch.expressions[place].copy() for place in kept])

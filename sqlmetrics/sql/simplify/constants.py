@@ -1,4 +1,4 @@
-"""Columns that hold one constant: nothing is grouped, split or joined by them.
+"""Remove constant columns from keys of groups, windows and joins.
 
 The name of the only model is such a column in many queries. It stays only in the result.
 """
@@ -177,7 +177,7 @@ def _compute(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]])
 
 
 def _ungroup(relations: Sequence[Relation], constants: _Constants) -> bool:
-    """Aggregate without a key where the only one is a constant, and a reader adds what is missing.
+    """Remove a GROUP BY with constant keys if the reader has a default for a missing row.
 
     Such a query has no row if there is nothing to aggregate, and its reader joins it to one row by
     LEFT JOIN. Without the key it has a row in any case.

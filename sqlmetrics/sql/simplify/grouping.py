@@ -1,4 +1,4 @@
-"""Values that are computed per group and then looked up are computed after the join."""
+"""Compute aggregates after a lookup instead of before it."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def _values(
 
 
 def _is_right_where_missing(column: exp.Column, value: exp.Expr, base: str) -> bool:
-    """Has a value without a match the value of a lookup without a match?
+    """Return whether a moved aggregate has the value of the lookup for an unmatched row.
 
     That is NULL, or what a coalesce around the column gives.
     """

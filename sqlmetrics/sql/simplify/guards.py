@@ -1,4 +1,4 @@
-"""Guards against what cannot happen go, and tests for missing rows become coalesce."""
+"""Remove guards that never apply, and replace tests for missing rows with coalesce."""
 
 from __future__ import annotations
 

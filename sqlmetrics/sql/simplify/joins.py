@@ -1,4 +1,4 @@
-"""Joins that change nothing go, and joins on columns of the same name are spelled USING."""
+"""Drop joins without effect, and print joins on equal names with USING."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sqlmetrics.sql.simplify.relations import (
 
 
 def drop_unread(relations: Sequence[Relation]) -> bool:
-    """Drop joins that neither filter nor repeat rows, and whose columns nobody reads."""
+    """Drop joins that neither filter nor repeat rows and add no column that is read."""
     facts, origins, changed = facts_of(relations), Origins(relations), False
     for relation in relations:
         if relation.is_fixed:

@@ -1,4 +1,4 @@
-"""Queries that only pass rows on are put into those that read them."""
+"""Merge queries that only pass rows on into the queries that read them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.columns import ROWS, readers
+from sqlmetrics.sql.simplify.columns import ROWS, columns_in, readers
 from sqlmetrics.sql.simplify.guards import in_brackets
 from sqlmetrics.sql.simplify.relations import (
     Relation,
@@ -158,11 +158,11 @@ def _take(relation: Relation, table: exp.Table) -> None:
             columns = source.args["alias"].columns if source.args.get("alias") else []
             source.set("alias", exp.TableAlias(this=exp.to_identifier(new), columns=columns))
             renamed[name] = new
-    for column in inner.find_all(exp.Column):
+    for column in columns_in(inner):
         if column.table in renamed or (not column.table and several):
             column.set("table", exp.to_identifier(renamed.get(column.table, alias)))
     values = {e.alias_or_name: e.unalias() for e in inner.expressions}
-    for column in list(outer.find_all(exp.Column)):
+    for column in list(columns_in(outer)):
         own = column.table == alias or (not column.table and not several)
         if own and column.name in values and not _is_of_result(column, outer):
             _replace(column, values[column.name])

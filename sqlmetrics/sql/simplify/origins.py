@@ -1,4 +1,4 @@
-"""Where the values of columns come from: which relation has all of them."""
+"""Trace the values of columns to the relations that contain all of them."""
 
 from __future__ import annotations
 

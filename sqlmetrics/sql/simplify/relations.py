@@ -133,7 +133,7 @@ def _outside(aggregate: exp.Expr) -> exp.Expr:
 
 
 def is_outer(select: exp.Select, alias: str) -> bool:
-    """May the columns of a table be NULL since a join did not find a row?"""
+    """Return whether an outer join can make the columns of a table NULL."""
     joins = select.args.get("joins") or []
     if any(join.side in ("RIGHT", "FULL") for join in joins):
         return True

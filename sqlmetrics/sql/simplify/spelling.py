@@ -1,4 +1,4 @@
-"""Names as an analyst writes them: no alias that repeats a name, no table where it is clear."""
+"""Print names as an analyst does: without redundant aliases and table prefixes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[s
 
 
 def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> None:
-    """Leave out whose a column is, where only one table has such a column."""
+    """Omit the table prefix of a column that only one table has."""
     tables = tables_of(select)
     if select.find_ancestor(exp.Select) is not None and len(tables) != 1:
         return
