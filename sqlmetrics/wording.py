@@ -15,6 +15,24 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "…"
 
 
+_NOISE = 6
+"""Digits behind those that are shown that decide how they are rounded.
+
+The last digits of a mean depend on the order in which the engine adds the values. If they decided,
+a mean of 0.14315 would be 0.1431 in one run and 0.1432 in the next.
+"""
+
+
+def rounded(value: float, digits: int) -> float:
+    """Round to digits after the point, in every run alike."""
+    return round(round(value, digits + _NOISE), digits)
+
+
+def with_significant(value: float, digits: int) -> float:
+    """Round to significant digits, in every run alike."""
+    return float(f"{float(f'{value:.{digits + _NOISE}g}'):.{digits}g}")
+
+
 def and_more(names: Sequence[Any], most: int = 1) -> str:
     """List the first names, and the number of the others."""
     listed = ", ".join(map(str, names[:most]))

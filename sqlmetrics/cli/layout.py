@@ -16,6 +16,7 @@ from sqlmetrics.errors import UsageError, example_rows
 from sqlmetrics.rows import NUMBER, TEXT, Rows
 from sqlmetrics.stats.leaderboard import BEST, NOT_WORSE, marked_columns
 from sqlmetrics.terminal import one_line, visible, visible_json
+from sqlmetrics.wording import rounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +150,9 @@ def _csv(rows: Rows, digits: int | None) -> str:
     def cell(value: Any) -> Any:
         if _is_missing(value):
             return None
-        return f"{value:.{digits}f}" if isinstance(value, float) and digits is not None else value
+        if isinstance(value, float) and digits is not None:
+            return f"{rounded(value, digits):.{digits}f}"
+        return value
 
     def written(end: str) -> str:
         text = io.StringIO()
@@ -188,7 +191,9 @@ def _plain(value: Any, digits: int | None) -> Any:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and abs(value) == float("inf"):
         return None  # JSON has no infinity
-    return round(value, digits) if isinstance(value, float) and digits is not None else value
+    if isinstance(value, float) and digits is not None:
+        return rounded(value, digits)
+    return value
 
 
 def _shown(value: Any, digits: int) -> str:
@@ -198,7 +203,7 @@ def _shown(value: Any, digits: int) -> str:
         return one_line(str(value))
     if 0 < abs(value) < 0.5 * 10**-digits:
         return f"{value:.1e}"  # a p-value is not 0
-    return f"{value:.{digits}f}"
+    return f"{rounded(value, digits):.{digits}f}"
 
 
 def _is_missing(value: Any) -> bool:

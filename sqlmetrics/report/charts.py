@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.wording import with_significant
 
 if TYPE_CHECKING:
     import altair as alt
@@ -379,7 +380,7 @@ def _data(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
     for name in short.columns:
         if str(short[name].dtype) in ("float64", "Float64"):
             short[name] = [
-                None if value is None or value != value else float(f"{value:.6g}")
+                None if value is None or value != value else with_significant(value, 6)
                 for value in short[name].astype(object).where(short[name].notna(), None)
             ]
     return short

@@ -28,6 +28,7 @@ from markupsafe import Markup
 from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
 from sqlmetrics.report.content import Cell, Content, Example, FigureTable
+from sqlmetrics.wording import with_significant
 
 _FOLDER = Path(__file__).parent
 _DIGITS = 4
@@ -87,7 +88,7 @@ def shown(value: Cell) -> str:
 
 def _significant(value: float) -> str:
     """Round to significant digits; no digit before the point is lost, small values get a power."""
-    # after rounding: 0.99999 has one digit before the point
+    value = with_significant(value, _DIGITS)  # first: 0.99999 has one digit before the point
     power = int(f"{value:.{_DIGITS - 1}e}".partition("e")[2])
     if power < -_DIGITS or power > 14:
         return f"{value:.{_DIGITS - 1}e}"
