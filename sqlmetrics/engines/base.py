@@ -152,10 +152,8 @@ class EmbeddedEngine(Engine, Protocol):
     def holding(self, nodes: Sequence[Node]) -> AbstractContextManager[None]:
         """Compute nodes once for all plans that run as long as it lasts."""
 
-    def write_parquet(
-        self, plan: Plan, target: Path | str, force: bool = False, rows_per_group: int | None = None
-    ) -> None:
-        """Run a plan and write its rows as Parquet, in row groups of a size."""
+    def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
+        """Run a plan, whose columns have types of Parquet, and write its rows to a new file."""
 
     def forget(self, identities: Iterable[str]) -> None:
         """Drop intermediate relations that are kept."""

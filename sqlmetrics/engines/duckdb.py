@@ -402,30 +402,37 @@ class DuckDBEngine:
         plan: Plan,
         target: Path | str,
         force: bool = False,  # noqa: ARG002
-        rows_per_group: int | None = None,
     ) -> None:
         """Run a plan and write its rows to the Parquet file that `new_file` handed out."""
+        with self._prepared(plan) as statement, self._reachable(Path(target)) as path:
+            self._copy(self._without_huge_integers(statement, plan.root.name), path, plan.root.name)
+
+    def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
+        """Run a plan, whose columns have types of Parquet, and write its rows to a new file."""
+        with self._prepared(plan) as statement, self._reachable(path) as reachable:
+            self._copy(statement, reachable, plan.root.name, rows_per_group)
+
+    def _copy(
+        self, statement: str, path: Path, label: str, rows_per_group: int | None = None
+    ) -> None:
         # the engine's own temporary file, beside the target, would stay behind after some errors
         how = "FORMAT parquet, USE_TMP_FILE false"
         how += f", ROW_GROUP_SIZE {rows_per_group}" if rows_per_group else ""
-        with self._prepared(plan) as statement, self._reachable(Path(target)) as path:
-            columns = self._as_parquet_has_them(statement, plan.root.name)
-            query = f"SELECT {columns} FROM ({statement}) AS result"
-            self._run(plan.root.name, f"COPY ({query}) TO {literal(str(path))} ({how})")
+        self._run(label, f"COPY ({statement}) TO {literal(str(path))} ({how})")
 
-    def _as_parquet_has_them(self, statement: str, label: str) -> str:
-        """Select the columns of a query, whole numbers of 128 bits as decimals.
+    def _without_huge_integers(self, statement: str, label: str) -> str:
+        """Return a query with decimals in place of its 128-bit integers.
 
-        Parquet has no such numbers: DuckDB would write doubles, and ids would lose digits.
+        Parquet has no such integers: DuckDB would write doubles, and ids would lose digits.
         """
         rows = self._run(label, f"DESCRIBE {statement}").fetchall()
-        types = {str(row[0]): str(row[1]) for row in rows}
-        return ", ".join(
-            f"CAST({identifier(name)} AS DECIMAL(38, 0)) AS {identifier(name)}"
-            if type_name in ("HUGEINT", "UHUGEINT")
-            else identifier(name)
-            for name, type_name in types.items()
+        huge = [str(name) for name, type_name, *_ in rows if type_name in ("HUGEINT", "UHUGEINT")]
+        if not huge:
+            return statement
+        casts = ", ".join(
+            f"CAST({identifier(name)} AS DECIMAL(38, 0)) AS {identifier(name)}" for name in huge
         )
+        return f"SELECT * REPLACE ({casts}) FROM ({statement}) AS result"
 
     @contextlib.contextmanager
     def _reachable(self, target: Path) -> Iterator[Path]:

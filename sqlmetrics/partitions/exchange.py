@@ -65,7 +65,7 @@ def write_rows(
     engine: EmbeddedEngine, node: Node, columns: Sequence[Mapping[str, Any]], path: Path
 ) -> None:
     """Write the rows that one partition computes for a piece."""
-    engine.write_parquet(Plan(for_parquet(node, columns)), path)
+    engine.write_rows(Plan(for_parquet(node, columns)), path)
 
 
 def reduction(split: Split, root: Node, written: Iterable[Written]) -> Plan:

@@ -123,7 +123,7 @@ def _sort(
     rows = min(max(division.rows // (_GROUPS * division.count), _LEAST), _MOST)
     written = for_parquet(node, columns, sorted_by=split.user_keys[0])
     try:
-        engine.write_parquet(Plan(written), file, rows_per_group=rows)
+        engine.write_rows(Plan(written), file, rows_per_group=rows)
     except UnreadableError as error:
         raise DataError(f"{node.table}: the table cannot be read: {error.reason}") from error
     title = f"one row per row of {node.table}, in the order of users"

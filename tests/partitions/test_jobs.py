@@ -86,7 +86,7 @@ def test_parts_of_other_requests_are_refused(
         written(folder, "2/3")
     assert not [name for name in files_in(folder) if Path(name).name.startswith("part-0002")]
     with monkeypatch.context() as patched:  # before anything is computed
-        patched.setattr("sqlmetrics.engines.duckdb.DuckDBEngine.write_parquet", None)
+        patched.setattr("sqlmetrics.engines.duckdb.DuckDBEngine.write_rows", None)
         with pytest.raises(sm.DataError, match="different requests"):
             written(folder, "2/2", metrics="map")
     written(folder, "2/2", metrics=["ndcg", "map"], force=True)
@@ -274,14 +274,14 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_job_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = DuckDBEngine.write_parquet, itertools.count()
+    real, calls = DuckDBEngine.write_rows, itertools.count()
 
     def fail_at_the_second(self: DuckDBEngine, plan: Plan, *rest: Any) -> None:
         if next(calls):
             raise sm.EngineError("the disk is full")
         real(self, plan, *rest)
 
-    monkeypatch.setattr(DuckDBEngine, "write_parquet", fail_at_the_second)
+    monkeypatch.setattr(DuckDBEngine, "write_rows", fail_at_the_second)
     with pytest.raises(sm.EngineError, match="full"):
         written(tmp_path / "parts", "1/1", metrics=["recall", "coverage"])
     assert files_in(tmp_path / "parts") == {}
