@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from sqlmetrics.sql.query_graph import new_name
-from sqlmetrics.sql.simplify.columns import is_ordinary, qualify
-from sqlmetrics.sql.simplify.relations import Relation
+from sqlmetrics.sql.simplify.qualify import is_ordinary, qualify
+from sqlmetrics.sql.simplify.relations import Relation, find_all
 
 
 def qualified(relations: list[Relation]) -> list[Relation]:
@@ -35,7 +35,7 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
     for cte in [] if inner is None else inner.expressions:
         new = new_name(cte.alias, taken)
         taken.add(new)
-        is_recursive = any(table.name == cte.alias for table in cte.this.find_all(exp.Table))
+        is_recursive = any(table.name == cte.alias for table in find_all(cte.this, exp.Table))
         _rename(cte.this, {**renamed, **({cte.alias: new} if is_recursive else {})})
         renamed[cte.alias] = new
         own_title = " ".join(taken_comments(cte.args["alias"])) or first
@@ -55,7 +55,7 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
 
 def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
     """Make relations of the queries that stand in FROM."""
-    for subquery in list(tree.find_all(exp.Subquery)):
+    for subquery in find_all(tree, exp.Subquery):
         if not isinstance(subquery.parent, exp.From | exp.Join) or not subquery.alias:
             continue
         if subquery.args["alias"].columns or not isinstance(subquery.this, exp.Query):
@@ -69,7 +69,7 @@ def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
 
 def _rename(tree: exp.Expr, names: Mapping[str, str]) -> None:
     """Read relations by their names in the statement."""
-    for table in tree.find_all(exp.Table):
+    for table in find_all(tree, exp.Table):
         new = names.get(table.name)
         if new is None or table.args.get("db") or new == table.name:
             continue
