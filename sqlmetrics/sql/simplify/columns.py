@@ -27,7 +27,7 @@ def drop_unread(statement: Statement) -> None:
     for relation in reversed(statement.relations[:]):
         if relation is not statement.relations[-1]:
             if relation.name not in read:
-                statement.remove(relation)
+                statement.relations.remove(relation)
                 continue
             if not relation.is_fixed and not relation.alias_columns:
                 _keep(relation, read[relation.name])
@@ -54,46 +54,36 @@ def _reads(tables: Sequence[exp.Table]) -> Iterator[tuple[str, set[str]]]:
 def _keep(relation: Relation, read: set[str]) -> None:
     """Keep the columns in `read`, and those without which the rows would change."""
     branches, columns = relation.branches(), relation.columns
-    if not branches or "*" in read or _is_distinct(relation):
+    if "*" in read or read.issuperset(columns) or _is_distinct(relation):
         return
-    without_table = [[c for c in columns_in(branch) if not c.table] for branch in branches]
-    kept = [
-        place
-        for place, column in enumerate(columns)
-        if column in read
-        or any(
-            _is_needed(branch, place) or _is_named(loose, branch.expressions[place], column)
-            for branch, loose in zip(branches, without_table, strict=True)
-        )
-    ]
-    if not _still_grouped(branches, kept):
-        return
-    kept = kept or [0]
-    if len(kept) < len(columns):
+    needed = set().union(*(_needed(branch, columns) for branch in branches))
+    kept = [place for place, name in enumerate(columns) if name in read or place in needed]
+    if len(kept) < len(columns) and _still_grouped(branches, kept):
         for branch in branches:
-            branch.set("expressions", [branch.expressions[place] for place in kept])
+            branch.set("expressions", [branch.expressions[place] for place in kept or [0]])
 
 
 def _is_distinct(relation: Relation) -> bool:
     """Would fewer columns make fewer rows?"""
-    return any(
-        operation.args.get("distinct") for operation in find_all(relation.tree, exp.SetOperation)
-    ) or any(branch.args.get("distinct") for branch in relation.branches())
+    parts = [*find_all(relation.tree, exp.SetOperation), *relation.branches()]
+    return any(part.args.get("distinct") for part in parts)
 
 
-def _is_needed(branch: exp.Select, place: int) -> bool:
-    """Does a column add rows, or say what a row is?"""
-    expression = branch.expressions[place]
-    if find_all(expression, *ROWS):
-        return True
+def _needed(branch: exp.Select, names: Sequence[str]) -> set[int]:
+    """Return the places of columns that add rows, that say what a row is, or that ORDER BY names.
+
+    `names`: the names of the columns.
+    """
     group = branch.args.get("group")
-    is_column = isinstance(expression, exp.Column)
-    return is_column and group is not None and expression in group.expressions
-
-
-def _is_named(columns: Sequence[exp.Column], expression: exp.Expr, name: str) -> bool:
-    """Does one of some columns have a name, other than inside of an expression?"""
-    return any(column.name == name and not is_inside(column, expression) for column in columns)
+    keys = [] if group is None else group.expressions
+    without_table = [column for column in columns_in(branch) if not column.table]
+    return {
+        place
+        for place, (expression, name) in enumerate(zip(branch.expressions, names, strict=True))
+        if find_all(expression, *ROWS)
+        or (isinstance(expression, exp.Column) and expression in keys)
+        or any(c.name == name and not is_inside(c, expression) for c in without_table)
+    }
 
 
 def _still_grouped(branches: Sequence[exp.Select], kept: Sequence[int]) -> bool:

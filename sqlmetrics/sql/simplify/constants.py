@@ -176,6 +176,7 @@ def ungroup(statement: Statement) -> None:
             join.set("on", None)
             join.set("side", None)
             join.set("kind", "CROSS")
+            readers = statement.readers()
 
 
 def _add_missing(reader: exp.Select, table: exp.Table, select: exp.Select) -> bool:

@@ -54,7 +54,7 @@ def group_after_join(statement: Statement) -> bool:
         if inner is None or inner.select is None or len(places[name]) != 1:
             continue
         if _put_together(outer, joins[0], inner.select, statement.facts):
-            statement.remove(inner)
+            statement.relations.remove(inner)
     return len(statement.relations) < n_relations
 
 

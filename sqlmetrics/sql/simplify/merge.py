@@ -48,7 +48,7 @@ def merge(statement: Statement) -> None:
         ):
             for _, table in places:
                 _take(relation, table)
-            statement.remove(relation)
+            statement.relations.remove(relation)
             readers = statement.readers()
     if len(statement.relations) == n_relations:
         for relation in statement.relations[:]:
@@ -237,4 +237,4 @@ def _take_over(reader: Relation, statement: Statement) -> None:
         ],
     )
     reader.tree = body
-    statement.remove(inner)
+    statement.relations.remove(inner)

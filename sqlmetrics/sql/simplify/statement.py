@@ -83,7 +83,3 @@ class Statement:
             simplify(relation, self)
             if hash(relation.tree) == before:
                 self._done.add(key)
-
-    def remove(self, relation: Relation) -> None:
-        """Remove a relation that nothing reads any more."""
-        self.relations.remove(relation)
