@@ -13,7 +13,7 @@ from sqlmetrics.sql.simplify.statement import Statement
 
 
 def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
-    """Simplify relations, the last of which is the result; the list and the trees are changed.
+    """Simplify relations, the last of which is the result; change the list and the trees.
 
     `using`: spell joins on columns of the same name USING.
     """

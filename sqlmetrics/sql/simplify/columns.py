@@ -36,13 +36,13 @@ def drop_unread(statement: Statement) -> None:
 
 
 def _reads(tables: Sequence[exp.Table]) -> Iterator[tuple[str, set[str]]]:
-    """Return the relations behind tables, with the columns that the SELECT around may read."""
+    """Find the columns that a query may read of each of its tables, by the names of relations."""
     by_select: dict[int, dict[str, set[str]]] = {}
     for table in tables:
         select = select_around(table)
         columns = by_select.get(id(select))
         if columns is None:
-            # those without a table may be of any
+            # columns without a table may belong to any table
             columns = by_select[id(select)] = {"": names_in_using(select)}
             for column in columns_in(select):
                 columns.setdefault(column.table, set()).add(column.name)

@@ -66,7 +66,7 @@ def _fold_windows(select: exp.Select, known: _Constants) -> None:
 
 
 def _fold_group(select: exp.Select, known: _Constants) -> None:
-    """Drop constants from the keys of groups; one key stays, or an empty table had a row."""
+    """Drop constants from the keys of groups, but not all: an empty table would get a row."""
     group = select.args.get("group")
     if group is None:
         return
@@ -135,7 +135,7 @@ def _fold_order(select: exp.Select, known: _Constants) -> None:
 
 
 def _compute(select: exp.Select, known: _Constants) -> None:
-    """Put constants in the place of columns that are compared with something."""
+    """Replace constant columns by their values in comparisons."""
     for column in columns_in(select):
         value = known.get(column.table, {}).get(column.name)
         inside = isinstance(column.parent, exp.EQ | exp.LTE | exp.Least)
@@ -180,7 +180,7 @@ def ungroup(statement: Statement) -> None:
 
 
 def _add_missing(reader: exp.Select, table: exp.Table, select: exp.Select) -> bool:
-    """Simplify what a reader says of a missing row; False: it is read in other ways too."""
+    """Simplify the reader's defaults for a missing row; False: it also reads the row otherwise."""
     alias = alias_of(table)
     values = values_of(select)
     instead: list[tuple[exp.Expr, exp.Expr]] = []

@@ -1,4 +1,4 @@
-"""Facts about the columns of relations, as far as they follow from the queries."""
+"""Derive facts about the rows of relations from their queries."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sqlmetrics.sql.simplify.relations import (
     values_of,
 )
 
-HAS_ROWS = "has rows"  # among the notes of a table: it is not empty
+HAS_ROWS = "has rows"  # in the metadata of a table that is not empty
 
 
 @dataclass
 class Facts:
-    """Certain properties of the rows of a relation.
+    """Facts about the rows of a relation.
 
     Attributes:
         known: columns that are never NULL.
@@ -47,7 +47,7 @@ class Facts:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def is_unique(self, columns: set[str]) -> bool:
-        """Has at most one row given values in these columns?"""
+        """Do no two rows share all values of these columns?"""
         return self.one_row or any(key <= columns for key in self.unique)
 
 
@@ -124,7 +124,7 @@ def is_number_found(join: exp.Join, select: exp.Select, facts: AllFacts) -> bool
 
 
 def _has_rows(select: exp.Select, facts: AllFacts) -> bool:
-    """Has the only table that a SELECT reads a row, and does that row stay?"""
+    """Does a SELECT read a single table, which has rows, and keep all of them?"""
     tables = tables_of(select)
     filtered = any(select.args.get(part) for part in ("where", "having", "joins"))
     return len(tables) == 1 and not filtered and _facts_of(tables[0], facts).has_rows
@@ -175,7 +175,7 @@ def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
 
 
 def _named(columns: Sequence[exp.Expr], names: Mapping[exp.Expr, str]) -> list[frozenset[str]]:
-    """Return the key that values make by the names that they have in a result, if all have one."""
+    """Name the columns of a key as the result does; no key if one of them has no name there."""
     key = [names.get(column, "") for column in columns]
     return [frozenset(key)] if all(key) else []
 
@@ -338,7 +338,7 @@ class Inside:
         return False
 
     def is_whole(self, node: exp.Expr) -> bool:
-        """Is a value above 0 at least 1? So it is of ranks and counts."""
+        """Is a positive value at least 1, as ranks and counts are?"""
         node = node.unnest()
         return isinstance(node, exp.Column) and not self.is_double(node)
 

@@ -32,7 +32,7 @@ _Pairs = Sequence[tuple[str, str]]
 
 
 def group_after_join(statement: Statement) -> bool:
-    """Aggregate after a LEFT JOIN what was aggregated before it and looked up by its key.
+    """Move an aggregation behind the LEFT JOIN that looks up its rows by their key.
 
         SELECT user_id, coalesce(n, 0) FROM users LEFT JOIN (
             SELECT user_id, count(rank) AS n FROM hits GROUP BY user_id
@@ -123,7 +123,7 @@ def _put_together(outer: exp.Select, join: exp.Join, inner: exp.Select, facts: A
 
 
 def read_from_base(relation: Relation, statement: Statement) -> None:
-    """Read columns from the first table where a joined one has them from the same row.
+    """Read a column from the first table if a joined table copies it from the same row.
 
     In `users LEFT JOIN hits USING (user_id)`, the number of a user's relevant items that stands in
     `hits` is that of `users`, if `hits` has it from there.
@@ -166,14 +166,14 @@ def _read_from_base(
     if isinstance(value, exp.Coalesce):
         value, default = value.this, value.expressions[0]
     empty = _of_null_row(value, alias_of(base))
-    if isinstance(empty, exp.Null) or empty == default:  # without a match, too, it is the same
+    if isinstance(empty, exp.Null) or empty == default:  # the same value without a match
         expression.replace(new.this)
 
 
 def _is_same_value(
     source: exp.Expr, column: str, base: str, other: str, keys: _Pairs, statement: Statement
 ) -> bool:
-    """Do a column of a query and one of the base come from one row that some of the keys name?"""
+    """Do a column of a query and one of the base come from the row that some keys identify?"""
     origins, facts = statement.origins, statement.facts
     for size in range(len(keys), 0, -1):
         for some in itertools.combinations(keys, size):
@@ -220,7 +220,7 @@ def _values(
     inside: Inside,
     base: str,
 ) -> list[exp.Expr] | None:
-    """Return the columns of the result, computed after the join; None: they would be others."""
+    """Return the columns of the result after the join; None: their values would differ."""
     alias = alias_of(join.this)
     order = outer.args.get("order")
     if order is not None and any(c.table == alias for c in columns_in(order)):
@@ -264,7 +264,7 @@ def _of_null_row(value: exp.Expr, base: str) -> exp.Expr | None:
             aggregate.replace(exp.Placeholder(this="known"))  # some value
             continue
         if isinstance(argument, exp.Star) or argument is None:
-            continue  # count(*), which is spelled count(column)
+            continue  # `_seen` replaces count(*) by count(column)
         if not _is_null_of_nulls(argument):
             return None
     return of_no_rows(value)

@@ -50,7 +50,7 @@ def _drop(relation: Relation, statement: Statement) -> None:
 
 
 def in_brackets(value: exp.Expr, parent: exp.Expr | None) -> exp.Expr:
-    """Put brackets around a value that means something else without them."""
+    """Put brackets around a value that needs them inside of its parent."""
     inner = isinstance(value, exp.Binary | exp.Case | exp.Not | exp.Between | exp.In)
     around = isinstance(parent, exp.Binary | exp.Not | exp.Neg | exp.Cast | exp.Between | exp.In)
     return exp.paren(value.copy()) if inner and around else value
@@ -107,7 +107,7 @@ def _folded(node: exp.Binary) -> exp.Expr:
 
 
 def _decided(node: exp.Binary) -> exp.Expr:
-    """Decide a comparison of two numbers, and what AND and OR make of it."""
+    """Decide comparisons of two numbers, and drop the decided sides of AND and OR."""
     left, right = node.this, node.expression
     if isinstance(node, exp.And | exp.Or):
         neutral = exp.true() if isinstance(node, exp.And) else exp.false()
@@ -224,7 +224,7 @@ def _default_of_missing(case: exp.Case, select: exp.Select, facts: AllFacts) -> 
 
 
 def _drop_inner_defaults(statement: Statement) -> None:
-    """Drop coalesce(x, 0) of a column where all that read it say coalesce(column, 0) themselves."""
+    """Drop coalesce(x, 0) of a column that every reader wraps in coalesce(column, 0) itself."""
     readers = statement.readers()
     for relation in statement.relations[:-1]:
         values = {} if relation.select is None else values_of(relation.select)

@@ -34,7 +34,7 @@ def drop_unread(relation: Relation, statement: Statement) -> None:
 
 
 def _drop_first(select: exp.Select, statement: Statement) -> None:
-    """Drop a first table of one row of which nothing is read."""
+    """Drop the first table if it has one row and the SELECT reads no column of it."""
     joins = joins_of(select)
     if not joins or joins[0].kind != "CROSS":
         return
@@ -109,7 +109,7 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
         return
     tables = tables_of(select)
     known = [alias_of(tables[0])]
-    merged: dict[str, str] = {}  # column -> the table whose it is
+    merged: dict[str, str] = {}  # column -> its table
     spelled: list[tuple[exp.Join, list[str]]] = []
     for join in joins:
         alias = alias_of(join.this)
@@ -130,7 +130,7 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
     for table in plain:
         others = {name for name, owner in merged.items() if owner != alias_of(table)}
         if others & outputs.get(relation_name(table), others):
-            return  # a name alone would not say whose the column is
+            return  # the name alone would be ambiguous
     for join, columns in spelled:
         alias = alias_of(join.this)
         join.set("on", None)
@@ -163,7 +163,7 @@ def _is_unclear(
 def _same_names(
     join: exp.Join, merged: Mapping[str, str], known: Sequence[str]
 ) -> dict[str, str] | None:
-    """Return the columns that a join sets equal to those of the same name, and whose they are."""
+    """Return the names that a join sets equal on both sides, and the other side's table of each."""
     names: dict[str, str] = {}
     for own, other in equal_columns(join) or []:
         owner = other.table or merged.get(other.name, "")

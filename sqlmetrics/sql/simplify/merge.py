@@ -36,7 +36,7 @@ _JOINED = (*_FILTERED, "joins")
 
 
 def merge(statement: Statement) -> None:
-    """Put queries into those that read them; if there are none, bodies of queries."""
+    """Put queries into their readers; if none fits, let a reader take over a whole query."""
     n_relations, readers = len(statement.relations), statement.readers()
     for relation in statement.relations[:-1]:
         places = readers[relation.name]
@@ -56,7 +56,7 @@ def merge(statement: Statement) -> None:
 
 
 def drop_constant_rows(statement: Statement) -> None:
-    """Put the constants of a relation of one row in the place of its columns."""
+    """Replace the columns of a relation of one row by their constants."""
     places = statement.readers()
     for relation in statement.relations[:-1]:
         select = relation.select
@@ -97,12 +97,12 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
     if not plain and not _reads_once(inner, outer, table):
         return False
     if _is_outer_joined(outer, table) and not _are_columns(inner):
-        return False  # where the join finds nothing, they are NULL
+        return False  # the columns are NULL where the join finds nothing
     return is_only or all(column.table for column in columns_in(outer))
 
 
 def _is_place(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
-    """Would a number stand in GROUP BY or ORDER BY, where it is the place of a column?"""
+    """Would a number move into GROUP BY or ORDER BY, where numbers are places of columns?"""
     numbers = {name for name, value in values_of(inner).items() if isinstance(value, exp.Literal)}
     return any(
         isinstance(key, exp.Column) and key.table in (alias_of(table), "") and key.name in numbers
@@ -111,9 +111,9 @@ def _is_place(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
 
 
 def _may_stand_in(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
-    """May what stands behind FROM of a query stand in that of its reader?
+    """May the FROM clause of a query move into that of its reader?
 
-    Joins are not moved into a query with groups: what is joined has a name of its own there.
+    Joins do not move into a query with groups: the joined query keeps its name there.
     """
     joins = joins_of(inner)
     if joins and (is_grouped(outer) or any(join.side for join in joins)):
@@ -129,7 +129,7 @@ def _are_columns(select: exp.Select) -> bool:
 
 
 def _reads_relation(select: exp.Select) -> bool:
-    """Does it read another relation, and not a table of the user?"""
+    """Does a SELECT read its table by name, not through a function such as read_parquet?"""
     (table,) = tables_of(select)
     return isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
 
@@ -152,7 +152,7 @@ def _reads_once(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
 
 
 def _take(relation: Relation, table: exp.Table) -> None:
-    """Put a query in the place of the table that stands for it."""
+    """Replace a table by the query that it stands for."""
     outer, inner = select_around(table), relation.tree.copy()
     assert isinstance(inner, exp.Select)
     alias, several = alias_of(table), len(tables_of(outer)) > 1
@@ -199,12 +199,12 @@ def _replace(column: exp.Column, value: exp.Expr) -> None:
 
 
 def has_name(value: exp.Expr, name: str) -> bool:
-    """Has the result of an expression this name, without an alias?"""
+    """Does the result of an expression have this name without an alias?"""
     return isinstance(value, exp.Column) and value.name == name
 
 
 def _take_over(reader: Relation, statement: Statement) -> None:
-    """Give a query that only passes rows on the body of the one it reads, if nobody else does."""
+    """Replace a query that only passes rows on by the query that it alone reads."""
     outer = reader.select
     if outer is None or not _has_only(outer, _PLAIN) or len(tables_of(outer)) != 1:
         return

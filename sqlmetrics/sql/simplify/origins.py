@@ -23,7 +23,7 @@ _Columns = tuple[str, tuple[str, ...]]
 
 
 class Origins:
-    """Follows columns through the relations of a statement."""
+    """Follow columns through the relations of a statement."""
 
     def __init__(self, relations: Sequence[Relation]) -> None:
         self.selects: Mapping[str, exp.Select] = {
@@ -31,12 +31,12 @@ class Origins:
         }
 
     def columns_of(self, name: str) -> list[str]:
-        """Return the columns of a relation; none of one that is not known."""
+        """Return the columns of a relation, or none if passes do not know its query."""
         select = self.selects.get(name)
         return [] if select is None else list(select.named_selects)
 
     def is_found(self, select: exp.Select, join: exp.Join) -> bool:
-        """Has every row of a SELECT a row in a table that it joins by equal columns?"""
+        """Does every row of a SELECT find a row in a table that it joins by equal columns?"""
         pairs = equal_columns(join) or []
         own = relation_name(join.this), tuple(column.name for column, _ in pairs)
         others = [other for _, other in pairs]
@@ -89,7 +89,7 @@ class Origins:
 
 
 def _name_of(table: exp.Expr) -> str:
-    """Name a relation, or a table of the user's by its text."""
+    """Return the name of a relation, or the text of a user's table."""
     if relation_name(table):
         return relation_name(table)
     bare = table.copy()

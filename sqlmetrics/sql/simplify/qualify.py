@@ -23,7 +23,7 @@ Sources = dict[str, Sequence[str] | None]
 
 
 def qualify(tree: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> None:
-    """Put the name of its table before every column of a query, in place.
+    """Qualify every column of a query with its table, in place.
 
     `outputs`: the columns of the relations that the query may read.
     """
@@ -100,7 +100,7 @@ def _reads_its_aliases(select: exp.Select, outputs: Mapping[str, Sequence[str]])
 
 
 def _known(table: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> Sequence[str] | None:
-    """Return the names of the columns of what a SELECT reads; None: they are not known."""
+    """Return the columns of a table or subquery; None: they are not known."""
     alias = table.args.get("alias")
     if alias is not None and alias.columns:
         return [column.name for column in alias.columns]

@@ -1,4 +1,4 @@
-"""A relation of a statement: a name, a query, and what a row of it is."""
+"""Relations of a statement, and what passes read of their trees."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Relation:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns."""
+        """Return the names of its columns."""
         if self.alias_columns:
             return list(self.alias_columns)
         branches = self.branches()
@@ -47,7 +47,7 @@ class Relation:
 
     @property
     def select(self) -> exp.Select | None:
-        """The query, if it is a single SELECT that passes may change."""
+        """Return the query if it is a single SELECT that passes may change."""
         fixed = self.is_fixed or self.alias_columns
         return self.tree if isinstance(self.tree, exp.Select) and not fixed else None
 
@@ -114,7 +114,7 @@ def branches_of(tree: exp.Expr) -> list[exp.Select]:
 
 
 def tables_of(select: exp.Select) -> list[exp.Expr]:
-    """Return what stands in FROM and in the joins of a SELECT."""
+    """Return the tables and subqueries in FROM and in the joins of a SELECT."""
     origin = select.args.get("from_")
     return [part.this for part in [*([] if origin is None else [origin]), *joins_of(select)]]
 
@@ -126,12 +126,12 @@ def relation_name(table: exp.Expr) -> str:
 
 
 def alias_of(table: exp.Expr) -> str:
-    """Return the name that columns of a table have in front."""
+    """Return the name that qualifies the columns of a table."""
     return str(table.alias_or_name)
 
 
 def is_inside(node: exp.Expr, tree: exp.Expr) -> bool:
-    """Is a node a tree, or inside of it?"""
+    """Is a node part of a tree?"""
     at: exp.Expr | None = node
     while at is not None and at is not tree:
         at = at.parent
@@ -139,7 +139,7 @@ def is_inside(node: exp.Expr, tree: exp.Expr) -> bool:
 
 
 def select_around(node: exp.Expr) -> exp.Select:
-    """Return the SELECT that a node stands in."""
+    """Return the innermost SELECT around a node."""
     select = node.find_ancestor(exp.Select)
     assert select is not None
     return select
@@ -154,7 +154,7 @@ def own_nodes(select: exp.Select) -> list[exp.Expr]:
 
 
 def is_correlated(tree: exp.Expr) -> bool:
-    """Does a query inside of an expression read a column of the query around it?"""
+    """Does a subquery read a column of the query around it?"""
     for select in find_all(tree, exp.Select):
         if select.find_ancestor(exp.Select) is None:
             continue
@@ -245,14 +245,14 @@ def values_of(select: exp.Select) -> dict[str, exp.Expr]:
 
 
 def is_grouped(select: exp.Select) -> bool:
-    """Has a SELECT a row per group, or one row for all?"""
+    """Does a SELECT aggregate its rows?"""
     return select.args.get("group") is not None or any(
         has_aggregate(expression) for expression in select.expressions
     )
 
 
 def has_aggregate(tree: exp.Expr) -> bool:
-    """Has an expression an aggregate that is no window, outside of subqueries?"""
+    """Does an expression aggregate rows, other than in windows and subqueries?"""
     return not isinstance(tree, exp.Subquery) and any(
         not isinstance(_outside(node).parent, exp.Window)
         for node in find_all(tree, exp.AggFunc, stops=(exp.Subquery,))

@@ -33,7 +33,7 @@ def spell(relations: Sequence[Relation]) -> None:
 
 
 def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> None:
-    """Call tables by their names, where each is read once."""
+    """Drop the aliases of tables that a SELECT reads once."""
     tables = tables_of(select)
     names = [table.name for table in tables]
     outer = select.find_ancestor(exp.Select)

@@ -73,7 +73,7 @@ class Statement:
         return places
 
     def each(self, simplify: Callable[[Relation, Statement], None]) -> None:
-        """Simplify each relation that may be changed, unless it has no effect on this version."""
+        """Apply a pass to each relation, unless it had no effect on the same version before."""
         self.look()
         for relation in self.relations:
             key = simplify, self._versions[relation.name]
