@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.facts import Facts
+from sqlmetrics.sql import transpile
+from sqlmetrics.sql.simplify.facts import Facts, Inside
 from sqlmetrics.sql.simplify.guards import of_no_rows
 from sqlmetrics.sql.simplify.relations import (
     Relation,
@@ -171,18 +172,29 @@ def ungroup(statement: Statement) -> None:
         known = _known(reader, statement)
         if not all(_is_true(part, known) for part in parts_of(join.args.get("on"))):
             continue
-        if _add_missing(reader, table, select):
-            select.set("group", None)
+        whole = _without_groups(select, statement)
+        if _add_missing(reader, table, values_of(whole)):
+            relation.tree = whole
             join.set("on", None)
             join.set("side", None)
             join.set("kind", "CROSS")
             readers = statement.readers()
 
 
-def _add_missing(reader: exp.Select, table: exp.Table, select: exp.Select) -> bool:
+def _without_groups(select: exp.Select, statement: Statement) -> exp.Select:
+    """Return a SELECT without GROUP BY; guard divisors again that are not 0 only in groups."""
+    whole = select.copy()
+    whole.set("group", None)
+    inside = Inside(whole, statement.facts)
+    for division in find_all(whole, exp.Div):
+        if transpile.is_safe(division) and not inside.is_positive(division.expression):
+            transpile.guard_again(division)
+    return whole
+
+
+def _add_missing(reader: exp.Select, table: exp.Table, values: Mapping[str, exp.Expr]) -> bool:
     """Simplify the reader's defaults for a missing row; False: it also reads the row otherwise."""
     alias = alias_of(table)
-    values = values_of(select)
     instead: list[tuple[exp.Expr, exp.Expr]] = []
     seen: set[int] = set()
     for case in find_all(reader, exp.Case):

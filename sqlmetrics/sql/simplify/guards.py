@@ -185,7 +185,8 @@ def _of_sides(value: exp.Binary, left: exp.Expr | None, right: exp.Expr | None) 
         return exp.null()
     if isinstance(value, exp.Mul):
         return zero if zero in (left, right) and None not in (left, right) else None
-    nonzero = transpile.is_safe(value) or (isinstance(right, exp.Literal) and right != zero)
+    is_known = isinstance(right, exp.Literal)
+    nonzero = right != zero and (is_known or transpile.is_safe(value))
     return zero if isinstance(value, exp.Div) and left == zero and nonzero else None
 
 
