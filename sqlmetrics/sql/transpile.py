@@ -263,6 +263,13 @@ def is_safe(division: exp.Expr) -> bool:
     return division._meta is not None and _SAFE in division._meta
 
 
+def guard_again(division: exp.Div) -> None:
+    """Take back `mark_as_safe`: divide by NULL instead of 0."""
+    del division.meta[_SAFE]
+    zero = exp.Literal.number(0)
+    division.set("expression", exp.Nullif(this=division.expression, expression=zero))
+
+
 @_pass(*_OTHERS)
 def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Divide doubles, and by NULL instead of 0: elsewhere 1 / 2 is 0, or 1 / 0 an error."""

@@ -320,6 +320,18 @@ ODD = {
         SELECT b.n AS of_recs, a.n AS of_truth FROM a AS b INNER JOIN b AS a
         ON a.user_id = b.user_id
         """,
+    "a divisor that is not 0 in groups": """
+        models AS (SELECT 'one' AS model),
+        scored AS (SELECT 'one' AS model, score FROM recs),
+        shares AS (SELECT model, count(score) / nullif(count(*), 0) AS share
+            FROM scored GROUP BY model)
+        SELECT models.model, CASE WHEN shares.model IS NULL THEN 2 ELSE shares.share END AS share
+        FROM models LEFT JOIN shares ON shares.model = models.model
+        """,
+    "a constant as the only key": """
+        one AS (SELECT 5 AS five)
+        SELECT count(*) AS n, one.five FROM recs CROSS JOIN one GROUP BY one.five
+        """,
     "every column by a star": """
         counts AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id)
         SELECT * FROM counts

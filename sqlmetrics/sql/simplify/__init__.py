@@ -9,24 +9,27 @@ from __future__ import annotations
 
 from sqlmetrics.sql.simplify import columns, constants, grouping, guards, joins, merge, spelling
 from sqlmetrics.sql.simplify.relations import Relation
+from sqlmetrics.sql.simplify.statement import Statement
 
 
 def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
-    """Simplify relations, the last of which is the result; the list and the trees are changed.
+    """Simplify relations, the last of which is the result; change the list and the trees.
 
     `using`: spell joins on columns of the same name USING.
     """
-    changed = True
-    while changed:
-        changed = columns.drop_unread(relations)
-        changed |= joins.drop_unread(relations)
-        changed |= joins.merge_copies(relations)
-        changed |= constants.fold(relations)
-        changed |= merge.drop_constant_rows(relations)
-        guards.drop(relations)
-        changed |= grouping.ungroup_single_rows(relations)
-        changed |= grouping.read_from_base(relations)
-        changed |= grouping.group_after_join(relations) or merge.merge(relations)
+    statement, before = Statement(relations), None
+    while before != (before := statement.look()):
+        columns.drop_unread(statement)
+        statement.each(joins.drop_unread)
+        statement.each(joins.merge_copies)
+        statement.each(constants.fold)
+        merge.drop_constant_rows(statement)
+        guards.drop(statement)
+        statement.each(grouping.ungroup_single_rows)
+        constants.ungroup(statement)
+        statement.each(grouping.read_from_base)
+        if not grouping.group_after_join(statement):
+            merge.merge(statement)
     if using:
         joins.spell_using(relations)
     spelling.spell(relations)

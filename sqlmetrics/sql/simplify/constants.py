@@ -5,113 +5,89 @@ The name of the only model is such a column in many queries. It stays only in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.columns import all_selects, readers
-from sqlmetrics.sql.simplify.facts import facts_of
+from sqlmetrics.sql import transpile
+from sqlmetrics.sql.simplify.facts import Facts, Inside
 from sqlmetrics.sql.simplify.guards import of_no_rows
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
+    columns_in,
+    find_all,
+    is_of_result,
     is_outer,
+    joins_of,
     named,
     parts_of,
     relation_name,
+    select_around,
     tables_of,
+    values_of,
 )
+from sqlmetrics.sql.simplify.statement import Statement
 
-_Constants = dict[str, dict[str, exp.Literal]]
-
-
-def fold(relations: Sequence[Relation]) -> bool:
-    """Drop constants from keys of groups, windows and joins, in place."""
-    constants = _constants(relations)
-    changed = False
-    for relation in relations:
-        for select in all_selects(relation.tree) if not relation.is_fixed else []:
-            known = {
-                alias_of(table): constants.get(relation_name(table), {})
-                for table in tables_of(select)
-            }
-            changed |= _fold_joins(select, known)
-            known = {alias: own for alias, own in known.items() if not is_outer(select, alias)}
-            changed |= _fold_windows(select, known)
-            changed |= _fold_group(select, known)
-            changed |= _fold_order(select, known)
-            changed |= _compute(select, known)
-    return changed | _ungroup(relations, constants)
+_Constants = Mapping[str, Mapping[str, exp.Literal]]
 
 
-def _constants(relations: Sequence[Relation]) -> _Constants:
-    """Find the columns that are the same constant in all rows, by relation."""
-    constants: _Constants = {}
-    for relation in relations:
-        select = relation.select
-        own: dict[str, exp.Literal] = {}
-        for expression in select.expressions if select is not None else []:
-            value = expression.unalias()
-            if isinstance(value, exp.Column) and select is not None:
-                value = _of_column(value, select, constants)
-            if isinstance(value, exp.Literal):
-                own[expression.alias_or_name] = value
-        constants[relation.name] = own
-    return constants
+def fold(relation: Relation, statement: Statement) -> None:
+    """Drop constants from keys of groups, windows and joins."""
+    for select in find_all(relation.tree, exp.Select):
+        known = _known(select, statement)
+        _fold_joins(select, known)
+        known = {alias: own for alias, own in known.items() if not is_outer(select, alias)}
+        _fold_windows(select, known)
+        _fold_group(select, known)
+        _fold_order(select, known)
+        _compute(select, known)
 
 
-def _of_column(column: exp.Column, select: exp.Select, constants: _Constants) -> exp.Literal | None:
-    outer = any(join.side for join in select.args.get("joins") or [])
-    for table in tables_of(select):
-        if alias_of(table) == column.table and not outer:
-            return constants.get(relation_name(table), {}).get(column.name)
-    return None
+def _known(select: exp.Select, statement: Statement) -> _Constants:
+    """Return the constant columns of the tables that a SELECT reads, by their aliases."""
+    facts = statement.facts
+    return {
+        alias_of(table): facts.get(relation_name(table), Facts()).constants
+        for table in tables_of(select)
+    }
 
 
-def _is_constant(node: exp.Expr, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
+def _is_constant(node: exp.Expr, known: _Constants) -> bool:
     if isinstance(node, exp.Literal):
         return True
     return isinstance(node, exp.Column) and node.name in known.get(node.table, {})
 
 
-def _fold_windows(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
-    changed = False
-    for window in select.find_all(exp.Window):
+def _fold_windows(select: exp.Select, known: _Constants) -> None:
+    for window in find_all(select, exp.Window):
         keys = window.args.get("partition_by") or []
-        left = [key for key in keys if not _is_constant(key, known)]
-        if len(left) < len(keys):
-            window.set("partition_by", left)
-            changed = True
-    return changed
+        if any(_is_constant(key, known) for key in keys):
+            window.set("partition_by", [key for key in keys if not _is_constant(key, known)])
 
 
-def _fold_group(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
-    """Drop constants from the keys of groups; one key stays, or an empty table had a row."""
+def _fold_group(select: exp.Select, known: _Constants) -> None:
+    """Drop constants from the keys of groups, but not all: an empty table would get a row."""
     group = select.args.get("group")
     if group is None:
-        return False
-    constant = [
-        key for key in group.expressions if isinstance(key, exp.Column) and _is_constant(key, known)
-    ]
-    if len(constant) == len(group.expressions):
+        return
+    keys = group.expressions
+    constant = [key for key in keys if isinstance(key, exp.Column) and _is_constant(key, known)]
+    if len(constant) == len(keys):
         constant = constant[1:]
     if not constant:
-        return False
-    group.set("expressions", [key for key in group.expressions if key not in constant])
+        return
+    group.set("expressions", [key for key in keys if key not in constant])
     for expression in select.expressions:
-        for column in [c for c in constant if isinstance(c, exp.Column)]:
-            value = known[column.table][column.name]
-            for read in [node for node in expression.find_all(exp.Column) if node == column]:
-                is_result = read.parent is select
-                new = value.copy()
-                read.replace(exp.alias_(new, named(column.name)) if is_result else new)
-    return True
+        for read in [node for node in columns_in(expression) if node in constant]:
+            new = known[read.table][read.name].copy()
+            is_result = read.parent is select
+            read.replace(exp.alias_(new, named(read.name)) if is_result else new)
 
 
-def _fold_joins(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
+def _fold_joins(select: exp.Select, known: _Constants) -> None:
     """Drop conditions that compare a constant with itself."""
-    changed = False
-    for join in select.args.get("joins") or []:
+    for join in joins_of(select):
         conditions = parts_of(join.args.get("on"))
         there = {
             alias: own
@@ -121,16 +97,14 @@ def _fold_joins(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal
         left = [part for part in conditions if not _is_true(part, there)]
         if len(left) == len(conditions) or (not left and join.side):
             continue
-        changed = True
         if left:
             join.set("on", exp.and_(*left, copy=False))
         else:
             join.set("on", None)
             join.set("kind", "CROSS")
-    return changed
 
 
-def _is_true(part: exp.Expr, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
+def _is_true(part: exp.Expr, known: _Constants) -> bool:
     if not isinstance(part, exp.EQ):
         return False
     values = [
@@ -140,97 +114,90 @@ def _is_true(part: exp.Expr, known: Mapping[str, Mapping[str, exp.Literal]]) -> 
     return values[0] is not None and values[0] == values[1]
 
 
-def _fold_order(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
+def _fold_order(select: exp.Select, known: _Constants) -> None:
     order = select.args.get("order")
     if order is None:
-        return False
-    named = {e.alias_or_name: e.unalias() for e in select.expressions}
+        return
+    values = values_of(select)
     left = [
         ordered
         for ordered in order.expressions
-        if isinstance(ordered.this, exp.Literal)
-        or (
-            not _is_constant(ordered.this, known)
-            and not isinstance(named.get(ordered.this.name), exp.Literal)
+        if not _is_constant(ordered.this, known)
+        and not (
+            isinstance(ordered.this, exp.Column)
+            and is_of_result(ordered.this, select)
+            and isinstance(values[ordered.this.name], exp.Literal)
         )
     ]
-    if len(left) == len(order.expressions):
-        return False
     if left:
         order.set("expressions", left)
     else:
         select.set("order", None)
-    return True
 
 
-def _compute(select: exp.Select, known: Mapping[str, Mapping[str, exp.Literal]]) -> bool:
-    """Put constants in the place of columns that are compared with something."""
-    changed = False
-    for column in list(select.find_all(exp.Column)):
+def _compute(select: exp.Select, known: _Constants) -> None:
+    """Replace constant columns by their values in comparisons."""
+    for column in columns_in(select):
         value = known.get(column.table, {}).get(column.name)
         inside = isinstance(column.parent, exp.EQ | exp.LTE | exp.Least)
-        in_join = column.find_ancestor(exp.Join, exp.Select)
-        if value is not None and inside and not isinstance(in_join, exp.Join):
+        if value is None or not inside:
+            continue
+        if not isinstance(column.find_ancestor(exp.Join, exp.Select), exp.Join):
             column.replace(value.copy())
-            changed = True
-    return changed
 
 
-def _ungroup(relations: Sequence[Relation], constants: _Constants) -> bool:
+def ungroup(statement: Statement) -> None:
     """Remove a GROUP BY with constant keys if the reader has a default for a missing row.
 
     Such a query has no row if there is nothing to aggregate, and its reader joins it to one row by
     LEFT JOIN. Without the key it has a row in any case.
     """
-    facts, places = facts_of(relations), readers(relations)
-    for relation in relations[:-1]:
-        select = relation.select
+    statement.look()
+    facts, readers = statement.facts, statement.readers()
+    for relation in statement.relations[:-1]:
+        select, places = relation.select, readers[relation.name]
         group = None if select is None else select.args.get("group")
-        if select is None or group is None or len(places[relation.name]) != 1:
+        if select is None or group is None or select.args.get("having") or len(places) != 1:
             continue
-        if any(select.args.get(name) for name in ("having", "qualify", "limit", "offset")):
-            continue
-        known = {
-            alias_of(table): constants.get(relation_name(table), {}) for table in tables_of(select)
-        }
+        known = _known(select, statement)
         if not all(_is_constant(key, known) for key in group.expressions):
             continue
-        ((_, table),) = places[relation.name]
-        reader, join = table.find_ancestor(exp.Select), table.parent
-        if reader is None or not isinstance(join, exp.Join) or join.side != "LEFT":
+        ((_, table),) = places
+        reader, join = select_around(table), table.parent
+        if not isinstance(join, exp.Join) or join.side != "LEFT":
             continue
-        base = relation_name(tables_of(reader)[0])
-        if base not in facts or not facts[base].one_row:
+        base = facts.get(relation_name(tables_of(reader)[0]))
+        if base is None or not base.one_row:
             continue
-        if not all(_is_same(part, table, constants) for part in parts_of(join.args.get("on"))):
+        known = _known(reader, statement)
+        if not all(_is_true(part, known) for part in parts_of(join.args.get("on"))):
             continue
-        if not _add_missing(reader, table, select):
-            continue
-        select.set("group", None)
-        join.set("on", None)
-        join.set("side", None)
-        join.set("kind", "CROSS")
-        return True
-    return False
+        whole = _without_groups(select, statement)
+        if _add_missing(reader, table, values_of(whole)):
+            relation.tree = whole
+            join.set("on", None)
+            join.set("side", None)
+            join.set("kind", "CROSS")
+            readers = statement.readers()
 
 
-def _is_same(part: exp.Expr, table: exp.Table, constants: _Constants) -> bool:
-    """Does a condition compare a constant of a joined table with the same of another?"""
-    select = table.find_ancestor(exp.Select)
-    assert select is not None
-    known = {
-        alias_of(other): constants.get(relation_name(other), {}) for other in tables_of(select)
-    }
-    return _is_true(part, known)
+def _without_groups(select: exp.Select, statement: Statement) -> exp.Select:
+    """Return a SELECT without GROUP BY; guard divisors again that are not 0 only in groups."""
+    whole = select.copy()
+    whole.set("group", None)
+    inside = Inside(whole, statement.facts)
+    for division in find_all(whole, exp.Div):
+        if transpile.is_safe(division) and not inside.is_positive(division.expression):
+            transpile.guard_again(division)
+    return whole
 
 
-def _add_missing(reader: exp.Select, table: exp.Table, select: exp.Select) -> bool:
-    """Simplify what a reader says of a missing row; False: it is read in other ways too."""
+def _add_missing(reader: exp.Select, table: exp.Table, values: Mapping[str, exp.Expr]) -> bool:
+    """Simplify the reader's defaults for a missing row; False: it also reads the row otherwise."""
     alias = alias_of(table)
-    values = {e.alias_or_name: e.unalias() for e in select.expressions}
     instead: list[tuple[exp.Expr, exp.Expr]] = []
     seen: set[int] = set()
-    for case in reader.find_all(exp.Case):
+    for case in find_all(reader, exp.Case):
         column, ifs = case.args.get("default"), case.args["ifs"]
         if len(ifs) != 1 or not isinstance(column, exp.Column) or column.table != alias:
             continue
@@ -245,16 +212,10 @@ def _add_missing(reader: exp.Select, table: exp.Table, select: exp.Select) -> bo
         else:
             return False
         seen |= {id(column), id(condition.this)}
-    join = {id(column) for column in _join_of(table).find_all(exp.Column)}
-    for column in reader.find_all(exp.Column):
-        is_other = column.table == alias and id(column) not in seen | join
+    for column in columns_in(reader, without=[table.parent] if table.parent else []):
+        is_other = column.table == alias and id(column) not in seen
         if is_other and not isinstance(of_no_rows(values[column.name]), exp.Null):
             return False
     for replaced, new in instead:
         replaced.replace(new.copy())
     return True
-
-
-def _join_of(table: exp.Table) -> exp.Expr:
-    assert table.parent is not None
-    return table.parent

@@ -1,4 +1,4 @@
-"""Facts about the columns of relations, as far as they follow from the queries."""
+"""Derive facts about the rows of relations from their queries."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.relations import (
-    Relation,
     alias_of,
+    equal_sides,
     is_grouped,
+    joins_of,
     named,
     parts_of,
     relation_name,
     tables_of,
+    values_of,
 )
 
-HAS_ROWS = "has rows"  # among the notes of a table: it is not empty
+HAS_ROWS = "has rows"  # in the metadata of a table that is not empty
 
 
 @dataclass
 class Facts:
-    """What is certain of the rows of a relation.
+    """Facts about the rows of a relation.
 
     Attributes:
         known: columns that are never NULL.
         positive: columns above 0 wherever they are not NULL.
         doubles: columns of doubles.
+        constants: columns with the same literal in every row.
         unique: sets of columns that no two rows share.
         one_row: is there exactly one row?
         has_rows: is there at least one row?
@@ -37,66 +40,59 @@ class Facts:
     known: set[str] = field(default_factory=set)
     positive: set[str] = field(default_factory=set)
     doubles: set[str] = field(default_factory=set)
+    constants: dict[str, exp.Literal] = field(default_factory=dict)
     unique: list[frozenset[str]] = field(default_factory=list)
     one_row: bool = False
     has_rows: bool = False
     numbers: dict[str, int] = field(default_factory=dict)
 
     def is_unique(self, columns: set[str]) -> bool:
-        """Has at most one row given values in these columns?"""
+        """Do no two rows share all values of these columns?"""
         return self.one_row or any(key <= columns for key in self.unique)
 
 
 AllFacts = Mapping[str, Facts]
+_NOTHING, _ONLY_ROWS = Facts(), Facts(has_rows=True)
 
 
-def facts_of(relations: Sequence[Relation]) -> dict[str, Facts]:
-    """Find the facts about all relations, by name."""
-    facts: dict[str, Facts] = {}
-    for relation in relations:
-        select = relation.select
-        facts[relation.name] = Facts() if select is None else _of_select(select, facts)
-    return facts
-
-
-def _of_select(select: exp.Select, facts: AllFacts) -> Facts:
+def of_select(select: exp.Select, facts: AllFacts) -> Facts:
+    """Find the facts about the rows of a SELECT from those about the relations that it reads."""
     inside = Inside(select, facts)
     result = Facts()
-    for expression in select.expressions:
-        name, value = expression.alias_or_name, expression.unalias()
+    is_outer = any(join.side for join in joins_of(select))
+    for name, value in values_of(select).items():
         if inside.is_known(value):
             result.known.add(name)
         if inside.is_positive(value):
             result.positive.add(name)
         if inside.is_double(value):
             result.doubles.add(name)
+        if isinstance(value, exp.Column) and value.table in inside.facts and not is_outer:
+            value = inside.facts[value.table].constants.get(value.name, value)
+        if isinstance(value, exp.Literal):
+            result.constants[name] = value
     result.one_row = _has_one_row(select, facts)
     result.has_rows = result.one_row or _has_rows(select, facts)
-    result.unique = _unique(select, facts)
     result.numbers = _numbers(select, facts)
-    for name in result.numbers:
-        result.known.add(name)
-        result.positive.add(name)
-        result.unique.append(frozenset([name]))
+    result.known |= result.numbers.keys()
+    result.positive |= result.numbers.keys()
+    result.unique = [*_unique(select, facts), *(frozenset([name]) for name in result.numbers)]
     return result
 
 
 def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
     """Find the columns that hold the numbers from 1 to a literal, and pass them on."""
+    if any(select.args.get(part) for part in ("where", "joins", "group", "distinct")):
+        return {}
     numbers: dict[str, int] = {}
     tables = tables_of(select)
-    filtered = any(
-        select.args.get(a)
-        for a in ("where", "joins", "group", "distinct", "limit", "offset", "qualify")
-    )
-    for expression in select.expressions if not filtered else []:
-        value = expression.unalias()
-        if isinstance(value, exp.Column) and len(tables) == 1:
+    for name, value in values_of(select).items():
+        if isinstance(value, exp.Column) and tables:
             last = _facts_of(tables[0], facts).numbers.get(value.name)
         else:
             last = _last_of_series(value) if not tables else None
         if last is not None:
-            numbers[expression.alias_or_name] = last
+            numbers[name] = last
     return numbers
 
 
@@ -112,109 +108,90 @@ def _last_of_series(value: exp.Expr) -> int | None:
 
 def is_number_found(join: exp.Join, select: exp.Select, facts: AllFacts) -> bool:
     """Does a join look up a number that is always there, such as least(10, n)?"""
-    numbers = _facts_of(join.this, facts).numbers
-    condition = join.args.get("on")
-    if not numbers or not isinstance(condition, exp.EQ):
+    numbers, condition = _facts_of(join.this, facts).numbers, join.args.get("on")
+    sides = equal_sides(condition, alias_of(join.this)) if numbers and condition else None
+    if sides is None or not isinstance(sides[1], exp.Least):
         return False
-    own, other = condition.this, condition.expression
-    if not isinstance(own, exp.Column) or own.table != alias_of(join.this):
-        own, other = other, own
+    last, number = sides[1].this, sides[1].expressions[0]
     inside = Inside(select, facts, looks_up=False)
     return (
-        isinstance(own, exp.Column)
-        and isinstance(other, exp.Least)
-        and inside.is_known(other.expressions[0])
-        and inside.is_positive(other.expressions[0])
-        and not inside.is_double(other.expressions[0])
-        and isinstance(other.this, exp.Literal)
-        and int(other.this.name) <= numbers.get(own.name, 0)
+        inside.is_known(number)
+        and inside.is_positive(number)
+        and not inside.is_double(number)
+        and isinstance(last, exp.Literal)
+        and int(last.name) <= numbers.get(sides[0].name, 0)
     )
 
 
 def _has_rows(select: exp.Select, facts: AllFacts) -> bool:
-    """Has the only table that a SELECT reads a row, and does that row stay?"""
+    """Does a SELECT read a single table, which has rows, and keep all of them?"""
     tables = tables_of(select)
     filtered = any(select.args.get(part) for part in ("where", "having", "joins"))
     return len(tables) == 1 and not filtered and _facts_of(tables[0], facts).has_rows
 
 
 def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
-    if any(select.args.get(name) for name in ("where", "having", "qualify", "limit", "offset")):
-        return False
-    if select.args.get("group") is not None:
+    if any(select.args.get(part) for part in ("where", "having", "group")):
         return False
     if is_grouped(select):
         return True
-    tables = tables_of(select)
-    joins = select.args.get("joins") or []
-    crossed = all(join.args.get("on") is None and not join.args.get("using") for join in joins)
-    return crossed and all(_facts_of(table, facts).one_row for table in tables)
+    return _is_crossed(select) and all(
+        _facts_of(table, facts).one_row for table in tables_of(select)
+    )
 
 
 def _facts_of(table: exp.Expr, facts: AllFacts) -> Facts:
-    if table.meta.get(HAS_ROWS):
-        return Facts(has_rows=True)
-    return facts.get(relation_name(table), Facts())
+    if table.meta_get(HAS_ROWS):
+        return _ONLY_ROWS
+    return facts.get(relation_name(table), _NOTHING)
 
 
 def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
     """Find the sets of columns that tell the rows of a SELECT apart."""
-    names = {e.unalias().sql(): e.alias_or_name for e in select.expressions}
-    distinct = select.args.get("distinct")
-    if distinct is not None:
-        return [] if distinct.args.get("on") is not None else [frozenset(select.named_selects)]
+    if select.args.get("distinct") is not None:
+        return [frozenset(select.named_selects)]
+    names = {value: name for name, value in values_of(select).items()}
     group = select.args.get("group")
     if group is not None:
-        if any(part for name, part in group.args.items() if name != "expressions"):
-            return []
-        keys = [names.get(key.sql()) for key in group.expressions]
-        return [frozenset(key for key in keys if key)] if all(keys) else []
-    unique = []
-    for expression in select.expressions:
-        window = expression.unalias()
-        if isinstance(window, exp.Window) and isinstance(window.this, exp.RowNumber):
-            keys = [names.get(key.sql()) for key in window.args.get("partition_by") or []]
-            if all(keys):
-                unique.append(frozenset([*filter(None, keys), expression.alias_or_name]))
+        return _named(group.expressions, names)
     if is_grouped(select):
         return []
+    unique: list[frozenset[str]] = []
+    for window, name in names.items():
+        if isinstance(window, exp.Window) and isinstance(window.this, exp.RowNumber):
+            keys = window.args.get("partition_by") or []
+            unique += [key | {name} for key in _named(keys, names)]
     tables = tables_of(select)
+    keys_of_rows: list[tuple[exp.Column, ...]] = []
     if len(tables) == 2 and _is_crossed(select):
-        return [*unique, *_unique_pairs(select, facts, names)]
-    if not tables or not _is_looked_up(select, facts):
-        return unique
-    base, alias = _facts_of(tables[0], facts), alias_of(tables[0])
-    for key in base.unique:
-        own = [names.get(exp.column(named(column), table=alias).sql()) for column in key]
-        if all(own):
-            unique.append(frozenset(filter(None, own)))
-    return unique
+        keys_of_rows = [
+            (*left, *right)
+            for left in _keys_of(tables[0], facts)
+            for right in _keys_of(tables[1], facts)
+        ]
+    elif tables and all(is_lookup(join, facts) for join in joins_of(select)):
+        keys_of_rows = _keys_of(tables[0], facts)
+    return unique + [key for columns in keys_of_rows for key in _named(columns, names)]
+
+
+def _named(columns: Sequence[exp.Expr], names: Mapping[exp.Expr, str]) -> list[frozenset[str]]:
+    """Name the columns of a key as the result does; no key if one of them has no name there."""
+    key = [names.get(column, "") for column in columns]
+    return [frozenset(key)] if all(key) else []
+
+
+def _keys_of(table: exp.Expr, facts: AllFacts) -> list[tuple[exp.Column, ...]]:
+    """Return the columns of a table that tell its rows apart."""
+    return [
+        tuple(exp.column(named(name), table=alias_of(table)) for name in key)
+        for key in _facts_of(table, facts).unique
+    ]
 
 
 def _is_crossed(select: exp.Select) -> bool:
-    joins = select.args.get("joins") or []
-    return all(join.args.get("on") is None and not join.args.get("using") for join in joins)
-
-
-def _unique_pairs(
-    select: exp.Select, facts: AllFacts, names: Mapping[str, str]
-) -> list[frozenset[str]]:
-    """Find the keys of all pairs of rows of two tables."""
-    left, right = tables_of(select)
-    pairs = []
-    for key in _facts_of(left, facts).unique:
-        for other in _facts_of(right, facts).unique:
-            columns = [exp.column(named(name), table=alias_of(left)) for name in key]
-            columns += [exp.column(named(name), table=alias_of(right)) for name in other]
-            own = [names.get(column.sql()) for column in columns]
-            if all(own):
-                pairs.append(frozenset(filter(None, own)))
-    return pairs
-
-
-def _is_looked_up(select: exp.Select, facts: AllFacts) -> bool:
-    """Does every join find at most one row for a row?"""
-    return all(is_lookup(join, facts) for join in select.args.get("joins") or [])
+    return all(
+        join.args.get("on") is None and not join.args.get("using") for join in joins_of(select)
+    )
 
 
 def is_lookup(join: exp.Join, facts: AllFacts) -> bool:
@@ -226,17 +203,8 @@ def is_lookup(join: exp.Join, facts: AllFacts) -> bool:
 
 def keys_of(join: exp.Join) -> set[str]:
     """Return the columns of the joined table that its condition sets equal to others."""
-    alias = alias_of(join.this)
-    columns = set()
-    for part in parts_of(join.args.get("on")):
-        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
-        own = [s for s in sides if isinstance(s, exp.Column) and s.table == alias]
-        others = [s for s in sides if s.find(exp.Column) is None or all(
-            column.table != alias for column in s.find_all(exp.Column)
-        )]  # fmt: skip
-        if len(own) == 1 and len(others) == 1:
-            columns.add(own[0].name)
-    return columns
+    sides = [equal_sides(part, alias_of(join.this)) for part in parts_of(join.args.get("on"))]
+    return {own.name for own, _ in filter(None, sides)}
 
 
 class Inside:
@@ -260,14 +228,14 @@ class Inside:
         self.facts = {alias_of(table): _facts_of(table, facts) for table in tables_of(select)}
         self.outer = {
             alias_of(join.this)
-            for join in select.args.get("joins") or []
+            for join in joins_of(select)
             if join.side == "LEFT" and not (looks_up and is_number_found(join, select, facts))
         }
-        if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
+        if any(join.side in ("RIGHT", "FULL") for join in joins_of(select)):
             self.outer = set(self.facts)
         self.equal = {
             (side.table, side.name)
-            for join in select.args.get("joins") or []
+            for join in joins_of(select)
             if not join.side
             for part in parts_of(join.args.get("on"))
             if isinstance(part, exp.EQ)
@@ -283,7 +251,7 @@ class Inside:
         if isinstance(node, exp.Column):
             if node.table in self.outer:
                 return False
-            known = self.facts.get(node.table, Facts()).known
+            known = self.facts.get(node.table, _NOTHING).known
             return node.name in known or (node.table, node.name) in self.equal
         if isinstance(node, exp.Coalesce):
             return any(map(self.is_known, [node.this, *node.expressions]))
@@ -330,7 +298,7 @@ class Inside:
         if isinstance(node, exp.Literal):
             return not node.is_string and float(node.name) > 0
         if isinstance(node, exp.Column):
-            return node.name in self.facts.get(node.table, Facts()).positive
+            return node.name in self.facts.get(node.table, _NOTHING).positive
         if isinstance(node, exp.Window):
             if isinstance(node.this, exp.Sum | exp.Max | exp.Min):
                 return self.is_positive(node.this.this)
@@ -370,7 +338,7 @@ class Inside:
         return False
 
     def is_whole(self, node: exp.Expr) -> bool:
-        """Is a value above 0 at least 1? So it is of ranks and counts."""
+        """Is a positive value at least 1, as ranks and counts are?"""
         node = node.unnest()
         return isinstance(node, exp.Column) and not self.is_double(node)
 
@@ -378,7 +346,7 @@ class Inside:
         """Is a value a double?"""
         node = node.unnest()
         if isinstance(node, exp.Column):
-            return node.name in self.facts.get(node.table, Facts()).doubles
+            return node.name in self.facts.get(node.table, _NOTHING).doubles
         if isinstance(node, exp.Cast):
             return bool(node.to.this == exp.DType.DOUBLE)
         if isinstance(node, exp.Div | exp.Sqrt | exp.Ln | exp.Avg | exp.StddevSamp | exp.Pow):

@@ -1,4 +1,4 @@
-"""From queries with CTEs and queries in FROM to relations beside each other."""
+"""Split queries with CTEs and with subqueries in FROM into relations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from sqlmetrics.sql.query_graph import new_name
-from sqlmetrics.sql.simplify.columns import is_ordinary, qualify
-from sqlmetrics.sql.simplify.relations import Relation
+from sqlmetrics.sql.simplify.qualify import is_ordinary, qualify
+from sqlmetrics.sql.simplify.relations import Relation, find_all
 
 
 def qualified(relations: list[Relation]) -> list[Relation]:
-    """Put the name of its table before every column of all relations, in place."""
+    """Qualify the columns of all relations with their tables, in place."""
     outputs: dict[str, Sequence[str]] = {}
     for relation in relations:
         if not relation.is_recursive:
@@ -23,7 +23,7 @@ def qualified(relations: list[Relation]) -> list[Relation]:
 
 
 def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
-    """Make relations of a query and of the queries inside of it; the tree is changed.
+    """Make relations of a query and of the queries inside of it; change the tree.
 
     `taken`: names of other relations; those of the new ones are added.
     """
@@ -35,7 +35,7 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
     for cte in [] if inner is None else inner.expressions:
         new = new_name(cte.alias, taken)
         taken.add(new)
-        is_recursive = any(table.name == cte.alias for table in cte.this.find_all(exp.Table))
+        is_recursive = any(table.name == cte.alias for table in find_all(cte.this, exp.Table))
         _rename(cte.this, {**renamed, **({cte.alias: new} if is_recursive else {})})
         renamed[cte.alias] = new
         own_title = " ".join(taken_comments(cte.args["alias"])) or first
@@ -54,8 +54,8 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
 
 
 def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
-    """Make relations of the queries that stand in FROM."""
-    for subquery in list(tree.find_all(exp.Subquery)):
+    """Make relations of the subqueries in FROM."""
+    for subquery in find_all(tree, exp.Subquery):
         if not isinstance(subquery.parent, exp.From | exp.Join) or not subquery.alias:
             continue
         if subquery.args["alias"].columns or not isinstance(subquery.this, exp.Query):
@@ -68,8 +68,8 @@ def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
 
 
 def _rename(tree: exp.Expr, names: Mapping[str, str]) -> None:
-    """Read relations by their names in the statement."""
-    for table in tree.find_all(exp.Table):
+    """Replace the names of the relations that a query reads."""
+    for table in find_all(tree, exp.Table):
         new = names.get(table.name)
         if new is None or table.args.get("db") or new == table.name:
             continue

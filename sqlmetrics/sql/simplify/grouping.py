@@ -7,27 +7,32 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.columns import readers
-from sqlmetrics.sql.simplify.facts import AllFacts, Inside, facts_of
+from sqlmetrics.sql.simplify.facts import AllFacts, Facts, Inside
 from sqlmetrics.sql.simplify.guards import in_brackets, of_no_rows
-from sqlmetrics.sql.simplify.origins import Origins
 from sqlmetrics.sql.simplify.relations import (
+    ROWS,
     Relation,
     alias_of,
+    columns_in,
+    equal_columns,
+    find_all,
     is_grouped,
+    joins_of,
     named,
-    parts_of,
     relation_name,
     tables_of,
+    values_of,
 )
+from sqlmetrics.sql.simplify.statement import Statement
 
-_GROUPED = ("expressions", "from_", "joins", "group", "where", "order", "kind", "hint")
 _OUTER_PARTS = ("expressions", "from_", "joins", "order", "kind", "hint")
 _PARTS = ("expressions", "from_", "joins", "group", "kind", "hint")
+# columns of a joined table, and those of the first table that they equal
+_Pairs = Sequence[tuple[str, str]]
 
 
-def group_after_join(relations: list[Relation]) -> bool:
-    """Aggregate after a LEFT JOIN what was aggregated before it and looked up by its key.
+def group_after_join(statement: Statement) -> bool:
+    """Move an aggregation behind the LEFT JOIN that looks up its rows by their key.
 
         SELECT user_id, coalesce(n, 0) FROM users LEFT JOIN (
             SELECT user_id, count(rank) AS n FROM hits GROUP BY user_id
@@ -37,70 +42,54 @@ def group_after_join(relations: list[Relation]) -> bool:
 
         SELECT user_id, count(rank) FROM users LEFT JOIN hits USING (user_id) GROUP BY user_id
     """
-    facts, places = facts_of(relations), readers(relations)
-    for reader in relations:
+    statement.look()
+    n_relations, places = len(statement.relations), statement.readers()
+    for reader in statement.relations[:]:
         outer = reader.select
-        if outer is None or is_grouped(outer):
+        joins = [] if outer is None else joins_of(outer)
+        if outer is None or is_grouped(outer) or len(joins) != 1 or joins[0].side != "LEFT":
             continue
-        joins = outer.args.get("joins") or []
-        if len(joins) != 1 or joins[0].side != "LEFT" or outer.args.get("where") is not None:
+        name = relation_name(joins[0].this)
+        inner = next((r for r in statement.relations if r.name == name), None)
+        if inner is None or inner.select is None or len(places[name]) != 1:
             continue
-        (join,) = joins
-        inner = next((r for r in relations if r.name == relation_name(join.this)), None)
-        if inner is None or inner.select is None or len(places[inner.name]) != 1:
-            continue
-        if _put_together(outer, join, inner.select, facts):
-            relations.remove(inner)
-            return True
-    return False
+        if _put_together(outer, joins[0], inner.select, statement.facts):
+            statement.relations.remove(inner)
+    return len(statement.relations) < n_relations
 
 
-def ungroup_single_rows(relations: Sequence[Relation]) -> bool:
+def ungroup_single_rows(relation: Relation, statement: Statement) -> None:
     """Drop DISTINCT and GROUP BY of a key that no two rows share.
 
     An aggregate of one value is the value.
     """
-    facts, changed = facts_of(relations), False
-    for relation in relations:
-        select = relation.select
-        if select is not None and select.args.get("distinct") and _is_distinct(select, facts):
-            select.set("distinct", None)
-            changed = True
-        group = None if select is None else select.args.get("group")
-        if select is None or group is None or len(tables_of(select)) != 1:
-            continue
-        own = facts.get(relation_name(tables_of(select)[0]))
-        keys = {key.name for key in group.expressions if isinstance(key, exp.Column)}
-        aggregates = list(select.find_all(exp.AggFunc))
-        plain = all(isinstance(aggregate, exp.Max | exp.Min) for aggregate in aggregates)
-        if own is None or not own.is_unique(keys) or not plain:
-            continue
-        rest = any(
-            value for name, value in select.args.items() if name not in (*_PARTS, "where", "order")
-        )
-        if rest or any(isinstance(a.parent, exp.Window | exp.Filter) for a in aggregates):
-            continue
+    select = relation.select
+    if select is None or len(tables_of(select)) != 1:
+        return
+    own = statement.facts.get(relation_name(tables_of(select)[0]), Facts())
+    values = [e.unalias() for e in select.expressions]
+    read = {value.name for value in values if isinstance(value, exp.Column)}
+    if select.args.get("distinct") and own.is_unique(read) and not find_all(select, *ROWS):
+        select.set("distinct", None)
+    group = select.args.get("group")
+    if group is None or any(select.args.get(part) for part in ("distinct", "having")):
+        return
+    if not own.is_unique({key.name for key in group.expressions if isinstance(key, exp.Column)}):
+        return
+    aggregates = find_all(select, exp.AggFunc)
+    if all(
+        isinstance(aggregate, exp.Max | exp.Min)
+        and not isinstance(aggregate.parent, exp.Window | exp.Filter)
+        for aggregate in aggregates
+    ):
         select.set("group", None)
         for aggregate in aggregates:
             aggregate.replace(aggregate.this)
-        changed = True
-    return changed
-
-
-def _is_distinct(select: exp.Select, facts: AllFacts) -> bool:
-    """Does no row come twice, as the table has a row for each value of these columns?"""
-    if select.args["distinct"].args.get("on") is not None:
-        return False
-    tables = tables_of(select)
-    own = facts.get(relation_name(tables[0])) if len(tables) == 1 else None
-    columns = [e.unalias() for e in select.expressions]
-    names = {column.name for column in columns if isinstance(column, exp.Column)}
-    return own is not None and own.is_unique(names)
 
 
 def _put_together(outer: exp.Select, join: exp.Join, inner: exp.Select, facts: AllFacts) -> bool:
     keys = _keys(outer, join, inner, facts)
-    if keys is None or not all(other.side == "LEFT" for other in inner.args.get("joins") or []):
+    if keys is None or not all(other.side == "LEFT" for other in joins_of(inner)):
         return False
     base, alias = tables_of(outer)[0], alias_of(tables_of(outer)[0])
     body = inner.copy()
@@ -109,8 +98,7 @@ def _put_together(outer: exp.Select, join: exp.Join, inner: exp.Select, facts: A
         return False
     inside = Inside(inner, facts)
     inside.facts[alias] = facts[relation_name(base)]
-    values = {e.alias_or_name: e.unalias() for e in body.expressions}
-    new = _values(outer, join, values, inside, alias)
+    new = _values(outer, join, values_of(body), inside, alias)
     if new is None:
         return False
     condition = [
@@ -120,13 +108,13 @@ def _put_together(outer: exp.Select, join: exp.Join, inner: exp.Select, facts: A
     outer.set("expressions", new)
     outer.set("joins", [
         exp.Join(this=source, side="LEFT", on=exp.and_(*condition, copy=False)),
-        *(body.args.get("joins") or []),
+        *joins_of(body),
     ])  # fmt: skip
     group = [exp.column(named(column), table=alias) for _, column in keys]
     read = {
         column.name: column.copy()
         for expression in new
-        for column in expression.find_all(exp.Column)
+        for column in columns_in(expression)
         if column.table == alias and column.find_ancestor(exp.AggFunc) is None
     }
     extra = [column for name, column in read.items() if name not in {key.name for key in group}]
@@ -134,83 +122,59 @@ def _put_together(outer: exp.Select, join: exp.Join, inner: exp.Select, facts: A
     return True
 
 
-def read_from_base(relations: Sequence[Relation]) -> bool:
-    """Read columns from the first table where a joined one has them from the same row.
+def read_from_base(relation: Relation, statement: Statement) -> None:
+    """Read a column from the first table if a joined table copies it from the same row.
 
     In `users LEFT JOIN hits USING (user_id)`, the number of a user's relevant items that stands in
     `hits` is that of `users`, if `hits` has it from there.
     """
-    facts, origins, changed = facts_of(relations), Origins(relations), False
-    for relation in relations:
-        select = relation.select
-        joins = [] if select is None else select.args.get("joins") or []
-        if select is None or select.args.get("group") is None or not joins:
-            continue
-        keys = _equal_keys(select, joins[0])
-        if not keys or joins[0].side != "LEFT" or not relation_name(joins[0].this):
-            continue
+    select = relation.select
+    joins = [] if select is None else joins_of(select)
+    if select is None or select.args.get("group") is None or not joins:
+        return
+    keys, base = equal_columns(joins[0]), alias_of(tables_of(select)[0])
+    if not keys or any(other.table != base for _, other in keys):
+        return
+    if joins[0].side == "LEFT" and relation_name(joins[0].this):
+        names = [(own.name, other.name) for own, other in keys]
         for expression in select.expressions:
-            changed |= _read_from_base(expression, select, keys, origins, facts)
-    return changed
-
-
-def _equal_keys(select: exp.Select, join: exp.Join) -> list[tuple[str, str]]:
-    """Return the columns of a joined table, and those of the first table that they equal."""
-    base, alias = alias_of(tables_of(select)[0]), alias_of(join.this)
-    keys = []
-    for part in parts_of(join.args.get("on")):
-        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
-        names = {side.table: side.name for side in sides if isinstance(side, exp.Column)}
-        if names.keys() != {base, alias}:
-            return []
-        keys.append((names[alias], names[base]))
-    return keys
+            _read_from_base(expression, select, names, statement)
 
 
 def _read_from_base(
-    expression: exp.Expr,
-    select: exp.Select,
-    keys: Sequence[tuple[str, str]],
-    origins: Origins,
-    facts: AllFacts,
-) -> bool:
+    expression: exp.Expr, select: exp.Select, keys: _Pairs, statement: Statement
+) -> None:
     base, source = tables_of(select)[:2]
-    new = exp.Paren(this=expression.copy())
-    moved = False
-    for aggregate in list(new.find_all(exp.Max)):
+    others: dict[str, str] = {}  # column of the joined table -> the same of the base
+    for aggregate in find_all(expression, exp.Max):
         column = aggregate.this
-        if not isinstance(column, exp.Column) or column.table != alias_of(source):
-            continue
-        for other in origins.columns_of(relation_name(base)):
-            if _is_same_value(
-                source, column.name, relation_name(base), other, keys, origins, facts
-            ):
-                column.replace(exp.column(named(other), table=alias_of(base)))
-                moved = True
-                break
-    if not moved:
-        return False
+        if isinstance(column, exp.Column) and column.table == alias_of(source):
+            for other in statement.origins.columns_of(relation_name(base)):
+                if _is_same_value(source, column.name, relation_name(base), other, keys, statement):
+                    others[column.name] = other
+                    break
+    if not others:
+        return
+    new = exp.Paren(this=expression.copy())
+    for aggregate in find_all(new, exp.Max):
+        column = aggregate.this
+        is_own = isinstance(column, exp.Column) and column.table == alias_of(source)
+        if is_own and column.name in others:
+            column.replace(exp.column(named(others[column.name]), table=alias_of(base)))
     value = new.this.unalias()
     default: exp.Expr = exp.null()
     if isinstance(value, exp.Coalesce):
         value, default = value.this, value.expressions[0]
     empty = _of_null_row(value, alias_of(base))
-    if not isinstance(empty, exp.Null) and empty != default:
-        return False  # without a match, the value would be another one
-    expression.replace(new.this)
-    return True
+    if isinstance(empty, exp.Null) or empty == default:  # the same value without a match
+        expression.replace(new.this)
 
 
 def _is_same_value(
-    source: exp.Expr,
-    column: str,
-    base: str,
-    other: str,
-    keys: Sequence[tuple[str, str]],
-    origins: Origins,
-    facts: AllFacts,
+    source: exp.Expr, column: str, base: str, other: str, keys: _Pairs, statement: Statement
 ) -> bool:
-    """Do a column of a query and one of the base come from one row that some of the keys name?"""
+    """Do a column of a query and one of the base come from the row that some keys identify?"""
+    origins, facts = statement.origins, statement.facts
     for size in range(len(keys), 0, -1):
         for some in itertools.combinations(keys, size):
             own = relation_name(source), (*(key for key, _ in some), column)
@@ -232,28 +196,21 @@ def _keys(
         return None
     if any(value for name, value in outer.args.items() if name not in _OUTER_PARTS):
         return None
-    base, alias = tables_of(outer)[0], alias_of(join.this)
-    named = {e.alias_or_name: e.unalias() for e in inner.expressions}
+    base, values = tables_of(outer)[0], values_of(inner)
     keys = []
-    for part in parts_of(join.args.get("on")):
-        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
-        own = [side for side in sides if isinstance(side, exp.Column) and side.table == alias]
-        others = [
-            side for side in sides if isinstance(side, exp.Column) and side.table == alias_of(base)
-        ]
-        if len(own) != 1 or len(others) != 1:
+    for own, other in equal_columns(join) or []:
+        key = values.get(own.name)
+        if other.table != alias_of(base) or not isinstance(key, exp.Column):
             return None
-        key = named.get(own[0].name)
-        if not isinstance(key, exp.Column) or key.table != alias_of(tables_of(inner)[0]):
+        if key.table != alias_of(tables_of(inner)[0]):
             return None
-        keys.append((key, str(others[0].name)))
+        keys.append((key, other.name))
     base_facts = facts.get(relation_name(base))
     if base_facts is None or base_facts.one_row:
         return None
     if not base_facts.is_unique({column for _, column in keys}):
         return None
-    grouped = {key.sql() for key in group.expressions}
-    return keys if {key.sql() for key, _ in keys} == grouped else None
+    return keys if {key for key, _ in keys} == set(group.expressions) else None
 
 
 def _values(
@@ -263,15 +220,15 @@ def _values(
     inside: Inside,
     base: str,
 ) -> list[exp.Expr] | None:
-    """Return the columns of the result, computed after the join; None: they would be others."""
+    """Return the columns of the result after the join; None: their values would differ."""
     alias = alias_of(join.this)
     order = outer.args.get("order")
-    if order is not None and any(c.table == alias for c in order.find_all(exp.Column)):
+    if order is not None and any(c.table == alias for c in columns_in(order)):
         return None
     result = []
     for expression in outer.expressions:
         whole = exp.Paren(this=expression.copy())
-        for column in [c for c in whole.find_all(exp.Column) if c.table == alias]:
+        for column in [c for c in columns_in(whole) if c.table == alias]:
             seen = _seen(values[column.name], inside)
             if seen is None or not _is_right_where_missing(column, values[column.name], base):
                 return None
@@ -300,14 +257,14 @@ def _of_null_row(value: exp.Expr, base: str) -> exp.Expr | None:
     Every column is NULL, but for those of `base`.
     """
     value = exp.Paren(this=value.copy())
-    for aggregate in list(value.find_all(exp.AggFunc)):
+    for aggregate in find_all(value, exp.AggFunc):
         argument = aggregate.this
-        columns = list(aggregate.find_all(exp.Column))
+        columns = columns_in(aggregate)
         if columns and all(column.table == base for column in columns):
             aggregate.replace(exp.Placeholder(this="known"))  # some value
             continue
         if isinstance(argument, exp.Star) or argument is None:
-            continue  # count(*), which is spelled count(column)
+            continue  # `_seen` replaces count(*) by count(column)
         if not _is_null_of_nulls(argument):
             return None
     return of_no_rows(value)
@@ -340,7 +297,7 @@ def _is_null_of_nulls(value: exp.Expr) -> bool:
 def _seen(value: exp.Expr, inside: Inside) -> exp.Expr | None:
     """Count rows by a column that is never NULL, where `count(*)` would see the missing row."""
     result = exp.Paren(this=value.copy())
-    for count in list(result.find_all(exp.Count)):
+    for count in find_all(result, exp.Count):
         if isinstance(count.this, exp.Star) or count.this is None:
             alias = next(iter(inside.facts))
             known = sorted(inside.facts[alias].known)

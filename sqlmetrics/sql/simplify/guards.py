@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
 from sqlmetrics.sql import transpile
-from sqlmetrics.sql.simplify.columns import all_selects, readers
-from sqlmetrics.sql.simplify.facts import AllFacts, Facts, Inside, facts_of, keys_of
-from sqlmetrics.sql.simplify.relations import Relation, alias_of, parts_of, relation_name
+from sqlmetrics.sql.simplify.facts import AllFacts, Facts, Inside, keys_of
+from sqlmetrics.sql.simplify.relations import (
+    Relation,
+    alias_of,
+    columns_in,
+    find_all,
+    joins_of,
+    parts_of,
+    relation_name,
+    select_around,
+    values_of,
+    walk,
+)
+from sqlmetrics.sql.simplify.statement import Statement
+
+_SIMPLIFIED = (
+    exp.Nullif, exp.Coalesce, exp.Cast, exp.Paren, exp.Mul, exp.Add, exp.EQ, exp.LTE, exp.Is,
+    exp.And, exp.Or, exp.Where, exp.Case,
+)  # fmt: skip
 
 
-def drop(relations: Sequence[Relation]) -> None:
-    """Simplify the guards of all relations, in place."""
-    for _ in range(3):  # what is known of one relation follows from those before it
-        facts = facts_of(relations)
-        for relation in relations:
-            for select in all_selects(relation.tree) if not relation.is_fixed else []:
-                _simplify(select, facts)
-        _drop_inner_defaults(relations)
+def drop(statement: Statement) -> None:
+    """Simplify guards until there is nothing left to simplify.
+
+    Facts about a relation follow from those about the relations before it.
+    """
+    before = None
+    while before != (before := statement.look()):
+        statement.each(_drop)
+        _drop_inner_defaults(statement)
 
 
-def _simplify(select: exp.Select, facts: AllFacts) -> None:
-    inside = Inside(select, facts)
-    for node in reversed(list(select.walk())):
-        if node.find_ancestor(exp.Select) is not select:
-            continue
-        new = _simplified(node, select, inside, facts)
-        if new is not node:
-            node.replace(in_brackets(new, node.parent))
+def _drop(relation: Relation, statement: Statement) -> None:
+    for select in find_all(relation.tree, exp.Select):
+        inside: Inside | None = None
+        for node in reversed(walk(select, stops=(exp.Select,))):
+            if not isinstance(node, _SIMPLIFIED):
+                continue
+            inside = inside or Inside(select, statement.facts)
+            new = _simplified(node, select, inside, statement.facts)
+            if new is not node:
+                node.replace(in_brackets(new, node.parent))
 
 
 def in_brackets(value: exp.Expr, parent: exp.Expr | None) -> exp.Expr:
-    """Put brackets around a value that means something else without them."""
+    """Put brackets around a value that needs them inside of its parent."""
     inner = isinstance(value, exp.Binary | exp.Case | exp.Not | exp.Between | exp.In)
     around = isinstance(parent, exp.Binary | exp.Not | exp.Neg | exp.Cast | exp.Between | exp.In)
     return exp.paren(value.copy()) if inner and around else value
@@ -90,7 +107,7 @@ def _folded(node: exp.Binary) -> exp.Expr:
 
 
 def _decided(node: exp.Binary) -> exp.Expr:
-    """Decide a comparison of two numbers, and what AND and OR make of it."""
+    """Decide comparisons of two numbers, and drop the decided sides of AND and OR."""
     left, right = node.this, node.expression
     if isinstance(node, exp.And | exp.Or):
         neutral = exp.true() if isinstance(node, exp.And) else exp.false()
@@ -168,7 +185,8 @@ def _of_sides(value: exp.Binary, left: exp.Expr | None, right: exp.Expr | None) 
         return exp.null()
     if isinstance(value, exp.Mul):
         return zero if zero in (left, right) and None not in (left, right) else None
-    nonzero = transpile.is_safe(value) or (isinstance(right, exp.Literal) and right != zero)
+    is_known = isinstance(right, exp.Literal)
+    nonzero = right != zero and (is_known or transpile.is_safe(value))
     return zero if isinstance(value, exp.Div) and left == zero and nonzero else None
 
 
@@ -197,7 +215,7 @@ def _default_of_missing(case: exp.Case, select: exp.Select, facts: AllFacts) -> 
     key = condition.this if is_missing else None
     if not isinstance(key, exp.Column) or key.table != value.table:
         return case
-    for join in select.args.get("joins") or []:
+    for join in joins_of(select):
         is_looked_up = alias_of(join.this) == value.table and join.side == "LEFT"
         known = facts.get(relation_name(join.this), Facts()).known
         is_key = key.name in keys_of(join) or key.name in known
@@ -206,31 +224,26 @@ def _default_of_missing(case: exp.Case, select: exp.Select, facts: AllFacts) -> 
     return case
 
 
-def _drop_inner_defaults(relations: Sequence[Relation]) -> None:
-    """Drop coalesce(x, 0) of a column where all that read it say coalesce(column, 0) themselves."""
-    places = readers(relations)
-    for relation in relations[:-1]:
-        select = relation.select
-        for expression in select.expressions if select is not None else []:
-            value = expression.unalias()
-            if not isinstance(value, exp.Coalesce) or len(value.expressions) != 1:
-                continue
-            reads = [
-                column
-                for _, table in places[relation.name]
-                for column in _ancestor(table).find_all(exp.Column)
-                if column.name == expression.alias_or_name and column.table in (alias_of(table), "")
-            ]
-            if reads and all(
+def _drop_inner_defaults(statement: Statement) -> None:
+    """Drop coalesce(x, 0) of a column that every reader wraps in coalesce(column, 0) itself."""
+    readers = statement.readers()
+    for relation in statement.relations[:-1]:
+        values = {} if relation.select is None else values_of(relation.select)
+        defaults = {
+            name: value
+            for name, value in values.items()
+            if isinstance(value, exp.Coalesce) and len(value.expressions) == 1
+        }
+        reads: dict[str, list[exp.Column]] = {name: [] for name in defaults}
+        for _, table in readers[relation.name] if defaults else []:
+            for column in columns_in(select_around(table)):
+                if column.name in reads and column.table in (alias_of(table), ""):
+                    reads[column.name].append(column)
+        for name, value in defaults.items():
+            if reads[name] and all(
                 isinstance(column.parent, exp.Coalesce)
                 and column.parent.this is column
                 and column.parent.expressions == value.expressions
-                for column in reads
+                for column in reads[name]
             ):
                 value.replace(value.this)
-
-
-def _ancestor(table: exp.Table) -> exp.Select:
-    select = table.find_ancestor(exp.Select)
-    assert select is not None
-    return select

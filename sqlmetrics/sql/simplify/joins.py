@@ -6,113 +6,91 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.columns import all_selects
-from sqlmetrics.sql.simplify.facts import AllFacts, facts_of, is_lookup
-from sqlmetrics.sql.simplify.origins import Origins
+from sqlmetrics.sql.simplify.facts import AllFacts, is_lookup
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
+    columns_in,
+    drop_join,
+    equal_columns,
+    find_all,
     is_correlated,
+    is_of_result,
+    joins_of,
     named,
-    parts_of,
     relation_name,
     tables_of,
 )
+from sqlmetrics.sql.simplify.statement import Statement
 
 
-def drop_unread(relations: Sequence[Relation]) -> bool:
+def drop_unread(relation: Relation, statement: Statement) -> None:
     """Drop joins that neither filter nor repeat rows and add no column that is read."""
-    facts, origins, changed = facts_of(relations), Origins(relations), False
-    for relation in relations:
-        if relation.is_fixed:
-            continue
-        for select in relation.branches():
-            for join in list(select.args.get("joins") or []):
-                if _changes_nothing(select, join, facts, origins):
-                    select.args["joins"].remove(join)
-                    changed = True
-            changed |= _drop_first(select, facts)
-    return changed
+    for select in relation.branches():
+        for join in joins_of(select):
+            if _changes_nothing(select, join, statement):
+                drop_join(select, join)
+        _drop_first(select, statement)
 
 
-def _drop_first(select: exp.Select, facts: AllFacts) -> bool:
-    """Drop a first table of one row of which nothing is read."""
-    joins = select.args.get("joins") or []
+def _drop_first(select: exp.Select, statement: Statement) -> None:
+    """Drop the first table if it has one row and the SELECT reads no column of it."""
+    joins = joins_of(select)
     if not joins or joins[0].kind != "CROSS":
-        return False
+        return
     first = tables_of(select)[0]
-    own = facts.get(relation_name(first))
-    if own is None or not own.one_row or _is_read(select, alias_of(first), first):
-        return False
-    select.args["from_"].set("this", joins[0].this)
-    select.set("joins", joins[1:])
-    return True
+    own = statement.facts.get(relation_name(first))
+    if own is not None and own.one_row and not _is_read(select, alias_of(first), first):
+        select.args["from_"].set("this", joins[0].this)
+        select.set("joins", joins[1:])
 
 
-def merge_copies(relations: Sequence[Relation]) -> bool:
+def merge_copies(relation: Relation, statement: Statement) -> None:
     """Read a relation once where a query joins each of its rows to itself."""
-    facts, changed = facts_of(relations), False
-    for relation in relations:
-        for select in relation.branches() if not relation.is_fixed else []:
-            for join in list(select.args.get("joins") or []):
-                other = _same_row(select, join, facts)
-                if other is None:
-                    continue
-                alias = alias_of(join.this)
-                select.args["joins"].remove(join)
-                for column in select.find_all(exp.Column):
-                    if column.table == alias:
-                        column.set("table", exp.to_identifier(other))
-                changed = True
-    return changed
+    for select in relation.branches():
+        for join in joins_of(select):
+            other = _same_row(select, join, statement.facts)
+            if other is None:
+                continue
+            drop_join(select, join)
+            for column in columns_in(select):
+                if column.table == alias_of(join.this):
+                    column.set("table", exp.to_identifier(other))
 
 
 def _same_row(select: exp.Select, join: exp.Join, facts: AllFacts) -> str | None:
     """Find the table of a SELECT whose row a join finds again."""
-    name = relation_name(join.this)
-    if not name or join.side not in ("", "LEFT") or not is_lookup(join, facts):
+    name, base = relation_name(join.this), tables_of(select)[0]
+    if not name or relation_name(base) != name or not is_lookup(join, facts):
         return None
-    alias = alias_of(join.this)
-    base = tables_of(select)[0]
-    if relation_name(base) != name or alias_of(base) == alias:
-        return None
-    for part in parts_of(join.args.get("on")):
-        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
-        if len(sides) != 2 or not all(isinstance(side, exp.Column) for side in sides):
-            return None
-        if {side.table for side in sides} != {alias, alias_of(base)}:
-            return None
-        if sides[0].name != sides[1].name:
-            return None
-    return alias_of(base)
+    pairs = equal_columns(join)
+    same = pairs is not None and all(
+        own.name == other.name and other.table == alias_of(base) for own, other in pairs
+    )
+    return alias_of(base) if same else None
 
 
-def _changes_nothing(select: exp.Select, join: exp.Join, facts: AllFacts, origins: Origins) -> bool:
-    alias = alias_of(join.this)
-    if not isinstance(join.this, exp.Table) or _is_read(select, alias, join):
+def _changes_nothing(select: exp.Select, join: exp.Join, statement: Statement) -> bool:
+    if not isinstance(join.this, exp.Table):
         return False
     if join.kind == "CROSS":
-        table = facts.get(join.this.name)
-        return table is not None and table.one_row
-    if not is_lookup(join, facts) or join.args.get("on") is None:
-        return False
-    return join.side == "LEFT" or (not join.side and origins.is_found(select, join))
+        table = statement.facts.get(relation_name(join.this))
+        same_rows = table is not None and table.one_row
+    else:
+        same_rows = (
+            join.args.get("on") is not None
+            and is_lookup(join, statement.facts)
+            and (join.side == "LEFT" or statement.origins.is_found(select, join))
+        )
+    return same_rows and not _is_read(select, alias_of(join.this), join)
 
 
 def _is_read(select: exp.Select, alias: str, join: exp.Expr) -> bool:
     """Does a SELECT read a column of a joined table, but for the condition of the join?"""
-    own = {id(column) for column in join.find_all(exp.Column)}
-    several_unknown = any(
-        not column.table and id(column) not in own and not _is_of_order(column, select)
-        for column in select.find_all(exp.Column)
+    return any(
+        column.table == alias or (not column.table and not is_of_result(column, select))
+        for column in columns_in(select, without=[join])
     )
-    return several_unknown or any(
-        column.table == alias and id(column) not in own for column in select.find_all(exp.Column)
-    )
-
-
-def _is_of_order(column: exp.Column, select: exp.Select) -> bool:
-    return column.find_ancestor(exp.Order) is select.args.get("order")
 
 
 def spell_using(relations: Sequence[Relation]) -> None:
@@ -121,26 +99,26 @@ def spell_using(relations: Sequence[Relation]) -> None:
     for relation in relations:
         if relation.is_fixed or is_correlated(relation.tree):
             continue
-        for select in all_selects(relation.tree):
+        for select in find_all(relation.tree, exp.Select):
             _spell_using(select, outputs)
 
 
 def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
-    joins = select.args.get("joins") or []
+    joins = joins_of(select)
     if not joins or any(join.side in ("RIGHT", "FULL") for join in joins):
         return
     tables = tables_of(select)
     known = [alias_of(tables[0])]
-    merged: dict[str, str] = {}  # column -> the table whose it is
+    merged: dict[str, str] = {}  # column -> its table
     spelled: list[tuple[exp.Join, list[str]]] = []
     for join in joins:
         alias = alias_of(join.this)
-        names = _same_names(join, alias, merged, known)
+        names = _same_names(join, merged, known)
         unclear = names is not None and any(
             _is_unclear(name, owner, select, join, spelled, outputs)
             for name, owner in names.items()
         )
-        if names is None or unclear or _reads_copy(select, join, alias, set(names)):
+        if names is None or unclear or _reads_copy(select, join, set(names)):
             known.append(alias)
             continue
         for name, owner in names.items():
@@ -152,12 +130,12 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
     for table in plain:
         others = {name for name, owner in merged.items() if owner != alias_of(table)}
         if others & outputs.get(relation_name(table), others):
-            return  # a name alone would not say whose the column is
+            return  # the name alone would be ambiguous
     for join, columns in spelled:
         alias = alias_of(join.this)
         join.set("on", None)
         join.set("using", [named(name) for name in columns])
-        for column in list(select.find_all(exp.Column)):
+        for column in columns_in(select):
             of = merged.get(column.name)
             if of is not None and column.name in columns and column.table in (of, alias):
                 column.set("table", None)
@@ -183,28 +161,21 @@ def _is_unclear(
 
 
 def _same_names(
-    join: exp.Join, alias: str, merged: dict[str, str], known: Sequence[str]
+    join: exp.Join, merged: Mapping[str, str], known: Sequence[str]
 ) -> dict[str, str] | None:
-    """Return the columns that a join sets equal to those of the same name, and whose they are."""
+    """Return the names that a join sets equal on both sides, and the other side's table of each."""
     names: dict[str, str] = {}
-    for part in parts_of(join.args.get("on")):
-        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
-        own = [s for s in sides if isinstance(s, exp.Column) and s.table == alias]
-        others = [s for s in sides if isinstance(s, exp.Column) and s.table != alias]
-        if len(own) != 1 or len(others) != 1 or own[0].name != others[0].name:
+    for own, other in equal_columns(join) or []:
+        owner = other.table or merged.get(other.name, "")
+        if own.name != other.name or owner not in known or merged.get(own.name, owner) != owner:
             return None
-        owner = others[0].table or merged.get(others[0].name, "")
-        if merged.get(own[0].name, owner) != owner or owner not in known:
-            return None
-        names[own[0].name] = owner
+        names[own.name] = owner
     return names or None
 
 
-def _reads_copy(select: exp.Select, join: exp.Join, alias: str, names: set[str]) -> bool:
+def _reads_copy(select: exp.Select, join: exp.Join, names: set[str]) -> bool:
     """Does a SELECT read the joined table's own copy of a column, which may be NULL?"""
-    own = {id(column) for column in join.find_all(exp.Column)}
-    return any(
-        column.table == alias and column.name in names and id(column) not in own
-        for column in select.find_all(exp.Column)
-        if join.side == "LEFT"
+    return join.side == "LEFT" and any(
+        column.table == alias_of(join.this) and column.name in names
+        for column in columns_in(select, without=[join])
     )

@@ -9,10 +9,13 @@ from sqlglot import exp
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
+    equal_columns,
     is_outer,
+    joins_of,
     parts_of,
     relation_name,
     tables_of,
+    values_of,
 )
 
 # columns of one relation, in order
@@ -20,7 +23,7 @@ _Columns = tuple[str, tuple[str, ...]]
 
 
 class Origins:
-    """Follows columns through the relations of a statement."""
+    """Follow columns through the relations of a statement."""
 
     def __init__(self, relations: Sequence[Relation]) -> None:
         self.selects: Mapping[str, exp.Select] = {
@@ -28,40 +31,24 @@ class Origins:
         }
 
     def columns_of(self, name: str) -> list[str]:
-        """Return the columns of a relation; none of one that is not known."""
+        """Return the columns of a relation, or none if passes do not know its query."""
         select = self.selects.get(name)
         return [] if select is None else list(select.named_selects)
 
     def is_found(self, select: exp.Select, join: exp.Join) -> bool:
-        """Has every row of a SELECT a row in a table that it joins by equal columns?"""
-        alias = alias_of(join.this)
-        pairs = []
-        for part in parts_of(join.args.get("on")):
-            if not isinstance(part, exp.EQ):
-                return False
-            sides = sorted(
-                (part.this, part.expression),
-                key=lambda side: not isinstance(side, exp.Column) or side.table != alias,
-            )
-            own, other = sides
-            if not isinstance(own, exp.Column) or own.table != alias:
-                return False
-            if not isinstance(other, exp.Column) or other.table == alias:
-                return False
-            pairs.append((own.name, other))
-        complete = self._complete((relation_name(join.this), tuple(name for name, _ in pairs)))
-        return bool(complete & self._of_columns(select, [other for _, other in pairs], join))
+        """Does every row of a SELECT find a row in a table that it joins by equal columns?"""
+        pairs = equal_columns(join) or []
+        own = relation_name(join.this), tuple(column.name for column, _ in pairs)
+        others = [other for _, other in pairs]
+        return bool(pairs and self._complete(own) & self._of_columns(select, others, join))
 
     def _complete(self, columns: _Columns) -> set[_Columns]:
         """Find the columns of relations whose values are all in these columns."""
         result = {columns}
         select = self.selects.get(columns[0])
-        if select is None or any(
-            select.args.get(a)
-            for a in ("joins", "where", "having", "limit", "offset", "qualify", "sample")
-        ):
+        if select is None or any(select.args.get(part) for part in ("joins", "where", "having")):
             return result
-        expressions = {e.alias_or_name: e.unalias() for e in select.expressions}
+        expressions = values_of(select)
         values = [expressions.get(name) for name in columns[1]]
         group = select.args.get("group")
         if group is not None and any(value not in group.expressions for value in values):
@@ -95,14 +82,14 @@ class Origins:
         select = self.selects.get(columns[0])
         if select is None:
             return set()
-        expressions = {e.alias_or_name: e.unalias() for e in select.expressions}
+        expressions = values_of(select)
         values = [expressions.get(name) for name in columns[1]]
         of_select = [value for value in values if isinstance(value, exp.Column)]
         return self._of_columns(select, of_select) if len(of_select) == len(values) else set()
 
 
 def _name_of(table: exp.Expr) -> str:
-    """Name a relation, or a table of the user's by its text."""
+    """Return the name of a relation, or the text of a user's table."""
     if relation_name(table):
         return relation_name(table)
     bare = table.copy()
@@ -116,7 +103,7 @@ def _equal_in(
     """Find the column of a table that is equal to a column in all rows of a SELECT."""
     if column.table == alias:
         return None if is_outer(select, alias) else str(column.name)
-    for join in select.args.get("joins") or []:
+    for join in joins_of(select):
         if join.side or join is without:
             continue
         for part in parts_of(join.args.get("on")):

@@ -1,26 +1,33 @@
-"""A relation of a statement: a name, a query, and what a row of it is."""
+"""Relations of a statement, and what passes read of their trees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlglot import exp
 
 from sqlmetrics.sql.quoting import identifier
 
+# functions that make several rows of one
+ROWS = (exp.Unnest, exp.Explode, exp.Inline, exp.GenerateSeries, exp.ExplodingGenerateSeries)
+_Node = TypeVar("_Node", bound=exp.Expr)
 
-@dataclass
+
+@dataclass(eq=False)
 class Relation:
     """A query of a statement; other relations read it by its name.
 
     Attributes:
         name: its name.
-        tree: the query, a copy of its own without CTEs.
+        tree: the query, a copy of its own without CTEs. Change it only with the methods of its
+            nodes: they renew the hashes by which passes see changes.
         title: what a row is, for the reader.
         alias_columns: the names of its columns, where the name of the CTE lists them.
         is_recursive: does it read itself?
-        is_fixed: does it stay as it is? Passes leave constructs alone that they do not know.
+        is_fixed: does it stay as it is? No pass changes a query with constructs that
+            `qualify.is_ordinary` does not know.
     """
 
     name: str
@@ -32,7 +39,7 @@ class Relation:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns."""
+        """Return the names of its columns."""
         if self.alias_columns:
             return list(self.alias_columns)
         branches = self.branches()
@@ -40,13 +47,53 @@ class Relation:
 
     @property
     def select(self) -> exp.Select | None:
-        """The query, if it is one SELECT that may be changed."""
+        """Return the query if it is a single SELECT that passes may change."""
         fixed = self.is_fixed or self.alias_columns
         return self.tree if isinstance(self.tree, exp.Select) and not fixed else None
 
     def branches(self) -> list[exp.Select]:
         """Return the SELECTs that a UNION puts together, or the only one."""
         return branches_of(self.tree)
+
+
+def walk(
+    tree: exp.Expr, without: Sequence[exp.Expr] = (), stops: tuple[type[exp.Expr], ...] = ()
+) -> list[exp.Expr]:
+    """Return the nodes of a tree, each before those inside of it; faster than sqlglot's walk.
+
+    `without`: leave out these nodes, and all inside of them. `stops`: do not look into nodes of
+    these kinds other than the tree itself. It never looks into columns.
+    """
+    out = {id(node) for node in without}
+    found, left = [], [tree]
+    while left:
+        node = left.pop()
+        if id(node) in out:
+            continue
+        found.append(node)
+        if isinstance(node, exp.Column) or (stops and isinstance(node, stops) and node is not tree):
+            continue
+        for value in reversed(node.args.values()):
+            if type(value) is list:
+                left += [item for item in reversed(value) if isinstance(item, exp.Expr)]
+            elif isinstance(value, exp.Expr):
+                left.append(value)
+    return found
+
+
+def find_all(
+    tree: exp.Expr,
+    *kinds: type[_Node],
+    without: Sequence[exp.Expr] = (),
+    stops: tuple[type[exp.Expr], ...] = (),
+) -> list[_Node]:
+    """Find the nodes of some kinds in the order of `walk`."""
+    return [node for node in walk(tree, without, stops) if isinstance(node, kinds)]
+
+
+def columns_in(tree: exp.Expr, without: Sequence[exp.Expr] = ()) -> list[exp.Column]:
+    """Find the columns in a tree."""
+    return find_all(tree, exp.Column, without=without)
 
 
 def branches_of(tree: exp.Expr) -> list[exp.Select]:
@@ -67,10 +114,9 @@ def branches_of(tree: exp.Expr) -> list[exp.Select]:
 
 
 def tables_of(select: exp.Select) -> list[exp.Expr]:
-    """Return what stands in FROM and in the joins of a SELECT."""
+    """Return the tables and subqueries in FROM and in the joins of a SELECT."""
     origin = select.args.get("from_")
-    joins = select.args.get("joins") or []
-    return [part.this for part in ([origin] if origin is not None else []) + joins]
+    return [part.this for part in [*([] if origin is None else [origin]), *joins_of(select)]]
 
 
 def relation_name(table: exp.Expr) -> str:
@@ -80,18 +126,41 @@ def relation_name(table: exp.Expr) -> str:
 
 
 def alias_of(table: exp.Expr) -> str:
-    """Return the name that columns of a table have in front."""
+    """Return the name that qualifies the columns of a table."""
     return str(table.alias_or_name)
 
 
+def is_inside(node: exp.Expr, tree: exp.Expr) -> bool:
+    """Is a node part of a tree?"""
+    at: exp.Expr | None = node
+    while at is not None and at is not tree:
+        at = at.parent
+    return at is tree
+
+
+def select_around(node: exp.Expr) -> exp.Select:
+    """Return the innermost SELECT around a node."""
+    select = node.find_ancestor(exp.Select)
+    assert select is not None
+    return select
+
+
+def own_nodes(select: exp.Select) -> list[exp.Expr]:
+    """Return the nodes of a SELECT itself, down to the queries inside of expressions.
+
+    Tables are left out, but the conditions of joins are not.
+    """
+    return walk(select, without=tables_of(select), stops=(exp.Query,))[1:]
+
+
 def is_correlated(tree: exp.Expr) -> bool:
-    """Does a query inside of an expression read a column of the query around it?"""
-    for select in tree.find_all(exp.Select):
+    """Does a subquery read a column of the query around it?"""
+    for select in find_all(tree, exp.Select):
         if select.find_ancestor(exp.Select) is None:
             continue
         own = {alias_of(table) for table in tables_of(select)}
-        for column in select.find_all(exp.Column):
-            if column.find_ancestor(exp.Select) is select and column.table not in own:
+        for column in columns_in(select):
+            if column.table not in own and column.find_ancestor(exp.Select) is select:
                 return True
     return False
 
@@ -109,20 +178,85 @@ def parts_of(condition: exp.Expr | None) -> list[exp.Expr]:
     return list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
 
 
+def equal_sides(condition: exp.Expr, alias: str) -> tuple[exp.Column, exp.Expr] | None:
+    """Return the column of a table and the value from elsewhere that a condition sets equal."""
+    if not isinstance(condition, exp.EQ):
+        return None
+    for own, other in (
+        (condition.this, condition.expression),
+        (condition.expression, condition.this),
+    ):
+        if isinstance(own, exp.Column) and own.table == alias:
+            is_apart = all(column.table != alias for column in columns_in(other))
+            return (own, other) if is_apart else None
+    return None
+
+
+def equal_columns(join: exp.Join) -> list[tuple[exp.Column, exp.Column]] | None:
+    """Return the pairs of columns that a join sets equal, its own first.
+
+    None: the join has other conditions.
+    """
+    pairs = []
+    for part in parts_of(join.args.get("on")):
+        sides = equal_sides(part, alias_of(join.this))
+        if sides is None or not isinstance(sides[1], exp.Column):
+            return None
+        pairs.append((sides[0], sides[1]))
+    return pairs
+
+
+def joins_of(select: exp.Select) -> list[exp.Join]:
+    """Return the joins of a SELECT."""
+    return list(select.args.get("joins") or [])
+
+
+def drop_join(select: exp.Select, join: exp.Join) -> None:
+    """Drop a join."""
+    select.set("joins", [other for other in joins_of(select) if other is not join])
+
+
+def names_in_using(select: exp.Select) -> set[str]:
+    """Return the columns that USING of the joins names."""
+    return {name.name for join in joins_of(select) for name in join.args.get("using") or []}
+
+
+def is_in_order(column: exp.Column, select: exp.Select) -> bool:
+    """Does a column stand in the ORDER BY of a SELECT, outside of windows?"""
+    order = select.args.get("order")
+    return order is not None and column.find_ancestor(exp.Order, exp.Window) is order
+
+
+def is_of_result(column: exp.Column, select: exp.Select) -> bool:
+    """Does ORDER BY name a column of the result here?"""
+    return not column.table and is_in_order(column, select) and column.name in select.named_selects
+
+
+def sort_keys(select: exp.Select) -> list[exp.Expr]:
+    """Return the keys of GROUP BY and ORDER BY."""
+    group, order = select.args.get("group"), select.args.get("order")
+    keys = [] if group is None else list(group.expressions)
+    return keys + ([] if order is None else [ordered.this for ordered in order.expressions])
+
+
+def values_of(select: exp.Select) -> dict[str, exp.Expr]:
+    """Return the expressions of a SELECT by the names of their columns."""
+    return {expression.alias_or_name: expression.unalias() for expression in select.expressions}
+
+
 def is_grouped(select: exp.Select) -> bool:
-    """Has a SELECT a row per group, or one row for all?"""
+    """Does a SELECT aggregate its rows?"""
     return select.args.get("group") is not None or any(
         has_aggregate(expression) for expression in select.expressions
     )
 
 
 def has_aggregate(tree: exp.Expr) -> bool:
-    """Has an expression an aggregate that is no window, outside of subqueries?"""
-    return any(
+    """Does an expression aggregate rows, other than in windows and subqueries?"""
+    return not isinstance(tree, exp.Subquery) and any(
         not isinstance(_outside(node).parent, exp.Window)
-        for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery))
-        if isinstance(node, exp.AggFunc)
-        and not isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank)
+        for node in find_all(tree, exp.AggFunc, stops=(exp.Subquery,))
+        if not isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank)
     )
 
 
@@ -134,7 +268,7 @@ def _outside(aggregate: exp.Expr) -> exp.Expr:
 
 def is_outer(select: exp.Select, alias: str) -> bool:
     """Return whether an outer join can make the columns of a table NULL."""
-    joins = select.args.get("joins") or []
-    if any(join.side in ("RIGHT", "FULL") for join in joins):
-        return True
-    return any(join.side == "LEFT" and alias_of(join.this) == alias for join in joins)
+    return any(
+        join.side in ("RIGHT", "FULL") or (join.side == "LEFT" and alias_of(join.this) == alias)
+        for join in joins_of(select)
+    )

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.columns import all_selects, own_nodes
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
+    columns_in,
+    find_all,
     is_correlated,
+    is_in_order,
+    names_in_using,
+    own_nodes,
     relation_name,
     tables_of,
 )
@@ -22,14 +26,14 @@ def spell(relations: Sequence[Relation]) -> None:
     for relation in relations:
         if relation.is_fixed or is_correlated(relation.tree):
             continue
-        for select in all_selects(relation.tree):
+        for select in find_all(relation.tree, exp.Select):
             _drop_aliases_of_tables(select, outputs)
             _drop_tables(select, outputs)
         drop_aliases(relation.tree)
 
 
 def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> None:
-    """Call tables by their names, where each is read once."""
+    """Drop the aliases of tables that a SELECT reads once."""
     tables = tables_of(select)
     names = [table.name for table in tables]
     outer = select.find_ancestor(exp.Select)
@@ -44,7 +48,7 @@ def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[s
         others = [alias_of(other) for other in tables if other is not table]
         if is_name and (names.count(table.name) > 1 or table.name in [*around, *others]):
             continue
-        for column in list(select.find_all(exp.Column)):
+        for column in columns_in(select):
             if column.table == alias.name:
                 column.set("table", exp.to_identifier(table.name) if is_name else None)
         table.set("alias", None)
@@ -56,12 +60,8 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
     if select.find_ancestor(exp.Select) is not None and len(tables) != 1:
         return
     known = {alias_of(table): outputs.get(table.name) for table in tables}
-    merged = {
-        name.name
-        for join in select.args.get("joins") or []
-        for name in join.args.get("using") or []
-    }
-    for column in list(own_nodes(select)):
+    merged = names_in_using(select)
+    for column in own_nodes(select):
         if not isinstance(column, exp.Column) or not column.table:
             continue
         if _is_hidden(column, select):
@@ -75,19 +75,14 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
 
 def _is_hidden(column: exp.Column, select: exp.Select) -> bool:
     """Would ORDER BY read another column of the result under this name?"""
-    order = select.args.get("order")
-    return (
-        order is not None
-        and column.find_ancestor(exp.Order, exp.Window) is order
-        and any(
-            e.alias_or_name == column.name and e.unalias() != column for e in select.expressions
-        )
+    return is_in_order(column, select) and any(
+        e.alias_or_name == column.name and e.unalias() != column for e in select.expressions
     )
 
 
 def drop_aliases(tree: exp.Expr) -> None:
     """Write `x`, not `x AS x`, in every SELECT of a query, in place."""
-    for select in all_selects(tree):
+    for select in find_all(tree, exp.Select):
         for expression in select.expressions:
             column = expression.unalias()
             if isinstance(column, exp.Column) and column.name == expression.alias:

@@ -1,0 +1,85 @@
+"""A statement: its relations, and what follows from them as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from sqlmetrics.sql.simplify.facts import HAS_ROWS, Facts, of_select
+from sqlmetrics.sql.simplify.origins import Origins
+from sqlmetrics.sql.simplify.relations import Relation, find_all, relation_name
+
+
+class Statement:
+    """The relations of a statement, each after those that it reads; the last is the result.
+
+    A version of a relation is a hash of its query and of the versions of all relations that it
+    reads: what follows from these queries stays true as long as the version stays.
+
+    Attributes:
+        relations: the relations.
+        facts: what was certain of their rows when `look` was last called. Passes change queries,
+            but not their rows, so it stays true until the next call.
+        origins: where columns come from.
+    """
+
+    def __init__(self, relations: list[Relation]) -> None:
+        self.relations = relations
+        self.facts: dict[str, Facts] = {}
+        self.origins = Origins(relations)
+        self._versions: dict[str, int] = {}
+        self._tables: dict[str, tuple[exp.Expr, int, list[exp.Table]]] = {}
+        self._facts: dict[int, Facts] = {}
+        self._done: set[tuple[Callable[[Relation, Statement], None], int]] = set()
+
+    def look(self) -> int:
+        """Find the facts about all relations as they are now; return the version of all."""
+        self.facts, self.origins, self._versions = {}, Origins(self.relations), {}
+        for relation in self.relations:
+            self._versions[relation.name] = version = self._version(relation)
+            if version not in self._facts:
+                select = relation.select
+                found = Facts() if select is None else of_select(select, self.facts)
+                self._facts[version] = found
+            self.facts[relation.name] = self._facts[version]
+        return hash(tuple(self._versions.values()))
+
+    def _version(self, relation: Relation) -> int:
+        """Compute the version of a relation from its query and the versions before it."""
+        sources = [
+            (self._versions.get(relation_name(table)), table.meta_get(HAS_ROWS))
+            for table in self.tables(relation)
+        ]
+        return hash((relation.name, relation.tree, *sources))
+
+    def tables(self, relation: Relation) -> list[exp.Table]:
+        """Return the tables in a query."""
+        tree, hash_, tables = self._tables.get(relation.name, (None, 0, []))
+        if tree is not relation.tree or hash_ != hash(tree):
+            tables = find_all(relation.tree, exp.Table)
+            self._tables[relation.name] = relation.tree, hash(relation.tree), tables
+        return tables
+
+    def readers(self) -> dict[str, list[tuple[Relation, exp.Table]]]:
+        """Find the places where relations are read, by name."""
+        places: dict[str, list[tuple[Relation, exp.Table]]] = {
+            relation.name: [] for relation in self.relations
+        }
+        for relation in self.relations:
+            for table in self.tables(relation):
+                if relation_name(table) in places:
+                    places[relation_name(table)].append((relation, table))
+        return places
+
+    def each(self, simplify: Callable[[Relation, Statement], None]) -> None:
+        """Apply a pass to each relation, unless it had no effect on the same version before."""
+        self.look()
+        for relation in self.relations:
+            key = simplify, self._versions[relation.name]
+            if relation.is_fixed or key in self._done:
+                continue
+            before = hash(relation.tree)
+            simplify(relation, self)
+            if hash(relation.tree) == before:
+                self._done.add(key)
