@@ -204,20 +204,25 @@ def has_name(value: exp.Expr, name: str) -> bool:
 
 
 def _take_over(reader: Relation, statement: Statement) -> None:
-    """Replace a query that only passes rows on by the query that it alone reads."""
+    """Replace a query that only passes rows on, perhaps sorted, by the query that it alone reads."""
     outer = reader.select
-    if outer is None or not _has_only(outer, _PLAIN) or len(tables_of(outer)) != 1:
+    if outer is None or not _has_only(outer, (*_PLAIN, "order")) or len(tables_of(outer)) != 1:
         return
     name = relation_name(tables_of(outer)[0])
     inner = next((r for r in statement.relations if r.name == name and r is not reader), None)
     if inner is None or inner.select is None or len(statement.readers()[name]) != 1:
         return
     values, columns = values_of(inner.select), [e.unalias() for e in outer.expressions]
-    names = [column.name for column in columns]
-    if not all(isinstance(column, exp.Column) for column in columns):
+    if not all(isinstance(column, exp.Column | exp.Literal) for column in columns):
         return
+    names = [column.name for column in columns if isinstance(column, exp.Column)]
     if len(set(names)) != len(names) or any(name not in values for name in names):
         return
+    keys = sort_keys(outer)
+    if not all(isinstance(key, exp.Column) and key.table for key in keys) or not all(
+        isinstance(values.get(key.name), exp.Column) for key in keys
+    ):
+        return  # a column that the result computes may have the name of a key
     if any(find_all(value, *ROWS) for name, value in values.items() if name not in names):
         return
     if any(inner.select.args.get(part) for part in ("distinct", "order", "having")):
@@ -227,13 +232,18 @@ def _take_over(reader: Relation, statement: Statement) -> None:
         return
     body = inner.select.copy()
     values = values_of(body)
+    order = outer.args.get("order")
+    for key in keys:
+        key.replace(values[key.name].copy())
+    body.set("order", order)
+    result = [
+        values[column.name] if isinstance(column, exp.Column) else column for column in columns
+    ]
     body.set(
         "expressions",
         [
-            values[column.name]
-            if has_name(values[column.name], e.alias_or_name)
-            else exp.alias_(values[column.name], named(e.alias_or_name))
-            for e, column in zip(outer.expressions, columns, strict=True)
+            value if has_name(value, e.alias_or_name) else exp.alias_(value, named(e.alias_or_name))
+            for e, value in zip(outer.expressions, result, strict=True)
         ],
     )
     reader.tree = body

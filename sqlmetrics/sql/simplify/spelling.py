@@ -61,11 +61,8 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
         return
     known = {alias_of(table): outputs.get(table.name) for table in tables}
     merged = names_in_using(select)
-    for column in own_nodes(select):
-        if not isinstance(column, exp.Column) or not column.table:
-            continue
-        if _is_hidden(column, select):
-            continue
+    columns = [node for node in own_nodes(select) if isinstance(node, exp.Column) and node.table]
+    for column in [column for column in columns if not _is_hidden(column, select)]:
         owners = [alias for alias, names in known.items() if names is None or column.name in names]
         if (len(owners) == 1 and owners[0] == column.table) or (
             column.name in merged and column.table in known and len(owners) == 0

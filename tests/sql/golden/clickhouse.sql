@@ -149,5 +149,5 @@ SELECT
         AS ci_high
 FROM totals
 INNER JOIN slice_names USING (slice)
-ORDER BY totals.model, slice
+ORDER BY model, slice
 SETTINGS join_use_nulls = 1, group_by_use_nulls = 1, aggregate_functions_null_for_empty = 1, least_greatest_legacy_null_behavior = 0, prefer_column_name_to_alias = 1, query_plan_max_optimizations_to_apply = 1000000;

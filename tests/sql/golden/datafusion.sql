@@ -149,4 +149,4 @@ SELECT
         AS ci_high
 FROM totals
 INNER JOIN slice_names ON slice_names.slice = totals.slice
-ORDER BY totals.model, totals.slice;
+ORDER BY model, totals.slice;

@@ -150,4 +150,4 @@ SELECT
         AS ci_high
 FROM totals
 INNER JOIN slice_names USING (slice)
-ORDER BY totals.model, slice;
+ORDER BY model, slice;

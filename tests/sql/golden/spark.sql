@@ -145,4 +145,4 @@ SELECT
         AS ci_high
 FROM totals
 INNER JOIN slice_names USING (slice)
-ORDER BY totals.model NULLS LAST, slice NULLS LAST;
+ORDER BY model NULLS LAST, slice NULLS LAST;

@@ -97,4 +97,4 @@ WITH recommendations AS (
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT model, metric, k, value, n_users, std, ci_low, ci_high
 FROM summary_rows
-ORDER BY summary_rows.model, position;
+ORDER BY model, position;

@@ -82,13 +82,16 @@ WITH recommendations AS (
     CROSS JOIN models
     LEFT JOIN hits_values
         ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
-), sliced_users AS (
-    -- one row per user
+), members AS (
+    -- one row per user and table
     SELECT user_id
     FROM per_user
-    UNION
+    UNION ALL
     SELECT user_id
     FROM recommendation_profile
+), sliced_users AS (
+    -- one row per user
+    SELECT DISTINCT user_id FROM members
 ), values_of_country AS (
     -- one row per user: the value as text, and to sort by it
     SELECT
@@ -186,4 +189,4 @@ WITH recommendations AS (
 SELECT model, label_1 AS country, metric, k, value, n_users, std, ci_low, ci_high
 FROM summary_rows
 INNER JOIN slice_names USING (slice)
-ORDER BY summary_rows.model, slice, position;
+ORDER BY model, slice, position;
