@@ -78,8 +78,8 @@ def under_conventions(
         found: dict[str, Way] = {}
         problem: SqlmetricsError | None = None
         for spec, theirs in _specs(settings, metric, asked):
-            call = _call(planner, settings, spec, cutoffs)
             try:
+                call = _call(planner, settings, spec, cutoffs)
                 way = Way(asked, call, settings, identity_of_call(planner, call), theirs)
             except TemplateError:
                 raise
@@ -175,9 +175,7 @@ def values_to_try(
     return found
 
 
-def differing(
-    planner: Planner, standard: MetricCall, way: Way, strict: bool
-) -> dict[str, str]:
+def differing(planner: Planner, standard: MetricCall, way: Way, strict: bool) -> dict[str, str]:
     """Find the settings in which a way differs from the standard: `{"audience": "both"}`.
 
     They are the steps of `explain`; inside a spec, they compute the same under the standard.
@@ -210,4 +208,4 @@ def _call(
 def no_convention_has(metric: str, tried: Iterable[Settings]) -> UsageError:
     """Return the error of a metric that no convention has."""
     names = ", ".join(settings.convention.name for settings in tried)
-    return UsageError(f"none of the conventions {names} covers {metric}")
+    return UsageError(f"{metric} is not a metric of {names}; try other conventions too")

@@ -1,4 +1,4 @@
-"""Reported numbers: `als: map@10=0.7616` is a metric, and a number that somebody reported for it."""
+"""Reported numbers: `als: map@10=0.7616` is a metric and the number that somebody reported."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from sqlmetrics.describe.ways import (
     with_one_change,
 )
 from sqlmetrics.errors import DataError, MissingTableError, SqlmetricsError, UsageError, suggestion
-from sqlmetrics.messages import SEVERAL_MODELS, Message, joined
+from sqlmetrics.messages import SEVERAL_MODELS, Message
 from sqlmetrics.metrics.conventions import EVERY, STANDARD, Convention, load_all
 from sqlmetrics.metrics.definitions import Cutoffs
 from sqlmetrics.metrics.reported import Numbers, Reading, ReportedNumber, read_numbers
@@ -27,7 +27,6 @@ from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, expand_cutoffs, unique
 from sqlmetrics.plan.request import PlannedRun, reads_of
 from sqlmetrics.plan.results import Results
-from sqlmetrics.run.comparing import models
 from sqlmetrics.run.path import execute, own_templates_named, validate
 from sqlmetrics.run.session import Session
 
@@ -46,6 +45,7 @@ def identify(
     k: Cutoffs = None,
     convention: _Conventions = EVERY,
     nearest: int = NEAREST,
+    skip_missing: bool = False,
 ) -> pd.DataFrame:
     """Find the conventions that give reported numbers: see `Evaluator.identify`."""
     if isinstance(nearest, bool) or not isinstance(nearest, int) or nearest < 1:
@@ -53,7 +53,7 @@ def identify(
     questions = _questions(session, numbers, k)
     search = _Search(session, questions, _settings_tried(session, convention))
     with own_templates_named(session.catalog):
-        search.try_conventions()
+        search.try_conventions(skip_missing)
         search.try_changes(of_standard=True)
         search.try_changes(of_standard=False)
         found = search.found(nearest)
@@ -92,30 +92,21 @@ def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question
     """Read what is asked.
 
     Raises:
-        UsageError: a number, metric, cutoff or model that is none.
+        UsageError: a number or cutoff that is none, an unknown metric, or models without names.
     """
     questions = []
-    read = read_numbers(numbers)
-    named = {number.model: number for number in read if number.model is not None}
-    for number in read:
+    for number in read_numbers(numbers):
+        if number.model is not None and not session.planner.several_models:
+            raise UsageError(
+                f"{number}: models are not named here; name them with ", SEVERAL_MODELS,
+                remedy="or leave out the name before the colon",
+            )  # fmt: skip
         metric, _ = session.catalog.metric(number.spec.metric)
         largest = None if metric.range is None else metric.range[1]
         cutoffs = tuple(cutoff for _, cutoff in expand_cutoffs([number.spec], k))
         spec = replace(number.spec, cutoff=None)
         readings = tuple(number.readings(largest))
         questions.append(_Question(number, spec, cutoffs, readings, largest))
-    known = models(session) if named else []
-    for model, number in named.items():
-        if not known:
-            raise UsageError(
-                f"{number}: models are not named here; name them with ", SEVERAL_MODELS,
-                remedy="or leave out the name before the colon",
-            )  # fmt: skip
-        if model not in known:
-            close = suggestion(str(model), known).rstrip("?")
-            raise UsageError(
-                f"{number}: there is no model {model!r}{close}; there are {', '.join(known)}"
-            )
     return questions
 
 
@@ -201,12 +192,15 @@ class _Search:
 
     # ---- what is computed ----------------------------------------------------------------------
 
-    def try_conventions(self) -> None:
+    def try_conventions(self, skip_missing: bool) -> None:
         """Compute the metrics under every convention.
+
+        `skip_missing`: leave out numbers of metrics that lack a table or column everywhere.
 
         Raises:
             UsageError, DataError: there is none under which a metric can be computed.
         """
+        missing: list[MissingTableError] = []
         for spec, cutoffs in self.specs.items():
             there, failures = under_conventions(self.session.planner, spec, cutoffs, self.tried)
             self.failures += failures
@@ -215,8 +209,25 @@ class _Search:
             self.failures += [NoWay(w.convention, w.call.metric.name, e) for w, e in refusals]
             if not self.ways[spec]:
                 errors = [*(e for _, e in refusals), *(f.error for f in failures if f.error)]
-                raise errors[0] if errors else no_convention_has(spec.metric, self.tried)
+                error = errors[0] if errors else no_convention_has(spec.metric, self.tried)
+                if not (skip_missing and isinstance(error, MissingTableError)):
+                    raise error
+                missing.append(error)
+        self.questions = [question for question in self.questions if self.ways[question.spec]]
+        if not self.questions:
+            raise missing[0]
         self._compute(way for ways in self.ways.values() for way in ways)
+        self._check_models()
+
+    def _check_models(self) -> None:
+        known = [model for model in self.models if model is not None]
+        for number in (question.number for question in self.questions):
+            if number.model is not None and number.model not in known:
+                close = suggestion(number.model, known)
+                there_are = ", ".join(known)
+                raise UsageError(
+                    f"{number}: there is no model {number.model!r}; there are {there_are}{close}"
+                )
 
     def try_changes(self, of_standard: bool) -> None:
         """Compute the metrics of numbers that no way gives yet, with single settings changed.
@@ -272,6 +283,8 @@ class _Search:
 
     def _compute(self, ways: Iterable[Way]) -> None:
         """Compute the values of ways in one statement, those that compute the same once."""
+        import pandas as pd
+
         known = {(identity, k) for _, identity, k in self.values}
         requests: list[MetricRequest] = []
         identities: dict[tuple[str, str, int | None], str] = {}
@@ -292,7 +305,7 @@ class _Search:
         for model, label, metric, k, value in zip(
             names, frame["convention"], frame["metric"], frame["k"], frame["value"], strict=True
         ):
-            cutoff = None if k != k or k is None or str(k) == "<NA>" else int(k)
+            cutoff = None if pd.isna(k) else int(k)
             self.values[model, identities[label, metric, cutoff], cutoff] = float(value)
             if model not in self.models:
                 self.models.append(model)
@@ -318,13 +331,15 @@ class _Search:
                 yield way
 
     def _n_matched(self, model: str | None) -> dict[tuple[str, Any], int]:
-        """Count the numbers that a convention, with a change or without, gives to a model."""
+        """Count the numbers that a convention, with a change or without, gives to a model.
+
+        A number of another model counts if the convention gives it to that one.
+        """
         counts: dict[tuple[str, Any], int] = {}
         changed = {(w.convention, w.changed) for ways in self.changes.values() for w in ways}
         for question in self.questions:
-            if not question.is_about(model):
-                continue
-            given = {(w.convention, w.changed) for w in self._matching(question, model)}
+            owner = question.number.model or model
+            given = {(w.convention, w.changed) for w in self._matching(question, owner)}
             # a change that a metric does not know leaves its value as it is
             differs = {(w.convention, w.changed) for w in self.changes.get(question.spec, ())}
             given |= {key for key in changed - differs if (key[0], None) in given}
@@ -392,8 +407,8 @@ class _Search:
         """Say which conventions were left out, and why."""
         by_reason: dict[tuple[str, Message], list[str]] = {}
         for failure in self.failures:
-            reason = (failure.metric, _reason(failure))
-            by_reason.setdefault(reason, []).append(failure.convention)
+            place = (failure.metric, _reason(failure))
+            by_reason.setdefault(place, []).append(failure.convention)
         for (metric, reason), names in by_reason.items():
             yield Message(f"{metric}: left out {', '.join(unique(names))}: ", reason)
 
@@ -403,7 +418,7 @@ def _reason(failure: NoWay) -> Message:
     if error is None:
         return Message("there is no such metric there")
     if isinstance(error, MissingTableError):
-        return Message("since ", error.what)
+        return error.what
     return error.found
 
 
@@ -474,7 +489,8 @@ def _about(search: _Search, found: Sequence[_Found]) -> Iterator[Message]:
             )
         elif rows[0].way.changed is not None:
             yield Message(
-                f"no convention gives {number}; these are conventions with one setting changed"
+                f"no convention gives {number} as it is; the rows for it change one setting of a "
+                "convention"
             )
     most = max((row.n_matched for row in found), default=0)
     if len(search.questions) > 1 and 0 < most < len(search.questions):
