@@ -139,8 +139,8 @@ def test_models() -> None:
     both, _ = told({"map@3": 0.3222}, {"convention": "standard"}, **TWO_MODELS)
     assert both.columns.tolist() == ["model", *COLUMNS]
     assert both["model"].tolist() == ["one"]
-    two, _ = told(["one: map@3=0.3222", "two: map@3=0.2111"], {"convention": ["jurity", "standard"]},
-                  **TWO_MODELS)  # fmt: skip
+    of_each = ["one: map@3=0.3222", "two: map@3=0.2111"]
+    two, _ = told(of_each, {"convention": ["jurity", "standard"]}, **TWO_MODELS)
     assert two["model"].tolist() == ["one", "two"]
     assert two["convention"].tolist() == ["standard"] * 2
     assert two["n_matched"].tolist() == [2, 2]
@@ -156,9 +156,8 @@ def test_conventions_that_refuse_the_rows_are_named() -> None:
     assert "recall: left out standard, " in messages
     assert "repeat an item" in messages
     assert {"replay-0.9", "rs_metrics"} <= set(frame["convention"])
-    assert (
-        "duplicate_recommendations=keep" in frame.set_index("convention")["settings"]["rs_metrics"]
-    )
+    settings = frame.set_index("convention")["settings"]
+    assert "duplicate_recommendations=count_once" in settings["rs_metrics"]
     kept, _ = told("recall@3=0.38", {"convention": "standard"}, recommendations=lists,
                    settings={"duplicate_recommendations": "dedup_then_cut"})  # fmt: skip
     assert kept["matches"].all()
