@@ -435,9 +435,8 @@ class Evaluator:
 
         Args:
             numbers: `"map@10=0.7616"`, a list of such texts, or `{"map@10": 0.7616}`.
-            k: cutoffs to try for metrics without one.
+            k, skip_missing: as of `evaluate`; of several cutoffs, each is tried.
             nearest: the number of values to show for a number that nothing gives.
-            skip_missing: as of `evaluate`.
             convention: the conventions to try; where none fits, with one setting changed too.
 
         Returns:
