@@ -63,6 +63,7 @@ divisor = "k"
 | `sqlmetrics conventions jurity` | all that one convention chooses |
 | `sqlmetrics conventions map` | who chooses what for one metric |
 | `sqlmetrics explain map@10 -r … -i … --from jurity` | how much each choice moves your number |
+| `sqlmetrics identify map@10=0.7616 -r … -i …` | who gives this number ([identify](identify.md)) |
 
 In Python: `Evaluator(…, convention=["jurity", "standard"])` and `evaluator.explain("map@10",
 start="jurity", end="standard")`.

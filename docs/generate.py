@@ -30,7 +30,7 @@ FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/
 COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
 PAGES = (  # with what they run
     "checks.md", "comparing.md", "python.md", "command-line.md", "record.md", "report.md",
-    "warehouse.md",
+    "warehouse.md", "identify.md",
 )  # fmt: skip
 EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 

@@ -10,9 +10,9 @@ from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.record.record import recorded
-from sqlmetrics.run import comparing, looking, printing
+from sqlmetrics.run import comparing, identifying, looking, printing
 from sqlmetrics.run import path as run
-from sqlmetrics.run.public_calls import public
+from sqlmetrics.run.public_calls import NOT_COPIED, public
 from sqlmetrics.run.session import Session
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sqlmetrics.checks.validate import Finding
     from sqlmetrics.engines.base import Watch
     from sqlmetrics.metrics.definitions import Cutoffs, Metrics
+    from sqlmetrics.metrics.reported import Numbers
     from sqlmetrics.plan.request import Names
     from sqlmetrics.report import Report
     from sqlmetrics.rows import Rows
@@ -110,10 +111,7 @@ class Evaluator:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Refuse to be pickled or copied."""
-        raise TypeError(
-            "an Evaluator cannot be pickled or copied: it holds a connection to its engine. Make "
-            "one in each process, from the same arguments"
-        )
+        raise TypeError(NOT_COPIED)
 
     def close(self) -> None:
         """Give back memory and temporary files; the evaluator cannot be used afterwards."""
@@ -238,9 +236,6 @@ class Evaluator:
 
         `name` is one as Spark reads it (`catalog.schema.table`). An existing table is replaced only
         with `force`. `options` are the other arguments of `evaluate`, or of `per_user`.
-
-        Raises:
-            UsageError, DataError: as `evaluate`; or Spark cannot write this table.
         """
         run.write_table(self._session, Asked.of(metrics, k, per_user, **options), name, force)
 
@@ -341,18 +336,13 @@ class Evaluator:
         """Look at everything that was given for what makes numbers wrong, or hard to trust.
 
         Nothing is refused: rules that `evaluate` would refuse tables for are errors among the rest.
-
-        Args:
-            metrics: the metrics that are to be computed; without, all that the tables suffice for.
-            k: the places of a list that count, as in `evaluate`; 10 if nothing says so.
+        `metrics`: those to be computed; without, all that the tables suffice for. `k`: the places
+        of a list that count, as in `evaluate`; 10 if nothing says so.
 
         Returns:
             One row per finding, errors first, then warnings and notes: `level, check, table,
             column, n, found, remedy, examples`. `n` counts rows, lists or users; `examples` are
             some of them, a list of dicts.
-
-        Raises:
-            UsageError: as `evaluate`, or there is no table, or the input is to be trusted.
         """
         return frame_of(self.findings(metrics, k))
 
@@ -379,14 +369,12 @@ class Evaluator:
                 they are compared; by default nDCG at 10, or what comes closest to it.
             by, by_item: as of `evaluate`, one after another; without, columns of users with few
                 different values, and with a history `activity_group` and `popularity`.
-            test, correction, alpha: as of `leaderboard`.
-            confidence, skip_missing: as of `evaluate`.
+            test, correction, alpha, confidence, skip_missing: as of `leaderboard` and `evaluate`.
 
         Returns: the report; `save(path)` writes the page, and a notebook shows it.
 
         Raises:
-            UsageError: as `compare`; or there are several conventions, or the engine is Spark.
-            DataError: as `evaluate`.
+            UsageError, DataError: as `compare`; or several conventions, or the engine is Spark.
         """
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import report
@@ -410,8 +398,7 @@ class Evaluator:
         Returns: an Altair chart; several of them, one below the other, where a figure is of many.
 
         Raises:
-            UsageError: there is no such figure, or nothing to draw in it; otherwise as `report`.
-            DataError: as `evaluate`.
+            UsageError, DataError: as `report`; or no such figure, or nothing to draw in it.
         """
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import plot
@@ -425,11 +412,8 @@ class Evaluator:
     ) -> pd.DataFrame:  # fmt: skip
         """Walk from the number of one convention to that of another, one setting at a time.
 
-        Args:
-            metrics, k, skip_missing: as of `evaluate`.
-            start: the convention to start from; by default that of the evaluator, the first of
-                several.
-            end: the convention to end at.
+        `start`: the convention to start from; by default that of the evaluator, the first of
+        several. `end`: the convention to end at. The other arguments are those of `evaluate`.
 
         Returns:
             One row per model, metric, cutoff and step: `[model,] metric, k, step, setting, before,
@@ -443,14 +427,30 @@ class Evaluator:
         return looking.explain(self._session, metrics, k, start, end, skip_missing)
 
     @public
+    def identify(
+        self, numbers: Numbers, k: Cutoffs = None, *, nearest: int = 3, skip_missing: bool = False,
+        convention: str | Path | Iterable[str | Path] = "all",
+    ) -> pd.DataFrame:  # fmt: skip
+        """Find the conventions that give reported numbers, to the digits of each number.
+
+        Args:
+            numbers: `"map@10=0.7616"`, a list of such texts, or `{"map@10": 0.7616}`.
+            k, skip_missing: as of `evaluate`; of several cutoffs, each is tried.
+            nearest: the number of values to show for a number that nothing gives.
+            convention: the conventions to try; where none fits, with one setting changed too.
+
+        Returns:
+            For each number, the conventions that give it, or else the nearest; the best first. The
+            columns are those of `docs/identify.md`.
+        """
+        return identifying.identify(self._session, numbers, k, convention, nearest, skip_missing)
+
+    @public
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
         """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
 
         Some stages need to know for which metric: `stage("ideal_lists", "ndcg(gain=linear)")`. The
         order of the rows is not defined. Spark returns the first 1000, sorted by all columns.
-
-        Raises:
-            UsageError: there is no such stage, or it needs a metric.
         """
         return looking.stage(self._session, name, metric)
 

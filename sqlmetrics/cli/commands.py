@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.core import ParameterSource
 
-from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of, pairs_of, with_names
+from sqlmetrics.cli.arguments import (
+    asked_of,
+    conventions_of,
+    cutoffs_of,
+    evaluator_of,
+    pairs_of,
+    with_names,
+)
 from sqlmetrics.cli.options import (
     COMPARED,
     EVALUATED,
@@ -34,6 +41,7 @@ from sqlmetrics.cli.options import (
     summary_options,
     templates_option,
     test_options,
+    tried_option,
 )
 from sqlmetrics.cli.output import (
     default_format,
@@ -449,6 +457,56 @@ def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> N
             skip_missing=options["skip_missing"],
         ),
     )
+
+
+_IDENTIFIED = """
+\b
+Example:
+  sqlmetrics identify -r recs.parquet -i test.parquet map@10=0.7616 ndcg@10=0.41
+"""
+_NOT_IDENTIFIED = 4  # exit code
+
+
+@main.command(epilog=_IDENTIFIED)
+@click.argument("numbers", nargs=-1, required=True)
+@input_options
+@tried_option
+@click.option(
+    "--nearest",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Number of different values to show for a number that no convention gives.",
+)
+@check_option
+@output_options
+def identify(
+    numbers: tuple[str, ...], conventions: tuple[str, ...], nearest: int, **options: Any
+) -> None:
+    """Find the conventions that give NUMBERS, such as map@10=0.7616, to the digits of each number.
+
+    A number is [MODEL:] METRIC[@K]=NUMBER[%]. Where no convention gives it, single settings of the
+    conventions are changed. Exit code 4 if nothing gives any of the numbers; the nearest values are
+    written then.
+    """
+    found: list[bool] = []
+
+    def compute(evaluator: Evaluator) -> pd.DataFrame:
+        tried = conventions_of(conventions) if conventions else "all"
+        frame = evaluator.identify(
+            numbers,
+            cutoffs_of(options),
+            nearest=nearest,
+            skip_missing=options["skip_missing"],
+            convention=tried,
+        )
+        found.extend(frame["matches"])
+        return frame
+
+    write({**options, "fallback": None}, compute)
+    if not any(found):
+        click.get_current_context().exit(_NOT_IDENTIFIED)
 
 
 @main.command()

@@ -170,6 +170,14 @@ convention_options = _options(
     fallback_option,
 )
 
+tried_option = click.option(
+    "--convention",
+    "conventions",
+    multiple=True,
+    metavar="NAMES|FILE",
+    help="Conventions to try, separated by commas (default: all).",
+)
+
 slice_options = _options(
     click.option(
         "--by",

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 Lock = AbstractContextManager[Any]
 
+NOT_COPIED = (
+    "an Evaluator cannot be pickled or copied: it holds a connection to its engine. Make one in "
+    "each process, from the same arguments"
+)
+
 _locks: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()  # of connections of others
 _locks_guard = threading.Lock()
 

@@ -47,6 +47,7 @@ METHODS: dict[str, Callable[[sm.Evaluator, Path], Any]] = {
     "plot": lambda ev, _: ev.plot("scores", "ndcg@2"),
     "write_parquet": lambda ev, folder: ev.write_parquet(folder / "out.parquet", "ndcg@2"),
     "explain": lambda ev, _: ev.explain("ndcg@2", end="jurity"),
+    "identify": lambda ev, _: ev.identify("ndcg@2=0", convention="standard"),
 }
 
 

@@ -215,7 +215,14 @@ def test_an_input_is_not_overwritten(inputs: bytes, source: str, target: str, op
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     "command",
-    [["per-user"], ["compare", "--baseline", "b"], ["leaderboard"], ["explain"], ["check"]],
+    [
+        ["per-user"],
+        ["compare", "--baseline", "b"],
+        ["leaderboard"],
+        ["explain"],
+        ["check"],
+        ["identify"],
+    ],
 )
 def test_no_command_overwrites_an_input(inputs: bytes, command: list[str]) -> None:
     several = command[0] in ("compare", "leaderboard")

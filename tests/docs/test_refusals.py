@@ -161,6 +161,9 @@ REQUESTS = {
     "a spec that is torn": (f"evaluate {GOOD} 'ndcg(gain=linear'", "ndcg(gain=linear"),
     "a cutoff of 0": (f"evaluate {GOOD} ndcg@0", "not '0'"),
     "a cutoff that is no number": (f"evaluate {GOOD} ndcg -k ten", "ten"),
+    "a reported number that is none": (f"identify {GOOD} map@2=abc", "'abc' is not a number"),
+    "a reported number with a comma": (f"identify {GOOD} map@2=0,5", "with a point: 0.5"),
+    "a metric without its number": (f"identify {GOOD} map@2=", "no number after ="),
     "cutoffs backwards": (f"evaluate {GOOD} ndcg -k 10:5", "10:5"),
     "an unknown setting": (f"evaluate {GOOD} ndcg@2 --set tie=row", "did you mean 'ties'"),
     "an unknown value of a setting": (

@@ -66,6 +66,7 @@ COMMANDS: dict[str, Sequence[str | Path]] = {
             "--interactions-table", "truth", *TEMPORARY],
     "macros": ["macros", *to("old.sql")],
     "explain": ["explain", *ONE, "map@10", "--from", "replay", *to("old.csv"), *TEMPORARY],
+    "identify": ["identify", *ONE, "map@10=0.5", *to("old.csv"), *TEMPORARY],
     "demo": ["demo", "new/demo", "--users", "20000"],
     "demo --force": ["demo", "demo", "--users", "20000", "--force"],
     "reduce": ["reduce", "complete", *to("old.csv"), *TEMPORARY],

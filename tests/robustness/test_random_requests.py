@@ -167,7 +167,7 @@ OPTIONS = [
 ]  # fmt: skip
 PAIRS = ["ties=item_desc", "user_id=user_id", "interactions.relevance=x", "map.divisor=k"]
 COMMANDS = ["evaluate", "per-user", "compare", "leaderboard", "sql", "explain", "describe", "list",
-            "conventions", "check"]  # fmt: skip
+            "conventions", "check", "identify"]  # fmt: skip
 
 
 @st.composite

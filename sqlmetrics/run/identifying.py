@@ -1,0 +1,500 @@
+"""Which convention gives a reported number: computes a metric in many ways, and compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlmetrics.describe.ways import (
+    NoWay,
+    Way,
+    differing,
+    no_convention_has,
+    under_conventions,
+    values_to_try,
+    with_one_change,
+)
+from sqlmetrics.errors import DataError, MissingTableError, SqlmetricsError, UsageError, suggestion
+from sqlmetrics.messages import SEVERAL_MODELS, Message
+from sqlmetrics.metrics.conventions import EVERY, STANDARD, Convention, load_all
+from sqlmetrics.metrics.definitions import Cutoffs
+from sqlmetrics.metrics.reported import Numbers, Reading, ReportedNumber, read_numbers
+from sqlmetrics.metrics.requests import MetricRequest, calls_of, requests_of
+from sqlmetrics.metrics.settings import Settings
+from sqlmetrics.metrics.spec import MetricSpec, expand_cutoffs, unique
+from sqlmetrics.plan.request import PlannedRun, reads_of
+from sqlmetrics.plan.results import Results
+from sqlmetrics.run.path import execute, own_templates_named, validate
+from sqlmetrics.run.session import Session
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEAREST = 3  # values that are shown where none is the number
+_SAME = 1e-12  # differences of values that are equal but for their last digits
+
+_Conventions: TypeAlias = str | Path | Iterable[str | Path]
+
+
+def identify(
+    session: Session,
+    numbers: Numbers,
+    k: Cutoffs = None,
+    convention: _Conventions = EVERY,
+    nearest: int = NEAREST,
+    skip_missing: bool = False,
+) -> pd.DataFrame:
+    """Find the conventions that give reported numbers: see `Evaluator.identify`."""
+    if isinstance(nearest, bool) or not isinstance(nearest, int) or nearest < 1:
+        raise UsageError(f"nearest is a positive whole number, not {nearest!r}")
+    questions = _questions(session, numbers, k)
+    search = _Search(session, questions, _settings_tried(session, convention))
+    with own_templates_named(session.catalog):
+        search.try_conventions(skip_missing)
+        search.try_changes(of_standard=True)
+        search.try_changes(of_standard=False)
+        found = search.found(nearest)
+        frame = _frame(search, found)
+    session.warn([*search.messages(), *_about(search, found)])
+    return frame
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A reported number, its metric and its cutoffs; one of them is that of the number.
+
+    `spec` has no cutoff.
+    """
+
+    number: ReportedNumber
+    spec: MetricSpec
+    cutoffs: tuple[int | None, ...]
+    readings: tuple[Reading, ...]
+    largest: float | None
+
+    def reading(self, value: float) -> Reading:
+        """Return the reading that a computed value is nearest to."""
+        return min(self.readings, key=lambda reading: abs(reading.value - value))
+
+    def matches(self, value: float) -> bool:
+        """Return whether a computed value is the number."""
+        return any(reading.matches(value) for reading in self.readings)
+
+    def is_about(self, model: str | None) -> bool:
+        """Return whether the number can be that of a model."""
+        return self.number.model in (None, model)
+
+
+def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question]:
+    """Read what is asked.
+
+    Raises:
+        UsageError: a number or cutoff that is none, an unknown metric, or models without names.
+    """
+    questions = []
+    for number in read_numbers(numbers):
+        if number.model is not None and not session.planner.several_models:
+            raise UsageError(
+                f"{number}: models are not named here; name them with ", SEVERAL_MODELS,
+                remedy="or leave out the name before the colon",
+            )  # fmt: skip
+        metric, _ = session.catalog.metric(number.spec.metric)
+        largest = None if metric.range is None else metric.range[1]
+        cutoffs = tuple(cutoff for _, cutoff in expand_cutoffs([number.spec], k))
+        spec = replace(number.spec, cutoff=None)
+        readings = tuple(number.readings(largest))
+        questions.append(_Question(number, spec, cutoffs, readings, largest))
+    return questions
+
+
+def _settings_tried(session: Session, convention: _Conventions) -> list[Settings]:
+    """Read the conventions to try: those named; with `all`, also those of the session."""
+    given = session.definitions.first.given
+    if isinstance(convention, Iterable) and not isinstance(convention, str):
+        convention = list(convention)
+    loaded = load_all(convention)
+    names = [convention] if isinstance(convention, str | Path) else list(convention)
+    if EVERY in map(str, names):
+        own = [settings.convention for settings in session.definitions.conventions]
+        loaded += [one for one in own if one.name not in {known.name for known in loaded}]
+    return [Settings(session.catalog, one, given) for one in loaded]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A value that is a reported number, or one of the nearest.
+
+    `n_matched`: how many of all reported numbers its convention, with the same change, gives.
+    """
+
+    question: _Question
+    model: str | None
+    k: int | None
+    way: Way
+    value: float
+    matches: bool
+    distance: float
+    n_matched: int
+    rank: int = 0
+
+
+@dataclass
+class _Search:
+    """Computes metrics in more and more ways, until every reported number is one of the values."""
+
+    session: Session
+    questions: Sequence[_Question]
+    tried: Sequence[Settings]
+    ways: dict[MetricSpec, list[Way]] = field(default_factory=dict)  # of conventions
+    changes: dict[MetricSpec, list[Way]] = field(default_factory=dict)
+    refused: dict[MetricSpec, list[Way]] = field(default_factory=dict)  # for rows of the tables
+    failures: list[NoWay] = field(default_factory=list)
+    models: list[str | None] = field(default_factory=list)
+    # by model, identity of a way, and cutoff
+    values: dict[tuple[str | None, str, int | None], float] = field(default_factory=dict)
+    # by metric, convention and spec
+    _settings: dict[tuple[MetricSpec, str, str], dict[str, str]] = field(default_factory=dict)
+
+    @cached_property
+    def specs(self) -> dict[MetricSpec, list[int | None]]:
+        """The metrics asked for, each with the cutoffs of all numbers of the same metric."""
+        name_of = {q.spec: self.session.catalog.metric(q.spec.metric)[0].name
+                   for q in self.questions}  # fmt: skip
+        by_metric: dict[str, list[int | None]] = {}
+        for question in self.questions:
+            by_metric.setdefault(name_of[question.spec], []).extend(question.cutoffs)
+        return {spec: unique(by_metric[name]) for spec, name in name_of.items()}
+
+    @cached_property
+    def standard(self) -> dict[MetricSpec, MetricRequest]:
+        """The metrics asked for, under the standard convention."""
+        given = self.session.definitions.first.given
+        settings = Settings(self.session.catalog, Convention.load(STANDARD), given)
+        has_rank = self.session.planner.has_rank
+        return {
+            spec: requests_of([(spec, None)], [settings], None, has_rank)[0] for spec in self.specs
+        }
+
+    @cached_property
+    def strict(self) -> dict[MetricSpec, bool]:
+        """Does the standard refuse no row of the tables? By metric."""
+        return {spec: self._passes(request) for spec, request in self.standard.items()}
+
+    def _passes(self, request: MetricRequest) -> bool:
+        try:
+            validate(self.session, reads_of(self.session.planner, calls_of([request])))
+        except SqlmetricsError:
+            return False
+        return True
+
+    # ---- what is computed ----------------------------------------------------------------------
+
+    def try_conventions(self, skip_missing: bool) -> None:
+        """Compute the metrics under every convention.
+
+        `skip_missing`: leave out numbers of metrics that lack a table or column everywhere.
+
+        Raises:
+            UsageError, DataError: there is none under which a metric can be computed.
+        """
+        missing: list[MissingTableError] = []
+        for spec, cutoffs in self.specs.items():
+            there, failures = under_conventions(self.session.planner, spec, cutoffs, self.tried)
+            self.failures += failures
+            self.ways[spec], refusals = self._valid(there)
+            self.refused[spec] = [way for way, _ in refusals]
+            self.failures += [NoWay(w.convention, w.call.metric.name, e) for w, e in refusals]
+            if not self.ways[spec]:
+                errors = [*(e for _, e in refusals), *(f.error for f in failures if f.error)]
+                error = errors[0] if errors else no_convention_has(spec.metric, self.tried)
+                if not (skip_missing and isinstance(error, MissingTableError)):
+                    raise error
+                missing.append(error)
+        self.questions = [question for question in self.questions if self.ways[question.spec]]
+        if not self.questions:
+            raise missing[0]
+        self._compute(way for ways in self.ways.values() for way in ways)
+        self._check_models()
+
+    def _check_models(self) -> None:
+        known = [model for model in self.models if model is not None]
+        for number in (question.number for question in self.questions):
+            if number.model is not None and number.model not in known:
+                close = suggestion(number.model, known)
+                there_are = ", ".join(known)
+                raise UsageError(
+                    f"{number}: there is no model {number.model!r}; there are {there_are}{close}"
+                )
+
+    def try_changes(self, of_standard: bool) -> None:
+        """Compute the metrics of numbers that no way gives yet, with single settings changed.
+
+        `of_standard`: settings of the standard convention; else, of all others.
+        """
+        planner = self.session.planner
+        unmatched = [question for question in self.questions if not any(self._matching(question))]
+        for spec in dict.fromkeys(question.spec for question in unmatched):
+            bases = [*self.ways[spec], *self.refused[spec]]
+            values_of = values_to_try(planner, bases, spec, self.strict[spec])
+            self.changes.setdefault(spec, []).extend(
+                self._new_changes(
+                    way
+                    for base in bases
+                    if (base.convention == STANDARD) is of_standard
+                    for way in with_one_change(planner, base, values_of)
+                )
+            )
+        self._compute(way for ways in self.changes.values() for way in ways)
+        for question in unmatched:
+            for way in list(self._matching(question)):
+                self._complete(way)
+        self._compute(way for ways in self.changes.values() for way in ways)
+
+    def _complete(self, change: Way) -> None:
+        """Find what a change makes of the metrics of the other numbers."""
+        assert change.changed is not None
+        name, value = change.changed
+        for spec in self.specs:
+            known = {(way.convention, way.changed) for way in self.changes.get(spec, ())}
+            if (change.convention, change.changed) in known:
+                continue
+            for base in self.ways[spec]:
+                if base.convention == change.convention:
+                    ways = with_one_change(self.session.planner, base, {name: [value]})
+                    self.changes.setdefault(spec, []).extend(self._new_changes(ways))
+
+    def _new_changes(self, ways: Iterable[Way]) -> list[Way]:
+        return self._valid(ways)[0]
+
+    def _valid(self, ways: Iterable[Way]) -> tuple[list[Way], list[tuple[Way, DataError]]]:
+        """Part ways from those that refuse rows of the tables."""
+        valid, refused = [], []
+        for way in ways:
+            try:
+                validate(self.session, reads_of(self.session.planner, [way.call]))
+            except DataError as error:
+                refused.append((way, error))
+            else:
+                valid.append(way)
+        return valid, refused
+
+    def _compute(self, ways: Iterable[Way]) -> None:
+        """Compute the values of ways in one statement, those that compute the same once."""
+        import pandas as pd
+
+        known = {(identity, k) for _, identity, k in self.values}
+        requests: list[MetricRequest] = []
+        identities: dict[tuple[str, str, int | None], str] = {}
+        for way in ways:
+            for request in way.call.requests:
+                if (way.identity, request.k) not in known:
+                    known.add((way.identity, request.k))
+                    requests.append(request)
+                    label = (request.convention, request.call.name, request.k)
+                    identities[label] = way.identity
+        if not requests:
+            return
+        results = Results(self.session.planner, requests, with_convention=True)
+        # the rows of the tables were checked for each way
+        run = PlannedRun(results.summary(), tuple(results.requests), ())
+        frame = execute(self.session, run, self.session.engine.frame)
+        names = frame["model"].astype(str) if "model" in frame.columns else [None] * len(frame)
+        for model, label, metric, k, value in zip(
+            names, frame["convention"], frame["metric"], frame["k"], frame["value"], strict=True
+        ):
+            cutoff = None if pd.isna(k) else int(k)
+            self.values[model, identities[label, metric, cutoff], cutoff] = float(value)
+            if model not in self.models:
+                self.models.append(model)
+
+    # ---- what was found ------------------------------------------------------------------------
+
+    def _candidates(
+        self, question: _Question, ways: Iterable[Way]
+    ) -> Iterator[tuple[str | None, int | None, Way, float]]:
+        """List the values of ways, without those that are undefined."""
+        for way in ways:
+            for model in filter(question.is_about, self.models):
+                for k in question.cutoffs:
+                    value = self.values[model, way.identity, k]
+                    if value == value:
+                        yield model, k, way, value
+
+    def _matching(self, question: _Question, model: str | None = None) -> Iterator[Way]:
+        """List the ways that give a number, to some model or to the one named."""
+        ways = [*self.ways[question.spec], *self.changes.get(question.spec, ())]
+        for other, _, way, value in self._candidates(question, ways):
+            if (model is None or model == other) and question.matches(value):
+                yield way
+
+    def _n_matched(self, model: str | None) -> dict[tuple[str, Any], int]:
+        """Count the numbers that a convention, with a change or without, gives to a model.
+
+        A number of another model counts if the convention gives it to that one.
+        """
+        counts: dict[tuple[str, Any], int] = {}
+        changed = {(w.convention, w.changed) for ways in self.changes.values() for w in ways}
+        for question in self.questions:
+            owner = question.number.model or model
+            given = {(w.convention, w.changed) for w in self._matching(question, owner)}
+            # a change that a metric does not know leaves its value as it is
+            differs = {(w.convention, w.changed) for w in self.changes.get(question.spec, ())}
+            given |= {key for key in changed - differs if (key[0], None) in given}
+            for key in given:
+                counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    def found(self, nearest: int) -> list[_Found]:
+        """Find the ways that give each number, else the nearest; the best first."""
+        n_matched = {model: self._n_matched(model) for model in self.models}
+        found: list[_Found] = []
+        for question in self.questions:
+            conventions = self.ways[question.spec]
+            seen = {way.identity for way in conventions}
+            changes = {way.identity: way for way in reversed(self.changes.get(question.spec, []))}
+            others = [way for key, way in reversed(changes.items()) if key not in seen]
+            rows = [
+                _Found(
+                    question,
+                    model,
+                    k,
+                    way,
+                    value,
+                    question.matches(value),
+                    question.reading(value).distance(value),
+                    n_matched[model].get((way.convention, way.changed), 0),
+                )
+                for model, k, way, value in self._candidates(question, [*conventions, *others])
+            ]
+            if any(row.matches and row.way.changed is None for row in rows):
+                rows = [row for row in rows if row.way.changed is None]
+            matching = [row for row in rows if row.matches]
+            ranked = _ranked(matching or rows)
+            shown = ranked if matching else [row for row in ranked if row.rank <= nearest]
+            found += self._simplest(shown)
+        return found
+
+    def _simplest(self, rows: Sequence[_Found]) -> list[_Found]:
+        """Leave out changes of which a simpler way gives the same value.
+
+        A convention is simpler than a change, and so are fewer settings that differ from standard.
+        """
+        fewest: dict[tuple[str | None, int | None, int], int] = {}
+
+        def n_settings(row: _Found) -> int:
+            return 0 if row.way.changed is None else len(self.settings_of(row))
+
+        for row in rows:
+            place = (row.model, row.k, row.rank)
+            fewest[place] = min(fewest.get(place, n_settings(row)), n_settings(row))
+        return [row for row in rows if n_settings(row) <= fewest[row.model, row.k, row.rank]]
+
+    def settings_of(self, row: _Found) -> dict[str, str]:
+        """Find the settings in which a way differs from the standard."""
+        spec, way = row.question.spec, row.way
+        key = (spec, way.convention, way.call.name)
+        if key not in self._settings:
+            of_way = [replace(self.standard[spec], k=request.k) for request in way.call.requests]
+            (standard,) = calls_of(of_way)
+            planner, strict = self.session.planner, self.strict[spec]
+            self._settings[key] = differing(planner, standard, way, strict)
+        return self._settings[key]
+
+    def messages(self) -> Iterator[Message]:
+        """Say which conventions were left out, and why."""
+        by_reason: dict[tuple[str, Message], list[str]] = {}
+        for failure in self.failures:
+            place = (failure.metric, _reason(failure))
+            by_reason.setdefault(place, []).append(failure.convention)
+        for (metric, reason), names in by_reason.items():
+            yield Message(f"{metric}: left out {', '.join(unique(names))}: ", reason)
+
+
+def _reason(failure: NoWay) -> Message:
+    error = failure.error
+    if error is None:
+        return Message("there is no such metric there")
+    if isinstance(error, MissingTableError):
+        return error.what
+    return error.found
+
+
+def _ranked(rows: Sequence[_Found]) -> list[_Found]:
+    """Number rows by how well they match; equals have the same rank."""
+
+    def place(row: _Found) -> tuple[bool, int, float]:
+        return not row.matches, -row.n_matched if row.matches else 0, row.distance
+
+    ranked: list[_Found] = []
+    rank, before = 0, (False, 0, -1.0)
+    for row in sorted(rows, key=place):
+        here = place(row)
+        if here[:2] != before[:2] or here[2] - before[2] > _SAME * max(1.0, abs(row.value)):
+            rank, before = rank + 1, here
+        ranked.append(replace(row, rank=rank))
+    return sorted(ranked, key=lambda row: row.rank)
+
+
+def _frame(search: _Search, found: Sequence[_Found]) -> pd.DataFrame:
+    """Lay out what was found."""
+    import pandas as pd
+
+    columns: dict[str, list[Any]] = {}
+    if search.session.planner.several_models:
+        columns["model"] = [row.model for row in found]
+    columns |= {
+        "metric": [search.standard[row.question.spec].call.name for row in found],
+        "k": [row.k for row in found],
+        "reported": [row.question.number.text for row in found],
+        "rank": [row.rank for row in found],
+        "convention": [row.way.convention for row in found],
+        "theirs": [", ".join(row.way.theirs) for row in found],
+        "value": [row.value for row in found],
+        "difference": [row.value - row.question.reading(row.value).value for row in found],
+        "matches": [row.matches for row in found],
+        "n_matched": [row.n_matched for row in found],
+        "change": [row.way.change for row in found],
+        "settings": [
+            ", ".join(f"{name}={value}" for name, value in search.settings_of(row).items())
+            for row in found
+        ],
+    }
+    frame = pd.DataFrame(columns)
+    return frame.astype({"k": "Int64", "value": "float64", "difference": "float64"})
+
+
+def _about(search: _Search, found: Sequence[_Found]) -> Iterator[Message]:
+    """Say how numbers were read, and which of them no convention gives."""
+    for question in search.questions:
+        number = question.number
+        rows = [row for row in found if row.question is question]
+        if not number.in_percent and len(question.readings) > 1:
+            yield Message(
+                f"{number}: {number.text} is more than {question.largest:g}, the largest value of "
+                f"{number.spec.metric}; it is also read as a percentage"
+            )
+        if not rows:
+            yield Message(f"{number}: no convention gives a value")
+        elif not rows[0].matches:
+            nearest = rows[0]
+            way = nearest.way
+            name = f"{way.convention} with {way.change}" if way.change else way.convention
+            yield Message(
+                f"no convention gives {number}, nor does any with one setting changed; the nearest "
+                f"value is {nearest.value:.6g} ({name}). The tables, the cutoff or more than one "
+                "setting may differ"
+            )
+        elif rows[0].way.changed is not None:
+            yield Message(
+                f"no convention gives {number} as it is; the rows for it change one setting of a "
+                "convention"
+            )
+    most = max((row.n_matched for row in found), default=0)
+    if len(search.questions) > 1 and 0 < most < len(search.questions):
+        yield Message(
+            f"no convention gives all {len(search.questions)} numbers; the most that one gives is "
+            f"{most}"
+        )

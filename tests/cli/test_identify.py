@@ -1,0 +1,93 @@
+"""Reported numbers on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from sqlmetrics.cli.commands import main
+from tests.support.conventions import FIVE_USERS, exactly
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    paths = {"-r": tmp_path / "lists.parquet", "-i": tmp_path / "truth.parquet"}
+    for path, table in zip(paths.values(), FIVE_USERS.values(), strict=True):
+        table.to_parquet(path)
+    return [*(str(part) for pair in paths.items() for part in pair), "--no-check"]
+
+
+def identify(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, ["identify", *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_matches_as_json(files: list[str]) -> None:
+    result = identify("map@3=0.4028", "ndcg@3=34.50%", *files, "--format", "json")
+    rows = json.loads(result.stdout)
+    assert [(row["metric"], row["convention"], row["n_matched"]) for row in rows] == [
+        ("map", "jurity", 2),
+        ("map", "recommenders", 1),
+        ("ndcg", "jurity", 2),
+    ]
+    first = rows[0]
+    assert first["matches"] is True
+    assert first["k"] == 3
+    assert first["reported"] == "0.4028"
+    assert first["settings"] == "audience=both"
+    assert first["value"] == exactly((10 / 9 + 1 / 2) / 4)
+    assert result.stderr == "" or "left out" in result.stderr
+
+
+def test_nothing_matches(files: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "found.csv"
+    options = ["--convention", "jurity,rectools", "--nearest", "1"]
+    result = identify("map@3=0.99", *files, *options, "-o", str(path), code=4)
+    assert result.stdout == ""
+    assert "no convention gives map@3=0.99" in result.stderr
+    frame = pd.read_csv(path)
+    assert set(frame["rank"]) == {1}
+    assert not frame["matches"].any()
+    one_of_two = ["map@3=0.99", "map@3=0.2500", "--convention", "rectools"]
+    found = identify(*one_of_two, *files, "--format", "csv", "--digits", "2")
+    assert ",0.25," in found.stdout
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["map@3=abc"], "'abc' is not a number"),
+        (["map="], "no number after ="),
+        (["map@3"], "has no number"),
+        (["map@3", "=", "0.4"], "'map@3' has no number; write METRIC@K=NUMBER without spaces"),
+        (["map@3=0,4028"], "Write it with a point: 0.4028"),
+        (["mpa@3=0.4"], "or 'map'"),
+        (["map(divisor=j)@3=0.4"], "divisor cannot be 'j'"),
+        (["map@3=0.4", "--convention", "jurrity"], "did you mean 'jurity'"),
+        (["mrr@3=0.4", "--convention", "jurity"], "mrr is not a metric of jurity"),
+        (["als: map@3=0.4"], "name them with -r NAME=FILE"),
+        (["surprisal@3=0.4"], "--history FILE"),
+        (["map@3=0.4", "--nearest", "0"], "--nearest"),
+        ([], "NUMBERS"),
+    ],
+)
+def test_mistyped(files: list[str], arguments: list[str], message: str) -> None:
+    result = identify(*arguments, *files, code=2)
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_settings_and_columns_of_the_user(files: list[str]) -> None:
+    """(5/9 + 1/2 + 5/9) / 4 for everybody, since --set wins over every convention."""
+    renamed = ["--column", "interactions.relevance=relevance", "--set", "audience=both"]
+    result = identify("map@3=0.4028", *files, *renamed, "--convention", "standard,recbole",
+                      "--format", "jsonl")  # fmt: skip
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["convention"] for row in rows] == ["standard", "recbole"]
+    assert rows[0]["settings"] == ""

@@ -1,0 +1,188 @@
+"""The conventions behind reported numbers.
+
+Values of the table of five users are those of docs/conventions.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from tests.support.conventions import FIVE_USERS, NAMES, TWO_MODELS, evaluator, exactly
+
+COLUMNS = [
+    "metric", "k", "reported", "rank", "convention", "theirs", "value", "difference", "matches",
+    "n_matched", "change", "settings",
+]  # fmt: skip
+
+
+def told(numbers: Any, options: dict[str, Any] | None = None, **tables: Any) -> Any:
+    """Return the rows, and the messages about them."""
+    with warnings.catch_warnings(record=True) as caught, evaluator(check=False, **tables) as found:
+        warnings.simplefilter("always")
+        frame = found.identify(numbers, **(options or {}))
+    return frame, "\n".join(str(warning.message) for warning in caught)
+
+
+@functools.cache
+def identified(*numbers: str) -> tuple[pd.DataFrame, str]:
+    found: tuple[pd.DataFrame, str] = told(list(numbers))
+    return found
+
+
+def test_conventions_with_equal_values_have_equal_ranks() -> None:
+    """Four divide by all relevant items; who is averaged over makes no difference here."""
+    frame, messages = identified("map@3=0.2500")
+    assert frame.columns.tolist() == COLUMNS
+    assert frame["convention"].tolist() == ["ranx", "rectools", "rs_metrics", "trec_eval"]
+    assert frame["rank"].tolist() == [1, 1, 1, 1]
+    assert frame["value"].tolist() == exactly([0.25] * 4)
+    assert frame["matches"].all()
+    assert set(frame["n_matched"]) == {1}
+    assert set(frame["change"]) == {""}
+    assert frame["theirs"].tolist() == ["map", "MAP", "mapr", "map, map_cut"]
+    assert frame["settings"][1] == "relevant_from=-inf, divisor=relevant"
+    assert messages == ""
+
+
+def test_two_numbers_tell_conventions_apart() -> None:
+    """Recommenders has Jurity's map, but not its ndcg."""
+    frame, _ = identified("map@3=0.4028", "ndcg@3=.345")
+    rows = frame[["metric", "reported", "rank", "convention", "n_matched"]]
+    assert list(rows.itertuples(index=False, name=None)) == [
+        ("map", "0.4028", 1, "jurity", 2),
+        ("map", "0.4028", 2, "recommenders", 1),
+        ("ndcg", ".345", 1, "jurity", 2),
+    ]
+    assert frame["settings"][0] == "audience=both"
+    assert frame["difference"][0] == exactly(frame["value"][0] - 0.4028)
+
+
+def test_the_settings_give_the_number_under_the_standard() -> None:
+    frame, _ = identified("map@3=0.4028", "ndcg@3=.345")
+    with evaluator() as ours:
+        for row in frame.to_dict("records"):
+            value = ours.evaluate(f"{row['metric']}({row['settings']})@{row['k']}")["value"][0]
+            assert value == exactly(row["value"])
+
+
+def test_a_convention_with_one_setting_changed() -> None:
+    """(5/9 + 1/2 + 5/9) / 3: the standard, but only users with a hit."""
+    frame, messages = identified("map@3=0.5370")
+    first = frame.iloc[0]
+    assert (first["convention"], first["change"]) == ("standard", "no_hits=drop")
+    assert first["settings"] == "no_hits=drop"
+    assert first["value"] == exactly((5 / 9 + 1 / 2 + 5 / 9) / 3)
+    assert set(frame["change"]) == {"no_hits=drop"}
+    assert "no convention gives map@3=0.5370 as it is" in messages
+
+
+def test_the_nearest_values_where_nothing_matches() -> None:
+    frame, messages = identified("map@3=0.99")
+    assert not frame["matches"].any()
+    assert set(frame["rank"]) == {1, 2, 3}
+    distances = frame["difference"].abs().tolist()
+    assert distances == sorted(distances)
+    assert set(frame["n_matched"]) == {0}
+    assert "no convention gives map@3=0.99, nor does any with one setting changed" in messages
+    assert "nearest value is" in messages
+    one, _ = told("map@3=0.99", {"nearest": 1, "convention": "jurity"})
+    assert set(one["rank"]) == {1}
+    assert set(one["convention"]) == {"jurity"}
+
+
+def test_percentages() -> None:
+    frame, messages = identified("map@3=25.00")
+    assert frame["convention"].tolist() == ["ranx", "rectools", "rs_metrics", "trec_eval"]
+    assert frame["reported"][0] == "25.00"
+    assert frame["value"][0] == exactly(0.25)
+    assert frame["difference"][0] == exactly(0)
+    assert (
+        "25.00 is more than 1, the largest value of map; it is also read as a percent" in messages
+    )
+    with_sign, messages = identified("map@3=25.00%")
+    assert with_sign["convention"].tolist() == frame["convention"].tolist()
+    assert messages == ""
+
+
+def test_every_convention_is_found_or_named() -> None:
+    frame, messages = told({"mrr@3": 0.5})
+    without = {"jurity", "recommenders"}
+    assert set(frame["convention"]) == set(NAMES) - without - {"elliot"}  # of which it is 0.625
+    assert "mrr: left out jurity, recommenders: there is no such metric there" in messages
+
+
+def test_names_of_the_library() -> None:
+    """Recommenders has two averages; that of all relevant items has the name map."""
+    frame, _ = told("map@3=0.3125", {"convention": "recommenders"})
+    assert frame["theirs"].tolist() == ["map"]
+    assert frame["settings"].tolist() == ["audience=both, ties=row, relevant_from=-inf, "
+                                          "divisor=relevant"]  # fmt: skip
+    frame, _ = told("map(divisor=k)@3=0.2833", {"convention": ["recommenders", "standard"]})
+    assert "divisor" not in "".join(frame["change"])
+
+
+def test_cutoffs_to_try() -> None:
+    frame, _ = told("map=0.25", {"k": [1, 3, 5], "convention": "rectools"})
+    assert frame["k"].tolist() == [3]
+    whole, _ = told("recall=0.43", {"convention": "standard"})
+    assert whole["k"].isna().all()
+    assert whole["matches"].all()
+
+
+def test_models() -> None:
+    both, _ = told({"map@3": 0.3222}, {"convention": "standard"}, **TWO_MODELS)
+    assert both.columns.tolist() == ["model", *COLUMNS]
+    assert both["model"].tolist() == ["one"]
+    of_each = ["one: map@3=0.3222", "two: map@3=0.2111"]
+    two, _ = told(of_each, {"convention": ["jurity", "standard"]}, **TWO_MODELS)
+    assert two["model"].tolist() == ["one", "two"]
+    assert two["convention"].tolist() == ["standard"] * 2
+    assert two["n_matched"].tolist() == [2, 2]
+    with pytest.raises(sm.UsageError, match=r"no model 'tow'.*did you mean 'two'"):
+        told("tow: map@3=0.2", **TWO_MODELS)
+    with pytest.raises(sm.UsageError, match="models are not named here"):
+        told("one: map@3=0.2")
+
+
+def test_conventions_that_refuse_the_rows_are_named() -> None:
+    lists = pd.concat([FIVE_USERS["recommendations"], FIVE_USERS["recommendations"].head(1)])
+    frame, messages = told("recall@3=0.38", recommendations=lists)
+    assert "recall: left out standard, " in messages
+    assert "repeat an item" in messages
+    assert {"replay-0.9", "rs_metrics"} <= set(frame["convention"])
+    settings = frame.set_index("convention")["settings"]
+    assert "duplicate_recommendations=count_once" in settings["rs_metrics"]
+    kept, _ = told("recall@3=0.38", {"convention": "standard"}, recommendations=lists,
+                   settings={"duplicate_recommendations": "dedup_then_cut"})  # fmt: skip
+    assert kept["matches"].all()
+    with pytest.raises(sm.DataError, match="repeat an item"):
+        told("recall@3=0.38", {"convention": "standard"}, recommendations=lists)
+
+
+def test_what_is_missing() -> None:
+    with pytest.raises(sm.UsageError, match="history"):
+        told("surprisal@3=0.5")
+    frame, messages = told(["surprisal@3=0.5", "recall@3=0.38"], {"skip_missing": True})
+    assert set(frame["metric"]) == {"recall"}
+    assert "history" in messages
+    with pytest.raises(sm.UsageError, match="mrr is not a metric of jurity"):
+        told("mrr@3=0.5", {"convention": "jurity"})
+    with pytest.raises(sm.UsageError, match="did you mean 'ndcg'"):
+        told("ndgc@3=0.5")
+    with pytest.raises(sm.UsageError, match="nearest"):
+        told("ndcg@3=0.5", {"nearest": 0})
+
+
+def test_a_convention_of_ones_own(tmp_path: Any) -> None:
+    path = tmp_path / "team.toml"
+    path.write_text('[settings]\naudience = "both"\n[metrics.map]\ndivisor = "k"\n')
+    with evaluator(convention=path, check=False) as ours:
+        value = ours.evaluate("map@3")["value"][0]
+        found = ours.identify({"map@3": value})
+    assert "team" in set(found.loc[found["rank"] == 1, "convention"])
