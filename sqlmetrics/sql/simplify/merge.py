@@ -204,7 +204,7 @@ def has_name(value: exp.Expr, name: str) -> bool:
 
 
 def _take_over(reader: Relation, statement: Statement) -> None:
-    """Replace a query that only passes rows on, perhaps sorted, by the query that it alone reads."""
+    """Replace a query that passes rows on, perhaps sorted, by the query that it alone reads."""
     outer = reader.select
     if outer is None or not _has_only(outer, (*_PLAIN, "order")) or len(tables_of(outer)) != 1:
         return
