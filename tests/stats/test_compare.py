@@ -545,11 +545,11 @@ def test_the_interval_can_be_left_out(evaluator: sm.Evaluator) -> None:
         (
             "ndcg@5",
             {"baseline": "als", "test": "ttest"},
-            "unknown test 'ttest'; there are t, wilcoxon, randomi",
+            "unknown test 'ttest'; choose one of t, wilcoxon, randomi",
         ),
         ("ndcg@5", {"baseline": "als", "test": "wilcox"}, "unknown test .*mean 'wilcoxon'"),
         ("ndcg@5", {"baseline": "als", "correction": "hom"}, "unknown correction.*'holm'"),
-        ("ndcg@5", {"baseline": "als", "ci": "t"}, "ci is one of normal, bootstrap, none"),
+        ("ndcg@5", {"baseline": "als", "ci": "t"}, "ci must be one of normal, bootstrap, none"),
         ("ndgc@5", {"baseline": "als"}, "ndgc.*did you mean.*'ndcg'"),
         ("ndcg@5", {"baseline": "als", "by": "contry"}, "contry.*did you mean 'country'"),
     ],
