@@ -363,7 +363,7 @@ def few(**more: Any) -> sm.Evaluator:
         ),
         ({"primary": "nonsense"}, "unknown metric 'nonsense'"),
         ({"metrics": "nonsense"}, "unknown metric 'nonsense'"),
-        ({"by": "moon"}, "by: there is nothing called 'moon'"),
+        ({"by": "moon"}, "by: unknown column or slice 'moon'"),
         ({"by_item": "colour"}, "'colour'"),
         ({"alpha": 0}, "alpha must be between 0 and 1, not 0"),
         ({"alpha": 1}, "alpha must be between 0 and 1, not 1"),
@@ -479,7 +479,7 @@ def test_the_command(files: list[str], tmp_path: Path) -> None:
 
     result = CliRunner().invoke(main, [*files, "-o", str(path), "--force", "--by", "nonsense"])
     assert result.exit_code != 0
-    assert "nothing called 'nonsense'" in result.output
+    assert "unknown column or slice 'nonsense'" in result.output
     assert path.read_text(encoding="utf-8") == written
 
     result = CliRunner().invoke(main, [*files, "-o", str(path), "--force"])

@@ -535,12 +535,12 @@ def test_the_interval_can_be_left_out(evaluator: sm.Evaluator) -> None:
         ("ndcg@5", {}, "no baseline named; name one of als, item_knn, popular with baseline="),
         ("ndcg@5", {"baseline": "populr"}, "there is no model 'populr'; did you mean 'popular'"),
         ("ndcg@5", {"baseline": "zzz"}, "there is no model 'zzz'; name one of als, item_knn"),
-        ("coverage@5", {"baseline": "als"}, "coverage@5 has one value for all users together"),
+        ("coverage@5", {"baseline": "als"}, "coverage@5 has one value for all users"),
         (["ndcg@5", "inter_list_diversity"], {"baseline": "als"}, "has one value for all users"),
         (
             "ndcg(aggregate=median)@5",
             {"baseline": "als"},
-            "compared by their means, not by aggregate=median",
+            "compared by means, not by aggregate=median",
         ),
         (
             "ndcg@5",
