@@ -229,7 +229,7 @@ def test_settings_end_the_statement_of_clickhouse_only() -> None:
 
 def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """What it does not know is refused by a message of ours, or means the same without it."""
-    with pytest.raises(TemplateError, match="a template is one SELECT"):
+    with pytest.raises(TemplateError, match="a template must be a single SELECT"):
         parse("SHOW x", "here")
     tree = parse("SELECT any_value(x ORDER BY y) AS z FROM t", "here")
     assert "any_value(x ORDER BY y)" in transpile.printed(tree, "duckdb", pretty=False)

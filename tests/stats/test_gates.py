@@ -212,7 +212,8 @@ def test_of_a_baseline_of_0_every_percentage_is_0() -> None:
 def test_a_row_without_the_number_fails() -> None:
     nothing = dict.fromkeys(["value", "baseline_value", "difference", "ci_low", "p_value"], np.nan)
     assert said("ndcg < -1", row(n_users=0, **nothing)) == [
-        "als, ndcg@10: difference is missing, because no user has values of both this model and popular"
+        "als, ndcg@10: difference is missing, because no user has values of both this model and "
+        "popular"
     ]
     assert said("ndcg p_value > 2", row(n_users=1, p_value=None)) == [
         "als, ndcg@10: p_value is missing, because there is only one user"
