@@ -542,8 +542,8 @@ def test_what_the_command_cannot_write_is_said(tmp_path: Path) -> None:
         ([], "recommendations"),
         (["-r", str(file_of("recommendations_als"))], "--recommendations-table NAME"),
         (["--recommendations-table", "recs", "--name", "No"], "is not a valid dbt package name"),
-        (["--recommendations-table", "recs; DROP"], "no name of a table"),
-        (["--recommendations-table", "{{ ref('x') }}, secrets {{ '' }}"], "no name of a table"),
+        (["--recommendations-table", "recs; DROP"], "is not a table name"),
+        (["--recommendations-table", "{{ ref('x') }}, secrets {{ '' }}"], "is not a table name"),
     ]:
         result = CliRunner().invoke(cli, [*arguments, *more])
         assert result.exit_code == 2, result.output
