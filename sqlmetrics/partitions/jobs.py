@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 STATEMENT = "reduce.sql"
 _AGAIN = Argument("force", True)
-_OURS = "-- puts the results of "  # first words of a statement written by a job
+_OURS = "-- combines the results of "  # first words of a statement written by a job
 _HEADER = f"""\
-{_OURS}{{of}} partitions together; it runs alone in DuckDB, in this folder
+{_OURS}{{of}} partitions; run it in DuckDB in this folder, sqlmetrics is not needed
 """
 
 
