@@ -12,7 +12,7 @@ from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.partitions.split import Piece, Split, for_parquet, reader
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 
-# types that a Parquet file gives back as it got them
+# types that Parquet files preserve
 _SAME_IN_PARQUET = re.compile(
     r"(BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|BLOB|"
     r"DATE|TIME|TIMESTAMP|TIMESTAMP WITH TIME ZONE|TIMESTAMP_NS|UUID)(\[\])*\Z"
