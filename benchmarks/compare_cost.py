@@ -1,13 +1,13 @@
-"""What a comparison with resampling costs, as a multiple of computing the metrics alone.
+"""Cost of a comparison with resampling, as a multiple of computing the metrics alone.
 
     python benchmarks/compare_cost.py [--users 100000] [--per-user 100] [--repeats 3]
         [--memory-limit 4GB]
 
-`evaluate` computes two metrics of every model; `compare` compares all models with the last of them
-under the same metrics, with resampled intervals and p-values. Each call runs in a Python process of
-its own, in turn: its CPU seconds without the imports, and the largest amount of memory that the
-process held. Medians are printed. The tables are written with the package's demo data, into a
-temporary directory or to `--data`, unless that has them.
+`evaluate` computes two metrics of every model. `compare` compares all models with the last one by
+the same metrics, with bootstrap intervals and p-values. The calls run alternately, each in a
+separate Python process. The script prints medians of CPU seconds without imports and of the peak
+memory of the process. It writes the tables from the package's demo data to a temporary directory,
+or to `--data` unless they exist there.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=3, choices=[2, 3])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--memory-limit", default="4GB", help="of the engine")
-    parser.add_argument("--data", type=Path, help="where the tables are, or are written to")
-    parser.add_argument("--call", choices=CALLS, help="run this call alone and print what it took")
+    parser.add_argument("--memory-limit", default="4GB", help="memory limit of the engine")
+    parser.add_argument("--data", type=Path, help="folder of the tables, created if missing")
+    parser.add_argument("--call", choices=CALLS, help="run only this call and print its cost")
     options = parser.parse_args()
     if options.call:
         print(json.dumps(run(options)))
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def report(options: argparse.Namespace) -> None:
-    """Run every call in turn, and print the medians and their ratio."""
+    """Run every call, and print the medians and their ratio."""
     lists = [str(options.data / f"recommendations_{model}.parquet")
              for model in MODELS[: options.models]]  # fmt: skip
     rows, users = duckdb.execute(
@@ -97,7 +97,7 @@ def in_a_process(call: str, options: argparse.Namespace) -> dict[str, float]:
 
 
 def run(options: argparse.Namespace) -> dict[str, float]:
-    """Run one call, and return its CPU seconds, seconds, and the megabytes of the process."""
+    """Run one call, and return its CPU seconds, its seconds and the megabytes of the process."""
     models = MODELS[: options.models]
     lists: dict[str, Any] = {m: str(options.data / f"recommendations_{m}.parquet") for m in models}
     truth = str(options.data / "interactions.parquet")
@@ -114,9 +114,9 @@ def run(options: argparse.Namespace) -> dict[str, float]:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process held, in MB.
+    """Return the peak memory of this process in MB.
 
-    What `getrusage` reports of a new process may be that of its parent.
+    `getrusage` may report the peak of the parent for a new process.
     """
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     (kilobytes,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))

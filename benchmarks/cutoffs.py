@@ -2,9 +2,9 @@
 
     python benchmarks/cutoffs.py [--users 24] [--per-user 10] [--most 1000] [--limit 240]
 
-Every case is a process of its own, from the start of Python to the result, one after another: CPU
-seconds, seconds on the clock, and the peak of memory. The default is a table of 240 rows, so that
-what is measured is planning; `--users 10000 --per-user 100` has a million rows.
+Every case runs in a separate process, from the start of Python to the result. The script prints CPU
+seconds, seconds and peak memory. The default table has 240 rows, so that planning dominates the
+cost; `--users 10000 --per-user 100` has a million rows.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--users", type=int, default=24)
     parser.add_argument("--per-user", type=int, default=10, help="length of the lists")
-    parser.add_argument("--most", type=int, default=max(CUTOFFS), help="the most cutoffs")
-    parser.add_argument("--limit", type=float, default=240, help="seconds for one case")
+    parser.add_argument("--most", type=int, default=max(CUTOFFS), help="maximum number of cutoffs")
+    parser.add_argument("--limit", type=float, default=240, help="maximum seconds per case")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -46,9 +46,9 @@ def main() -> None:
 
 
 def write_tables(folder: Path, users: int, per_user: int) -> None:
-    """Write lists and the truth as Parquet."""
+    """Write lists and held-out interactions as Parquet."""
     with duckdb.connect() as connection:
-        items = 10 * per_user + 1  # no divisor of the steps: no list has an item twice
+        items = 10 * per_user + 1  # coprime to the steps, so that no list repeats an item
         lists = LISTS.format(users=users, per_user=per_user, items=items)
         connection.execute(f"CREATE TABLE lists AS {lists}")
         connection.execute(f"COPY lists TO '{folder / 'lists.parquet'}'")
@@ -56,7 +56,7 @@ def write_tables(folder: Path, users: int, per_user: int) -> None:
 
 
 def cost(folder: Path, metrics: list[str], most: int, limit: float) -> str:
-    """Run one case in a process of its own, and say what it took."""
+    """Run one case in a separate process, and return its cost as text."""
     command = [sys.executable, "-c", RUN, str(folder), ",".join(metrics), str(most)]
     started = time.perf_counter()
     try:

@@ -1,4 +1,4 @@
-"""Tables for the benchmarks: lists and truth of one kind at a time, written by the engine alone."""
+"""Create tables for the benchmarks, one kind of lists and interactions at a time, with DuckDB."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pathlib import Path
 
 import duckdb
 
-#: Items of the catalogue: a prime, so that no item comes twice in what a user is given below.
+#: Number of items in the catalogue: a prime, so that no user gets an item twice.
 ITEMS = 100_003
 
-#: The share of the recommended rows that are relevant.
+#: Share of the recommended rows that are relevant.
 SHARES = {"dense": 0.1, "sparse": 0.001}
 LENGTHS = (10, 100, 1000)
-#: Of the places of a list from 0 on. Scores of one list are all different, or equal in fours.
+#: Expressions over positions from 0. Scores of a list are distinct, or equal in groups of four.
 ORDERS = {
     "score": "spread * ({length} - place + noise) AS score",
     "ties": "spread * ({length} - place // 4) AS score",
     "rank": "place + 1 AS rank",
 }
-#: Lists one after the other, each from its top, as exports are; or rows in any order.
+#: Rows sorted by user and rank, as in exports; or shuffled rows.
 FILES = {"sorted": "row_number", "shuffled": "hash(row_number)"}
 
-# The items of a user lie a fixed step apart, and every user has another step. The truth holds a
-# share of the list, and as many items that follow it as a tenth of its length: no list has those.
+# The items of a user are a constant step apart, and every user has another step. The interactions
+# have a share of the list, and items after the end of the list, a tenth of its length.
 _ROWS = """
 SELECT
     row_number,
@@ -52,7 +52,7 @@ ORDER BY {file}
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of data: how many hits, how long the lists, what orders them, how rows lie."""
+    """A kind of data: share of hits, length and order of lists, order of rows."""
 
     hits: str = "dense"
     length: int = 100
@@ -61,11 +61,11 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The case in words, such as `dense/100/score/sorted`."""
+        """Return the name of the case, such as `dense/100/score/sorted`."""
         return "/".join(str(getattr(self, field.name)) for field in fields(self))
 
     def write(self, directory: Path, rows: int) -> tuple[Path, Path]:
-        """Write the lists and the truth, unless they are there; return their files."""
+        """Write the lists and the interactions unless they exist; return their files."""
         folder = directory / f"{rows}-{self.name.replace('/', '-')}"
         lists, truth = folder / "recommendations.parquet", folder / "interactions.parquet"
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,12 +90,12 @@ class Case:
         return lists, truth
 
 
-#: Every combination.
+#: All combinations.
 GRID = [Case(*values) for values in product(SHARES, LENGTHS, ORDERS, FILES)]
 
 
 def one_at_a_time() -> list[Case]:
-    """List the cases that differ from the usual one in one respect, for dense and sparse hits."""
+    """Return the cases that differ from the default in one respect, for dense and sparse hits."""
     usual = Case()
     return [
         case

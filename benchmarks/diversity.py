@@ -1,11 +1,10 @@
-"""What diversity costs: all pairs of a million users, and all pairs of items of their lists.
+"""Cost of diversity: all pairs of a million users, and all pairs of items in their lists.
 
     python benchmarks/diversity.py [--users 1000000] [--lists 100000] [--runs 5]
 
 Between lists: the exact mean over all pairs of users, as a multiple of a plain GROUP BY over the
-same file. Inside lists: the exact mean over all pairs of the items of each list, as a multiple of
-ranking the lists by hand. Everything runs in this one process, in turn, and is measured in CPU
-seconds of the process.
+same file. Within lists: the exact mean over all pairs of items of each list, as a multiple of a
+handwritten ranking. All queries run alternately in this process; the costs are CPU seconds.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ import sqlmetrics as sm
 CATALOGUE = 20_000
 DIMENSIONS = 32
 
-# Popular items are drawn more often: the item is the square of a number between 0 and 1. An item
-# that a list has already is left out, so some lists are a little shorter than --per-user says.
+# Popular items are drawn more often: the item is the square of a number between 0 and 1. Repeated
+# items of a list are dropped, so some lists are a little shorter than --per-user.
 DRAWN = """
 SELECT
     user_id,
@@ -65,7 +64,7 @@ COPY (
 ) TO '{path}'
 """
 
-# the sums keep the engine from leaving out what nobody reads
+# the sums prevent the engine from skipping unread columns
 BY_ITEM = "SELECT sum(n) FROM (SELECT item_id, count(*) AS n FROM '{lists}' GROUP BY item_id)"
 BY_USER = "SELECT sum(n) FROM (SELECT user_id, count(*) AS n FROM '{lists}' GROUP BY user_id)"
 RANKING = """
@@ -101,7 +100,7 @@ def ours(metric: str, k: int | None, trust: bool, **tables: str) -> Callable[[],
 
 
 def report(times: dict[str, float], bases: list[str]) -> None:
-    """Print times, and those of ours as multiples: with checks, also of hand and duplicates."""
+    """Print times, and ours as multiples of the handwritten queries (and duplicates)."""
     for name, seconds in times.items():
         line = f"{name:40s} {seconds:6.2f} CPU s"
         if name.startswith("hand"):
@@ -161,8 +160,8 @@ def inside_lists(directory: Path, users: int, length: int, runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--users", type=int, default=1_000_000, help="lists compared with another")
-    parser.add_argument("--lists", type=int, default=100_000, help="lists compared inside")
+    parser.add_argument("--users", type=int, default=1_000_000, help="users of pairs of lists")
+    parser.add_argument("--lists", type=int, default=100_000, help="lists of pairs of items")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     print(f"{platform.machine()}, DuckDB {duckdb.__version__}")

@@ -1,12 +1,12 @@
-"""Time and memory of runs of unusual shape, with a memory limit and without one.
+"""Time and memory of runs with unusual shapes, with and without a memory limit.
 
     python benchmarks/extremes.py [--scale 1.0] [--cases many_rows 'one_user*']
 
 The shapes are ten million rows, one user with five million rows, five million users, 200 models,
-10,000 slices and 1,000 cutoffs. Every run is the command line in a process of its own. A row of the
-output shows its limit, exit code, seconds, CPU seconds, peak memory of the process, its CPU seconds
-as a multiple of the run without a limit, and the message where a run ends with one. `--scale 0.01`
-makes the tables a hundred times smaller.
+10,000 slices and 1,000 cutoffs. Every run is a command in a separate process. A row of the output
+has the limit, exit code, seconds, CPU seconds, peak memory, CPU seconds as a multiple of the run
+without a limit, and the error message, if any. `--scale 0.01` makes the tables a hundred times
+smaller.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ACCURACY = ["ndcg@10", "recall@10", "map@10"]
 
 @dataclass(frozen=True)
 class Shape:
-    """Tables of one shape, and what is asked of them."""
+    """Tables of one shape, and the request to compute."""
 
     users: int
     per_user: int
@@ -76,7 +76,7 @@ SHAPES = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="of the number of users or rows")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for all sizes")
     parser.add_argument("--cases", nargs="+", default=["*"], metavar="PATTERN")
     options = parser.parse_args()
     print(
@@ -91,8 +91,8 @@ def main() -> None:
 
 
 def report(name: str, shape: Shape, scale: float, folder: Path) -> None:
-    """Write the tables of a shape, and measure it without a limit and under each."""
-    # in a process of its own: the peak of a command begins with that of the process that starts it
+    """Write the tables of a shape, and measure it without a limit and under each limit."""
+    # in a separate process, because the peak memory of a command includes that of its parent
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as writer:
         command = writer.submit(written, shape, scale, folder).result()
     rows = duckdb.sql(f"SELECT count(*) FROM '{folder}/lists.parquet'").fetchall()[0][0]

@@ -1,12 +1,12 @@
-"""How often 95 % intervals hold the true mean, for values that are distributed like metrics.
+"""Coverage of 95 % confidence intervals for values that are distributed like metrics.
 
     python benchmarks/interval_coverage.py [--repetitions 2000] [--resamples 1000] [--users 30 300]
 
-Draws the values of n users from a distribution whose mean is known, many times over, and counts
-how often each interval holds this mean: value ± z standard errors (`evaluate`), the percentiles of
-resampled means (`ci="bootstrap"`), and the interval that belongs to the t-test (`compare`). Of
-those that do not hold it, it says how many lie below and above. The means are resampled by the
-queries of the package, every simulated run a column of its table of values.
+Draws the values of n users many times from a distribution with a known mean, and counts how often
+each interval contains this mean: value ± z standard errors (`evaluate`), percentiles of resampled
+means (`ci="bootstrap"`), and the interval of the t-test (`compare`). It also counts the intervals
+below and above the mean. The package's queries resample the means; every simulated run is a column
+of the table of values.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, int]], Array]
 Ends: TypeAlias = tuple[Array, Array]
 
-AT_ONCE = 100  # runs that share a table and the draw of its users
+AT_ONCE = 100  # runs that share a table and the draws of its users
 
 
 def with_zeros(share: float, a: float, b: float) -> Draw:
-    """Draw 0 for a share of users, and for the others a number of a beta distribution."""
+    """Draw 0 for a share of users, and beta-distributed values for the others."""
 
     def draw(random: np.random.Generator, shape: tuple[int, int]) -> Array:
         return np.where(random.random(shape) < share, 0.0, random.beta(a, b, shape))
@@ -44,13 +44,13 @@ def with_zeros(share: float, a: float, b: float) -> Draw:
 
 
 def difference(random: np.random.Generator, shape: tuple[int, int]) -> Array:
-    """Draw differences of two models, which come to the same for 70 % of users."""
+    """Draw differences between two models, which are 0 for 70 % of users."""
     model, baseline = with_zeros(0.55, 2, 3), with_zeros(0.6, 2, 3)
     differs = random.random(shape) < 0.3
     return np.where(differs, model(random, shape) - baseline(random, shape), 0.0)
 
 
-# what is drawn, and its mean: that of a beta distribution is a / (a + b)
+# values and their mean; the mean of a beta distribution is a / (a + b)
 DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
     "60 % zeros, beta(2, 3)": (with_zeros(0.6, 2, 3), 0.4 * 2 / 5),
     "95 % zeros, beta(1, 4)": (with_zeros(0.95, 1, 4), 0.05 * 1 / 5),
@@ -59,7 +59,7 @@ DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
 
 
 def rendered(template: str, known: Mapping[str, Any]) -> str:
-    """Render a query of the package over tables with the names by which it reads them."""
+    """Render a query of the package over tables with the names that the query uses."""
     context = {**Keys().context, "groups": [], **known}
     return environment().get_template(f"results/{template}.sql.j2").render(context, ref=str)
 
@@ -70,7 +70,7 @@ def bootstrap(values: Array, interval: Interval) -> Ends:
     known = {"names": names, "flipped": False, "confidence": interval.confidence, **interval.draws}
     table = pd.DataFrame(values, columns=names)
     table["user_id"] = range(len(table))
-    with duckdb.connect(config={"threads": 1}) as connection:  # the others resample other runs
+    with duckdb.connect(config={"threads": 1}) as connection:  # other threads resample other runs
         connection.register("per_user", table)
         for name in ("resample_groups", "resampled"):
             connection.execute(f"CREATE TABLE {name} AS {rendered(name, known)}")
@@ -84,7 +84,7 @@ def normal(values: Array, interval: Interval) -> Ends:
 
 
 def of_t_test(values: Array, interval: Interval) -> Ends:
-    """Compute the interval of `compare`, as if the values were differences."""
+    """Compute the interval of `compare`, treating the values as differences."""
     mean = values.mean(axis=0)
     rows = pd.DataFrame({"metric": "simulated", "k": None, "model": "one", "baseline": "other",
                          "n_users": len(values), "value": mean, "baseline_value": 0.0,
@@ -106,7 +106,7 @@ KINDS: dict[str, Callable[[Array, Interval], Ends]] = {
 def misses(
     draw: Draw, mean: float, users: int, repetitions: int, resamples: int
 ) -> dict[str, tuple[int, int]]:
-    """Count the intervals of each kind that lie below and above the mean."""
+    """Count the intervals of each kind below and above the mean."""
 
     def of_some(first: int) -> dict[str, Ends]:
         random = np.random.default_rng([users, first])

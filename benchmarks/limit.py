@@ -1,19 +1,18 @@
-"""How close the metrics come to the limit of the engine: their cost as a multiple of less.
+"""Cost of the metrics compared with the minimum cost in the engine.
 
     python benchmarks/limit.py [--rows 10000000] [--runs 5] [--cases 'dense/100/*']
     python benchmarks/limit.py --all [--each] [--rows 10000000] [--runs 5]
 
-For every kind of data it measures, in one process and in turn: reading the lists; reading and
-joining them with the truth; ranking and joining them, as an analyst writes it; looking for
-duplicate rows; and all accuracy metrics at five cutoffs, with the checks and with `trust_input`.
-Everything opens a connection of its own and starts from the files. What is printed are medians of
-CPU seconds of the process, and their multiples. Cases are named hits/length/order/file, as in
-`benchmarks/data.py`; without `--cases`, they are those that differ in at most one respect from
-lists of 100 with different scores, sorted by user.
+For every kind of data, these steps run alternately in one process: scan the lists; scan them and
+join the interactions; rank and join them, as an analyst would; search for duplicate rows; compute
+all accuracy metrics at five cutoffs, with checks and with `trust_input`. Each step opens a new
+connection and reads the files. The script prints medians of CPU seconds, and their multiples. Cases
+are named hits/length/order/file, as in `benchmarks/data.py`; without `--cases`, they differ in at
+most one respect from lists of 100 with distinct scores, sorted by user.
 
-With `--all`, every metric is computed over the demo data, at the same cutoffs: most of them
-together, and those that compare the items of a list with each other alone; with `--each`, also
-each of the others alone.
+With `--all`, every metric is computed over the demo data at the same cutoffs: most metrics
+together, and the metrics that compare the items of a list with each other separately. With
+`--each`, each of the other metrics is also computed separately.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ ACCURACY = [
     *("hit_rate", "precision", "recall", "f1", "map", "mar"),
     *("mrr", "dcg", "ndcg", "r_precision"),
 ]
-# what compares the items of a list with each other
+# metrics that compare the items of a list with each other
 ALONE = ["alpha_ndcg", "intra_list_diversity", "kendall_tau"]
-# a relevance of 1 is judged and not relevant: pairs for AUC, differences for rank correlations
+# relevance 1 is judged but not relevant: pairs for AUC, differences for rank correlations
 SETTINGS = {"relevant_from": 2}
 
 SCAN = "SELECT sum(user_id), sum(item_id), sum({order}) FROM '{lists}'"
@@ -81,10 +80,10 @@ def ours(lists: Path, truth: Path, trust: bool) -> Callable[[], object]:
 
 
 def measured(case: Case, directory: Path, rows: int, runs: int) -> dict[str, float]:
-    """Measure one case: CPU seconds by what was done."""
+    """Measure one case: name of the step -> CPU seconds."""
     lists, truth = case.write(directory, rows)
     names = {"lists": lists, "truth": truth, "order": "rank" if case.order == "rank" else "score"}
-    # whoever has ranks does not rank
+    # lists with ranks need no ranking
     rank_and_join = JOIN if case.order == "rank" else RANK_AND_JOIN
     return measure(
         {
@@ -100,7 +99,7 @@ def measured(case: Case, directory: Path, rows: int, runs: int) -> dict[str, flo
 
 
 def print_multiples(title: str, times: dict[str, float]) -> None:
-    """Print times, and how many times each of the hand-written queries they are."""
+    """Print times, and their multiples of the handwritten queries."""
     bases = {name: times[name] for name in ("scan", "join", "rank + join") if name in times}
     bases["and duplicates"] = times["rank + join"] + times["duplicates"]
     print(f"\n{title:32s}{'CPU s':>8s}" + "".join(f"{'x ' + name:>18s}" for name in bases))
@@ -110,7 +109,7 @@ def print_multiples(title: str, times: dict[str, float]) -> None:
 
 
 def measured_all(directory: Path, rows: int, runs: int, each: bool) -> None:
-    """Measure all metrics over the demo data, and print them as multiples of rank + join."""
+    """Measure all metrics over the demo data, and print their multiples of rank + join."""
     folder = directory / f"demo-{rows}"
     if not folder.exists():
         write_demo(folder, users=max(rows // 100, 1), per_user=100)
@@ -144,16 +143,16 @@ def measured_all(directory: Path, rows: int, runs: int, each: bool) -> None:
 
 
 def chosen(patterns: Sequence[str]) -> list[Case]:
-    """Find the cases whose names match.
+    """Return the cases whose names match.
 
     Raises:
-        SystemExit: none does.
+        SystemExit: no case matches.
     """
     if not patterns:
         return one_at_a_time()
     cases = [case for case in GRID if any(fnmatch.fnmatch(case.name, p) for p in patterns)]
     if not cases:
-        raise SystemExit(f"no case is called {' or '.join(patterns)}; one is {GRID[0].name}")
+        raise SystemExit(f"no case matches {' or '.join(patterns)}; an example is {GRID[0].name}")
     return cases
 
 
@@ -161,10 +160,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000, help="recommendations")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--cases", nargs="+", default=[], help="their names, with * for any")
+    parser.add_argument("--cases", nargs="+", default=[], help="names of cases; * matches any text")
     parser.add_argument("--all", action="store_true", help="all metrics, over the demo data")
     parser.add_argument("--each", action="store_true", help="with --all: also each metric alone")
-    parser.add_argument("--directory", type=Path, help="where tables are, or are written to")
+    parser.add_argument("--directory", type=Path, help="folder of the tables, created if missing")
     options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, DuckDB {duckdb.__version__}, "
           f"{options.rows:,} rows")  # fmt: skip

@@ -1,14 +1,14 @@
-"""Cost of every slice, and of every pair of slices, beside the same metrics without slices.
+"""Cost of every slice and of every pair of slices, compared with the metrics without slices.
 
     python benchmarks/slices.py [--users 1000 50000] [--per-user 100] [--repeats 1]
         [--data FOLDER] [--temp-limit 500MB]
 
-Each case is `evaluate` with a fresh evaluator: tables in files or in data frames, one model or
-three, one slice or two. It is compared with two other costs: the statement that `sqlmetrics sql`
-prints for it (printed, and run alone in a new connection), and the same evaluation without slices,
-times the number of slices that a user can be in. Costs are CPU seconds, and no case may write more
-temporary files than `--temp-limit`. The tables are the package's demo data, or those of `--data`, a
-folder with files of the same names (`test` and `train` may stand for interactions and history).
+Each case is `evaluate` with a new evaluator: tables in files or data frames, one or three models,
+one or two slices. Its cost is compared with that of the statement that `sqlmetrics sql` prints for
+it (including printing, run in a new connection), and with that of the same evaluation without
+slices, times the number of slices that a user can be in. Costs are CPU seconds; temporary files are
+limited to `--temp-limit`. The tables are the package's demo data, or those of `--data`, a folder
+with files of the same names (`test` and `train` may replace interactions and history).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sqlmetrics.demo import write_demo
 METRICS = ["recall@10", "ndcg@10", "map@10"]
 OF_USERS = ("activity", "activity_group", "country", "gender")
 OF_ITEMS = ("popularity", "month", "items.category", "items.genres")
-LEAST = 0.05  # CPU seconds: below, a ratio of two costs says nothing
+LEAST = 0.05  # CPU seconds; ratios of smaller costs are not meaningful
 
 
 def main() -> None:
@@ -41,8 +41,8 @@ def main() -> None:
     parser.add_argument("--users", type=int, nargs="+", default=[1000, 50_000])
     parser.add_argument("--per-user", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--data", type=Path, help="a folder with the tables, instead of demo data")
-    parser.add_argument("--month", default="month", help="how the slice by month is spelled")
+    parser.add_argument("--data", type=Path, help="folder with tables to use instead of demo data")
+    parser.add_argument("--month", default="month", help="spelling of the slice by month")
     parser.add_argument("--temp-limit", default="500MB")
     options = parser.parse_args()
     warnings.simplefilter("ignore", sm.SqlmetricsWarning)
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def report(folder: Path, options: argparse.Namespace) -> None:
-    """Measure every case, and print a row for each."""
+    """Measure every case and print a row for each."""
     print(f"\n{'tables':7} {'models':>6} {'slices':45} {'rows':>5} {'CPU s':>7} {'s':>6} "
           f"{'x printed':>9} {'x unsliced':>10}")  # fmt: skip
     worst: dict[str, float] = {}
@@ -85,7 +85,7 @@ def report(folder: Path, options: argparse.Namespace) -> None:
 
 
 def tables(folder: Path, kind: str, n_models: int) -> dict[str, Any]:
-    """Name the tables of a folder, or read them into data frames."""
+    """Return the paths of the tables in a folder, or read them into data frames."""
     lists = sorted(folder.glob("rec*_*.parquet"))[:n_models]
     models = {path.stem.rpartition("_")[2]: read(path, kind) for path in lists}
     others = {"interactions": ("test", "interactions"), "history": ("train", "history"),
@@ -103,7 +103,7 @@ def read(path: Path, kind: str) -> Any:
 
 
 def cases(given: dict[str, Any], month: str) -> Iterator[tuple[str, ...]]:
-    """List every slice that the tables suffice for, then every pair."""
+    """Yield every slice that the tables support, then every pair."""
     known = {name: list(duckdb.from_df(table).columns) if isinstance(table, pd.DataFrame)
              else duckdb.read_parquet(table).columns
              for name, table in given.items() if name in ("items", "users")}  # fmt: skip
@@ -122,7 +122,7 @@ def limited(connection: duckdb.DuckDBPyConnection, options: argparse.Namespace) 
 def evaluated(
     given: dict[str, Any], by: tuple[str, ...] | None, options: argparse.Namespace
 ) -> tuple[pd.DataFrame, float, float]:
-    """Evaluate once with a fresh evaluator; return the result, CPU seconds and seconds."""
+    """Evaluate once with a new evaluator; return the result, CPU seconds and seconds."""
     with sm.Evaluator(**given) as evaluator:
         limited(evaluator.engine.connection, options)
         start, began = cpu(), time.perf_counter()
@@ -131,7 +131,7 @@ def evaluated(
 
 
 def printed(given: dict[str, Any], by: tuple[str, ...], options: argparse.Namespace) -> float:
-    """Return the CPU seconds of printing the statement and of running it alone."""
+    """Return the CPU seconds of printing the statement and running it."""
     with sm.Evaluator(**given) as evaluator:
         start = cpu()
         statement = evaluator.sql(METRICS, by=by, physical=True)

@@ -1,10 +1,10 @@
-"""What a short command costs, as a multiple of the imports that it cannot do without.
+"""Cost of short commands, as a multiple of the necessary imports.
 
     python benchmarks/startup.py [--users 100] [--per-user 10] [--runs 15]
 
-Everything runs in a Python process of its own, in turn, after one warm-up: CPU seconds of the
-process, from its start to its end, and seconds on the clock. Medians are printed, and their ratios.
-The compiled modules are kept in a temporary directory, as an installation keeps them.
+The commands run alternately, each in a separate Python process, after one warm-up. The script
+prints medians of CPU seconds and seconds from start to end of the process, and their ratios.
+Compiled modules are kept in a temporary directory, as in an installation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def write_tables(folder: Path, users: int, per_user: int) -> int:
-    """Write lists and the truth as Parquet; return the number of rows of the lists."""
+    """Write lists and interactions as Parquet; return the number of rows of the lists."""
     with duckdb.connect() as connection:
         lists = LISTS.format(users=users, per_user=per_user, items=10 * per_user)
         connection.execute(f"CREATE TABLE lists AS {lists}")
@@ -65,7 +65,7 @@ def write_tables(folder: Path, users: int, per_user: int) -> int:
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """Say how each of what is compared is run."""
+    """Return the command line of each measured command."""
     lists, truth = str(folder / "lists.parquet"), str(folder / "truth.parquet")
     program = [sys.executable, "-m", "sqlmetrics"]
     call = f"import sqlmetrics as sm; sm.Evaluator({lists!r}, {truth!r}).evaluate({METRICS})"
@@ -80,7 +80,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 def measured(
     commands: dict[str, list[str]], runs: int, modules: Path
 ) -> dict[str, tuple[float, float]]:
-    """Return the median CPU seconds and seconds on the clock of each command."""
+    """Return the median CPU seconds and seconds of each command."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(modules)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
@@ -97,7 +97,7 @@ def measured(
 
 
 def cpu_of_children() -> float:
-    """Return the CPU seconds of all processes that were started and have ended."""
+    """Return the CPU seconds of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

@@ -1,4 +1,4 @@
-"""Times what the benchmarks compare, in one process."""
+"""Measure alternatives in one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def cpu() -> float:
 
 
 def measure(actions: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:
-    """Return the median CPU seconds of each action, run in turn after one warm-up."""
+    """Return the median CPU seconds of each action; the actions run alternately after a warm-up."""
     times: dict[str, list[float]] = {name: [] for name in actions}
     for run in range(runs + 1):
         for name, action in actions.items():

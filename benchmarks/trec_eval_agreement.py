@@ -1,12 +1,12 @@
-"""Compares every value with trec_eval's binding on data of one's own, user by user.
+"""Compare every per-user value with trec_eval's binding on your own data.
 
     python benchmarks/trec_eval_agreement.py --truth truth.parquet --recommendations recs.parquet …
         [--relevance COLUMN] [--by rank]
 
-The lists have `user_id`, `item_id` and `score` (and `rank`, if compared by rank), the truth has
-`user_id` and `item_id`. Compared under `--convention trec_eval`, at k = 1, 5, 10, 20, 100 and for
-whole lists, to 1e-9. The binding only answers for users on both sides; judged users without a list
-must be 0 here. Exit code 1 if a cell disagrees.
+The lists have the columns `user_id`, `item_id` and `score` (and `rank`, if compared by rank), the
+truth has `user_id` and `item_id`. Values are compared under `--convention trec_eval` at k = 1, 5,
+10, 20, 100 and for whole lists, to 1e-9. The binding returns values only for users in both tables;
+judged users without a list must have 0 here. The exit code is 1 if a value differs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytrec_eval
 import sqlmetrics as sm
 
 CUTOFFS = [1, 5, 10, 20, 100]
-# ours -> theirs: with a cutoff of its own, of the list cut at k, and of the whole list
+# ours -> theirs: with its own cutoff, on the list cut at k, and on the whole list
 AT_K = {"precision": "P", "recall": "recall", "ndcg": "ndcg_cut", "map": "map_cut"} | {
     "hit_rate": "success"
 }
@@ -30,7 +30,7 @@ WHOLE = OF_LIST | {"map": "map", "ndcg": "ndcg", "precision": "set_P", "recall":
 
 
 def cut(scores: dict[str, float], k: int) -> dict[str, float]:
-    """Return the first k as trec_eval orders them: float scores, ties by id as text, descending."""
+    """Return the first k items in trec_eval's order: float scores, ties by text id, descending."""
 
     def key(item: str) -> tuple[float, bytes]:
         return ctypes.c_float(scores[item]).value, item.encode()
@@ -47,7 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--truth", required=True)
     parser.add_argument("--recommendations", required=True, nargs="+")
-    parser.add_argument("--relevance", help="column of the truth; without it, every row counts 1")
+    parser.add_argument("--relevance", help="relevance column of the truth; default: all 1")
     parser.add_argument("--by", choices=["score", "rank"], default="score")
     options = parser.parse_args()
 

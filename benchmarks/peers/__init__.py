@@ -1,1 +1,1 @@
-"""Compares sqlmetrics with other libraries: the same files, the same numbers, their cost."""
+"""Compare sqlmetrics with other systems: the same files, the same numbers, their cost."""

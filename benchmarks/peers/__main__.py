@@ -1,17 +1,16 @@
-"""Compares sqlmetrics with other systems: the same files, the same numbers, their cost.
+"""Compare sqlmetrics with other systems: the same files, the same numbers, their cost.
 
     python -m benchmarks.peers [--rows 10000,100000,1000000,10000000] [--runs 3] [--limit 150]
 
-Each system has a virtual environment of its own, made when it is needed, and each run is a process
-that starts from nothing: it reads the files, computes, and prints its numbers. First, on a small
-table, the numbers of every system are compared with those of sqlmetrics under the convention of
-that system; if one disagrees, nothing is measured. Then all systems run in turn, several times, and
-medians are taken. A system that takes longer than the limit, or more memory than there is, is left
-out of larger tables.
+Each system has a virtual environment, created when needed, and each run is a new process that reads
+the files, computes, and prints its numbers. First, the numbers of every system on a small table are
+compared with those of sqlmetrics under the system's convention; if a number differs, nothing is
+measured. Then all systems run alternately, several times, and medians are reported. A system that
+exceeds the time limit or runs out of memory is skipped for larger tables.
 
-A run of all systems renews results.json, RESULTS.md, the plots and the rows of this version in
-history.csv after every size; sizes that it did not measure stay, if they are of the same machine
-and versions. A run of some systems only prints, and so does one that cannot install them all.
+After every size, a run of all systems updates results.json, RESULTS.md, the plots and the rows of
+this version in history.csv. Sizes that it did not measure are kept if machine and versions are the
+same. A run of some systems only prints, as does a run in which a system cannot be installed.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def main() -> int:
 def prepare(
     systems: Iterable[System], folder: Path, pythons: dict[str, str]
 ) -> tuple[list[Entry], list[Cell]]:
-    """Make the environments, and return what can be run, and what could not be installed."""
+    """Create the environments; return the systems that can run, and those that cannot."""
     made: dict[str, Path | NotInstalledError] = {}
     entries: list[Entry] = []
     lost: list[Cell] = []
@@ -106,11 +105,10 @@ def measure_sizes(
     folder: Path,
     recorded: Results | None,
 ) -> Iterator[Results]:
-    """Measure size after size; what ends without numbers is left out of larger ones.
+    """Measure one size after another; skip larger sizes for systems that ended without numbers.
 
     Yields:
-        The results so far, with those of other sizes that are recorded, if they can stand beside
-        them.
+        The results so far, with comparable recorded results of other sizes.
     """
     versions = {entry.system.name: version(entry.system, entry.python) for entry in entries}
     measured = Results(datetime.date.today().isoformat(), machine(), versions)
@@ -133,7 +131,7 @@ def measure_sizes(
 
 def record(results: Results) -> None:
     """Write the results, the page, the plots and the rows of the history."""
-    from .plots import draw  # what draws is an extra, and only needed here
+    from .plots import draw  # imported here, because plotting needs an extra
 
     write_results(RESULTS, results)
     (BENCHMARKS / "RESULTS.md").write_text(page(results), encoding="utf-8")
@@ -142,7 +140,7 @@ def record(results: Results) -> None:
 
 
 def machine() -> str:
-    """Describe the machine: processor, cores, memory, system and Python."""
+    """Return a description of the machine: processor, cores, memory, system and Python."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GiB, "
@@ -151,7 +149,7 @@ def machine() -> str:
 
 
 def processor() -> str:
-    """Return the name of the processor, as far as the system tells it."""
+    """Return the name of the processor if the system provides it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -165,30 +163,30 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--rows", type=sizes, default=sizes("10000,100000,1000000,10000000"),
-        help="sizes of the tables, with commas between them",
+        help="comma-separated sizes of the tables",
     )  # fmt: skip
     parser.add_argument(
-        "--runs", type=positive, default=3, help="of each system, if it is not slow"
+        "--runs", type=positive, default=3, help="number of runs per system, unless it is slow"
     )
-    parser.add_argument("--limit", type=float, default=150, help="seconds that a run may take")
+    parser.add_argument("--limit", type=float, default=150, help="maximum seconds per run")
     parser.add_argument(
         "--systems", type=names, default=list(BY_NAME),
-        help=f"with commas between them: {', '.join(BY_NAME)}",
+        help=f"comma-separated: {', '.join(BY_NAME)}",
     )  # fmt: skip
     parser.add_argument(
         "--smoke", action="store_true",
-        help="only compare the numbers, of systems that are installed quickly",
+        help="only compare the numbers of systems that install quickly",
     )  # fmt: skip
     parser.add_argument(
         "--environments", type=Path, default=BENCHMARKS / ".environments",
-        help="where the virtual environments are kept",
+        help="folder of the virtual environments",
     )  # fmt: skip
     parser.add_argument(
-        "--tables", type=Path, help="where tables are kept; without it, they are written each time"
+        "--tables", type=Path, help="folder that keeps the tables; default: a temporary folder"
     )
     parser.add_argument(
         "--python", type=interpreter, action="append", default=[], metavar="SYSTEM=PATH",
-        help="what the environment of a system is made with",
+        help="Python for the environment of a system",
     )  # fmt: skip
     options = parser.parse_args()
     if options.smoke:
@@ -208,7 +206,7 @@ def sizes(text: str) -> list[int]:
 
 
 def names(text: str) -> list[str]:
-    """Return the names in their order, with that of the system that others are compared with."""
+    """Parse names of systems, in their order, and add the reference system."""
     given = {*text.split(","), REFERENCE}
     if unknown := given - set(BY_NAME):
         raise argparse.ArgumentTypeError(f"no such system: {', '.join(sorted(unknown))}")

@@ -1,4 +1,4 @@
-"""Are the numbers of a system those of sqlmetrics under its convention?"""
+"""Compare the numbers of a system with those of sqlmetrics under its convention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a system said; `k` is None for whole lists."""
+    """A number that a system returned; `k` is None for whole lists."""
 
     name: str
     k: int | None
@@ -27,14 +27,14 @@ class Number:
 
 
 class Agreement:
-    """Compares numbers of tables of one size; ours are computed once for all that ask for them."""
+    """Compares numbers for tables of one size; numbers of sqlmetrics are cached."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._ours: dict[tuple[object, ...], dict[tuple[str, int | None], float]] = {}
 
     def disagreements(self, system: System, kind: str, said: Iterable[Number]) -> list[str]:
-        """Return a line for each number that is not ours within the tolerance."""
+        """Return a line for each number that differs from ours by more than the tolerance."""
         numbers = sorted(said, key=lambda number: (number.name, number.k or 0))
         if not numbers:
             return ["no numbers"]
@@ -52,7 +52,7 @@ class Agreement:
     def _compute(
         self, system: System, kind: str, asked: Iterable[tuple[str, int | None]]
     ) -> dict[tuple[str, int | None], float]:
-        """Return {(name, k): our value}, in one call for all cutoffs and one for whole lists."""
+        """Return {(name, k): our value}, with one call for all cutoffs and one for whole lists."""
         convention = Convention.load(system.convention)
         specs = system.names or convention.covers or {name: name for name, _ in asked}
         settings = Settings(Catalog.load(), convention, dict(system.settings))
@@ -62,7 +62,7 @@ class Agreement:
             self._tables.interactions,
             convention=system.convention,
             settings=dict(system.settings),
-            memory_limit="4GiB",  # the rest is for the system that is measured
+            memory_limit="4GiB",  # leaves the remaining memory to the measured system
         ) as evaluator:
             for cut in (True, False):
                 names = {name for name, k in asked if (k is not None) == cut}

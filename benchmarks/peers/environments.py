@@ -1,4 +1,4 @@
-"""Makes a virtual environment per system, once, from its pinned requirements."""
+"""Create one virtual environment per system from its pinned requirements."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from .registry import REFERENCE, System
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: The oldest Python that the pinned packages can be installed with.
+#: The oldest Python that all pinned packages support.
 OLDEST_PYTHON = (3, 11)
 
 
 class NotInstalledError(Exception):
-    """Says why a system cannot be installed."""
+    """A system cannot be installed; the message gives the reason."""
 
 
 def environment(system: System, folder: Path, given: Mapping[str, str]) -> Path:
-    """Return the interpreter of a system's environment, which is made where it is missing.
+    """Return the interpreter of a system's environment, and create the environment if missing.
 
-    An environment whose requirements have changed since is made anew. That of sqlmetrics always
-    gets the package as it is in this checkout.
+    An environment is created again if its requirements have changed. The environment of sqlmetrics
+    always contains the package of this checkout.
 
     Args:
-        system: whose environment it is.
-        folder: that holds the environments, one per folder of systems/.
-        given: {folder of a system: interpreter} to make environments with.
+        system: the system.
+        folder: the parent folder of the environments, one per folder of systems/.
+        given: {folder of a system: interpreter} for new environments.
 
     Raises:
-        NotInstalledError: there is no interpreter for it, or a package cannot be installed.
+        NotInstalledError: no interpreter is suitable, or a package cannot be installed.
     """
     place = folder / system.folder
     python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
     made_of, wanted = place / "made_of.txt", system.requirements.read_text(encoding="utf-8")
     if not made_of.exists() or made_of.read_text(encoding="utf-8") != wanted:
-        print(f"making the environment {place}", flush=True)
+        print(f"creating the environment {place}", flush=True)
         _run([_interpreter(system, given), "-m", "venv", "--clear", str(place)])
         _install(python, "-r", str(system.requirements))
         made_of.write_text(wanted, encoding="utf-8")
@@ -62,7 +62,7 @@ def _interpreter(system: System, given: Mapping[str, str]) -> str:
             return candidate
     oldest, newest = (".".join(map(str, v)) for v in (OLDEST_PYTHON, system.newest_python))
     raise NotInstalledError(
-        f"no Python {oldest} to {newest}; name one with --python {system.folder}=PATH"
+        f"no Python {oldest} to {newest} found; pass one with --python {system.folder}=PATH"
     )
 
 
@@ -74,7 +74,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _python_version(python: str) -> tuple[int, int]:
-    """Return major and minor version; (0, 0) of what does not run, such as a pyenv shim."""
+    """Return the major and minor version; (0, 0) if it does not run, like some pyenv shims."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
         major, minor = _run([python, "-c", code]).split()

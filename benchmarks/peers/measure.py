@@ -1,13 +1,13 @@
-"""Runs a command as a process of its own, and says what it cost.
+"""Run a command in a separate process and report its cost.
 
     python measure.py SECONDS COMMAND [ARGUMENT ...]
 
-The last line of the output is a JSON object: seconds on the clock, CPU seconds of the process and
-of those that it started, the largest amount of memory that one of them held, in bytes, how the
-process ended, and whether that was because SECONDS were over. What the command prints stands above.
+The last line of the output is a JSON object: seconds, CPU seconds of the process and its children,
+peak memory of the largest process in bytes, the exit status, and whether the process was ended
+after SECONDS. The output of the command precedes it.
 
-This is a program of its own, since the kernel counts the memory of a new process from that of the
-process that starts it: the less this one holds, the smaller the processes that can be measured.
+This is a separate program because the kernel counts the memory of a new process from that of its
+parent: the smaller the parent, the smaller the processes that can be measured.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import time
 
 def main() -> None:
     limit, command = float(sys.argv[1]), sys.argv[2:]
-    # where memory runs out, the kernel ends what is measured here and nothing else
+    # if memory runs out, the kernel kills the measured process first
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 
@@ -31,7 +31,7 @@ def main() -> None:
     def stop(*_: object) -> None:
         nonlocal timed_out
         timed_out = True
-        with contextlib.suppress(ProcessLookupError):  # it just ended
+        with contextlib.suppress(ProcessLookupError):  # the process has just ended
             os.killpg(child, signal.SIGKILL)
 
     def pass_on(number: int, _: object) -> None:

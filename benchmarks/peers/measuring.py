@@ -1,4 +1,4 @@
-"""Runs systems on tables of one size: once to compare their numbers, or several times in turn."""
+"""Run systems on tables of one size: once to compare numbers, or several times alternately."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from .results import Cell, median_cost
 from .running import Run, run
 from .tables import Tables
 
-#: The size of the tables that numbers are compared on.
+#: The size of the tables for the comparison of numbers.
 CHECKED_ROWS = 10_000
 
-# a first run may compile what later ones find on disk
+# a first run may compile code that later runs find on disk
 _LIMIT_OF_CHECK = 900.0
-# a system that takes longer is run once
+# slower systems run only once
 _SLOW = 10.0
 
 
 class DisagreementError(Exception):
-    """Says which numbers of which systems are not those of sqlmetrics."""
+    """Numbers of systems differ from those of sqlmetrics; the message lists them."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A system that is run on lists of a kind, with the interpreter of its environment."""
+    """A system, a kind of lists, and the interpreter of the system's environment."""
 
     system: System
     kind: str
@@ -42,10 +42,10 @@ class Entry:
 
 
 def check(entries: Iterable[Entry], tables: Tables) -> list[Cell]:
-    """Run every system once, and return a cell for each that has no numbers.
+    """Run every system once, and return a cell for each system without numbers.
 
     Raises:
-        DisagreementError: a number is not ours under the convention of the system.
+        DisagreementError: a number differs from ours under the convention of the system.
     """
     agreement = Agreement(tables)
     without: list[Cell] = []
@@ -66,17 +66,17 @@ def check(entries: Iterable[Entry], tables: Tables) -> list[Cell]:
 def measure(
     entries: Sequence[Entry], tables: Tables, rows: int, runs: int, limit: float
 ) -> list[Cell]:
-    """Run the systems in turn, and return a cell for each, with the medians of its runs.
+    """Run the systems alternately, and return a cell with medians for each.
 
     Args:
-        entries: what is run.
-        tables: that they read.
-        rows: the size that was asked for.
-        runs: of each; one of those that are slow.
-        limit: seconds that a run may take.
+        entries: the systems to run.
+        tables: the tables that they read.
+        rows: the requested size.
+        runs: the number of runs per system, unless it is slow.
+        limit: the maximum seconds per run.
 
     Raises:
-        DisagreementError: a number is not ours under the convention of the system.
+        DisagreementError: a number differs from ours under the convention of the system.
     """
     agreement = Agreement(tables)
     done: list[list[Run]] = [[] for _ in entries]
@@ -105,7 +105,7 @@ def _disagreements(agreement: Agreement, entry: Entry, done: Run) -> list[str]:
 
 
 def _cell(entry: Entry, rows: int, done: list[Run]) -> Cell:
-    """Return the medians of the runs, or how the last one ended if it has no numbers."""
+    """Return the medians of the runs, or the outcome of the last run without numbers."""
     costs = [one.cost for one in done if one.cost]
     last = done[-1]
     return Cell(

@@ -1,4 +1,4 @@
-"""Draws cost against rows, one line per system, with its name at the end of the line."""
+"""Plot cost against rows, with one labelled line per system."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .registry import BY_NAME, KINDS, REFERENCE
 from .results import Results
 from .running import Cost
 
-# the palette of Okabe and Ito, which people with colour blindness can tell apart, without its
-# yellow, which is hard to see on white; black is for sqlmetrics
+# the palette of Okabe and Ito, suitable for colour-blind readers, without its yellow, which has low
+# contrast on white; black is for sqlmetrics
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _MARKERS = "os^DvP"
 _TITLES = {"rank": "Lists with ranks", "score": "Lists with scores"}
-_LABEL_HEIGHT = 0.052  # of the axes
+_LABEL_HEIGHT = 0.052  # as a share of the axes
 
 
 def draw(results: Results, folder: Path) -> None:
@@ -52,8 +52,8 @@ def _figure(results: Results, path: Path, title: str, measure: Callable[[Cost], 
         axes.tick_params(labelleft=True)
         _draw_lines(axes, lines)
     all_axes[0].set_ylabel(title)
-    figure.subplots_adjust(left=0.06, right=0.85, wspace=0.65)  # room for the labels
-    figure.draw_without_rendering()  # the axes have their limits only then
+    figure.subplots_adjust(left=0.06, right=0.85, wspace=0.65)  # space for the labels
+    figure.draw_without_rendering()  # the axis limits are known only after drawing
     for axes in all_axes:
         _label_lines(axes)
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
@@ -77,7 +77,7 @@ def _draw_lines(axes: Any, lines: Mapping[str, list[tuple[int, float]]]) -> None
 
 
 def _label_lines(axes: Any) -> None:
-    """Write the names beside the axes, in the order of the ends of the lines, none over another."""
+    """Write the names of systems beside the axes, next to their lines and without overlap."""
     to_axes = axes.transAxes.inverted()
     ends = []
     for line in axes.get_lines():
@@ -95,9 +95,9 @@ def _label_lines(axes: Any) -> None:
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """Move heights, in rising order, so that neighbours have the room of a label between them.
+    """Move ascending heights apart, so that labels do not overlap.
 
-    Those that are too close are spread around their common middle.
+    Heights that are too close are spread around their common centre.
     """
     groups: list[list[float]] = []
     for height in heights:

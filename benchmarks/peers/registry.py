@@ -1,4 +1,4 @@
-"""The systems that are compared, and how each is asked."""
+"""The compared systems, and the way each is called."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pathlib import Path
 
 SYSTEMS_FOLDER = Path(__file__).resolve().parent / "systems"
 
-#: The system that ratios refer to.
+#: The reference system of ratios.
 REFERENCE = "sqlmetrics"
 
-#: What orders the lists, and the file and column that they are in.
+#: Kinds of lists: ordered by rank or by score.
 KINDS = ("rank", "score")
 
 
 @dataclass(frozen=True)
 class System:
-    """A system, or a way to use it.
+    """A system, or one way to use it.
 
     Attributes:
-        name: as options and the history have it.
-        title: as tables and plots have it.
-        folder: in systems/, with `run.py`, which prints the system's numbers, and
-            `requirements.txt`, from which its environment is made.
-        package: whose version is that of the system.
-        kinds: of the lists that it takes.
-        arguments: of `run.py`, behind the two files; `{kind}` stands for the kind of the lists.
-        convention: of sqlmetrics, which gives the same numbers.
-        names: {name of a number: our metric}; None: as the convention has them.
-        settings: that differ from the convention because of what `run.py` does with the tables.
-        repeats: what it does about an item that a list has twice.
-        newest_python: that all pinned packages can be installed with.
+        name: the name in options and in the history.
+        title: the name in tables and plots.
+        folder: the folder in systems/ with `run.py`, which prints the system's numbers, and
+            `requirements.txt`, from which its environment is created.
+        package: the package whose version is that of the system.
+        kinds: the kinds of lists that it accepts.
+        arguments: the arguments of `run.py` after the two files; `{kind}` is the kind of lists.
+        convention: the convention of sqlmetrics that gives the same numbers.
+        names: {name of a number: our metric}; None to use the names of the convention.
+        settings: settings that differ from the convention because `run.py` changes the tables.
+        repeats: the handling of duplicate items in a list.
+        newest_python: the newest Python that all pinned packages support.
     """
 
     name: str
@@ -43,7 +43,7 @@ class System:
     convention: str = "standard"
     names: Mapping[str, str] | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
-    repeats: str = "not looked for"
+    repeats: str = "not checked"
     newest_python: tuple[int, int] = (3, 13)
 
     @property
@@ -63,7 +63,7 @@ _OF_IR_MEASURES = {
     "RR": "mrr",
     "Success": "hit_rate",
 }
-_LAST_COUNTS = "the last one counts"
+_LAST_COUNTS = "last one counts"
 
 SYSTEMS = (
     System(
@@ -72,7 +72,7 @@ SYSTEMS = (
         folder="sqlmetrics",
         package="sqlmetrics",
         kinds=KINDS,
-        repeats="refused",
+        repeats="error",
     ),
     System(
         name="sqlmetrics_trusted",
@@ -89,7 +89,7 @@ SYSTEMS = (
         package="duckdb",
         kinds=KINDS,
         arguments=("{kind}",),
-        repeats="refused",
+        repeats="error",
     ),
     System(
         name="polars",
@@ -133,7 +133,7 @@ SYSTEMS = (
         kinds=("score",),
         arguments=("polars",),
         convention="replay",
-        repeats="a warning",
+        repeats="warning",
     ),
     System(
         name="replay_pandas",
@@ -143,7 +143,7 @@ SYSTEMS = (
         kinds=("score",),
         arguments=("pandas",),
         convention="replay",
-        repeats="a warning",
+        repeats="warning",
     ),
     System(
         name="pytrec_eval",
@@ -192,5 +192,5 @@ SYSTEMS = (
 )
 BY_NAME = {system.name: system for system in SYSTEMS}
 
-#: Those whose environments are made quickly, for a check that takes little time.
+#: Systems whose environments are created quickly, for a smoke test.
 QUICK = ("sqlmetrics", "sqlmetrics_trusted", "duckdb", "polars", "rectools", "pytrec_eval")

@@ -1,4 +1,4 @@
-"""Writes the page of results."""
+"""Write the page of results."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _TITLES = {"rank": "lists with ranks", "score": "lists with scores"}
 
 
 def page(results: Results) -> str:
-    """Return the page, in Markdown."""
+    """Return the page in Markdown."""
     parts = [
-        "# sqlmetrics beside other systems",
+        "# sqlmetrics compared with other systems",
         "",
-        "Written by `python -m benchmarks.peers`; [README.md](README.md) says what is measured and",
-        "how. Multiples are of sqlmetrics with its checks: 2.00 is twice as much.",
+        "Written by `python -m benchmarks.peers`; see [README.md](README.md) for the method.",
+        "Multiples refer to sqlmetrics with checks: 2.00 is twice as much.",
         "",
         f"{results.machine}, {results.date}",
         "",
@@ -35,14 +35,14 @@ def page(results: Results) -> str:
 
 
 def _versions(results: Results) -> list[str]:
-    lines = ["| system | version | repeated items |", "|---|---|---|"]
+    lines = ["| system | version | duplicate items |", "|---|---|---|"]
     for name, version in results.versions.items():
         lines.append(f"| {BY_NAME[name].title} | {version} | {BY_NAME[name].repeats} |")
     return [*lines, ""]
 
 
 def _table(results: Results, cells: list[Cell]) -> list[str]:
-    """Return the table of one size and kind, the fastest first and what was not measured last."""
+    """Return the table of one size and kind, fastest first; systems without results are last."""
     lines = [
         "| system | s | CPU s | peak MB | × s | × CPU | × memory | runs |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",

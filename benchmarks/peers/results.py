@@ -1,4 +1,4 @@
-"""What was measured: medians, ratios to sqlmetrics, and the files that keep them."""
+"""Measurements: medians, ratios to sqlmetrics, and the files that store them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _HISTORY_COLUMNS = ("version", "date", "rows", "kind", "system", "outcome", "wal
 
 @dataclass(frozen=True)
 class Cell:
-    """A system on lists of one size and kind: medians of its runs, or why there are none.
+    """A system on lists of one size and kind: medians of its runs, or the reason for none.
 
     Attributes:
-        rows: the size that was asked for.
-        kind: of the lists.
-        system: by name.
-        outcome: "measured", that of the run that had no numbers, "not installed", or "left out"
-            where it ended without numbers at a smaller size.
+        rows: the requested size.
+        kind: the kind of lists.
+        system: the name of the system.
+        outcome: "measured", the outcome of a run without numbers, "not installed", or "left out" if
+            it had no numbers at a smaller size.
         detail: more about the outcome.
-        runs: how many there were.
-        cost: medians of them.
+        runs: the number of runs.
+        cost: the medians of the runs.
     """
 
     rows: int
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Size:
-    """What the tables of a size hold; `asked` is what was asked for."""
+    """The contents of tables of one size; `asked` is the requested size."""
 
     asked: int
     rows: int
@@ -52,14 +52,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Results:
-    """Measurements of one machine, with one set of versions.
+    """Measurements on one machine, with one set of versions.
 
     Attributes:
-        date: of the last of them.
-        machine: where they were taken.
-        versions: of the systems, by name; and of Python.
-        sizes: of the tables, in order.
-        cells: what was measured.
+        date: the date of the last measurement.
+        machine: the machine.
+        versions: the versions of the systems and of Python.
+        sizes: the sizes of the tables, in order.
+        cells: the measurements.
     """
 
     date: str
@@ -69,14 +69,14 @@ class Results:
     cells: tuple[Cell, ...] = field(default=(), repr=False)
 
     def cell(self, rows: int, kind: str, system: str) -> Cell | None:
-        """Return what was measured, if it was."""
+        """Return a measurement, or None."""
         wanted = (rows, kind, system)
         return next((c for c in self.cells if (c.rows, c.kind, c.system) == wanted), None)
 
     def ended_below(self, rows: int) -> dict[tuple[str, str], Cell]:
-        """Return {(system, kind): cell} of the smallest size at which it ended without numbers.
+        """Return {(system, kind): cell} of the smallest size without numbers.
 
-        Only sizes below `rows` count, and only what a larger size cannot mend: too much time or
+        Only sizes below `rows` count, and only outcomes that larger sizes share: too much time or
         memory.
         """
         found: dict[tuple[str, str], Cell] = {}
@@ -86,10 +86,10 @@ class Results:
         return found
 
     def merged(self, newer: Results) -> Results:
-        """Return these results with the sizes of newer ones in place of their own.
+        """Return these results, with sizes replaced by those of newer results.
 
-        Times of another machine or other versions cannot stand beside newer ones: then only those
-        are left.
+        If machine or versions differ, the times are not comparable, and only the newer results are
+        returned.
         """
         if (self.machine, self.versions) != (newer.machine, newer.versions):
             return newer
@@ -103,7 +103,7 @@ class Results:
 
 
 def median_cost(costs: Sequence[Cost]) -> Cost:
-    """Return the medians of clock, CPU and memory, each by itself."""
+    """Return the separate medians of seconds, CPU seconds and memory."""
     return Cost(
         statistics.median(cost.wall for cost in costs),
         statistics.median(cost.cpu for cost in costs),
@@ -112,7 +112,7 @@ def median_cost(costs: Sequence[Cost]) -> Cost:
 
 
 def ratios(cost: Cost, reference: Cost) -> tuple[float, float, float]:
-    """Return wall, CPU and memory as multiples of the reference's."""
+    """Return seconds, CPU seconds and memory as multiples of the reference's."""
     return (
         cost.wall / reference.wall,
         cost.cpu / reference.cpu,
@@ -121,7 +121,7 @@ def ratios(cost: Cost, reference: Cost) -> tuple[float, float, float]:
 
 
 def history_rows(results: Results) -> list[dict[str, str]]:
-    """Return a row for each system, size and kind: its cost as multiples of that of sqlmetrics."""
+    """Return a row per system, size and kind: its cost as multiples of that of sqlmetrics."""
     rows = []
     for cell in results.cells:
         if cell.system == REFERENCE:
@@ -145,7 +145,7 @@ def history_rows(results: Results) -> list[dict[str, str]]:
 
 
 def write_history(path: Path, rows: Iterable[dict[str, str]]) -> None:
-    """Write rows to the history, in place of those of the same version, size, kind and system."""
+    """Write rows to the history, replacing those of the same version, size, kind and system."""
     key = ("version", "rows", "kind", "system")
     kept: dict[tuple[str, ...], dict[str, str]] = {}
     if path.exists():
@@ -159,7 +159,7 @@ def write_history(path: Path, rows: Iterable[dict[str, str]]) -> None:
 
 
 def read_results(path: Path) -> Results | None:
-    """Return the results that a file holds, if there is one."""
+    """Return the results stored in a file, or None."""
     if not path.exists():
         return None
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -172,7 +172,7 @@ def read_results(path: Path) -> Results | None:
 
 
 def write_results(path: Path, results: Results) -> None:
-    """Write results so that a diff shows which cells changed."""
+    """Write results so that diffs show the changed cells."""
     fields = asdict(results)
     parts = [f' "{name}": {json.dumps(fields[name])}' for name in ("date", "machine", "versions")]
     for name in ("sizes", "cells"):

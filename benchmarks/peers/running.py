@@ -1,4 +1,4 @@
-"""Runs a system once, from the files to its numbers, in a process of its own."""
+"""Run a system once, from the files to its numbers, in a separate process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .registry import System
 from .tables import Tables
 
 _MEASURE = Path(__file__).resolve().with_name("measure.py")
-# how libraries say that there was not enough memory, before or without being ended by the kernel
+# messages of libraries that run out of memory without being killed by the kernel
 _OUT_OF_MEMORY = ("memoryerror", "out of memory", "bad_alloc", "memory allocation of")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run took: seconds on the clock, CPU seconds, and bytes of memory at the peak."""
+    """The cost of a run: seconds, CPU seconds, and peak memory in bytes."""
 
     wall: float
     cpu: float
@@ -29,7 +29,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Run:
-    """How a run ended: with numbers and what they cost, or without, and why.
+    """The outcome of a run: numbers and their cost, or the reason for none.
 
     `outcome` is "measured", "time limit", "out of memory" or "failed"; `detail` says more.
     """
@@ -41,11 +41,11 @@ class Run:
 
 
 def run(system: System, python: Path, tables: Tables, kind: str, limit: float) -> Run:
-    """Run a system on lists of a kind; it is ended after `limit` seconds."""
+    """Run a system on lists of a kind; end it after `limit` seconds."""
     arguments = [argument.format(kind=kind) for argument in system.arguments]
     command = [str(python), str(system.script), str(tables.recommendations(kind))]
     command += [str(tables.interactions), *arguments]
-    # -I -S: nothing is imported that would make the measuring process larger
+    # -I -S: avoid imports that would enlarge the measuring process
     measure = [sys.executable, "-I", "-S", str(_MEASURE), str(limit)]
     done = subprocess.run([*measure, *command], capture_output=True, text=True)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""Writes the tables that all systems read."""
+"""Write the tables that all systems read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import duckdb
 from sqlmetrics.demo import write_demo
 
 PER_USER = 100
-# lists of the demo are shorter than that for some users, and missing for others
+# lists of the demo are shorter for some users, and missing for others
 _ROWS_PER_USER = 94
 
 _SCORED = "recommendations_als"
@@ -21,10 +21,10 @@ class Tables:
     """The tables of one size.
 
     Attributes:
-        folder: with the files.
-        rows: of a file of recommendations.
-        users: with a list.
-        hits: rows of recommendations that are in the interactions.
+        folder: the folder of the files.
+        rows: the number of rows in a file of recommendations.
+        users: the number of users with a list.
+        hits: the number of recommended rows that are in the interactions.
     """
 
     folder: Path
@@ -41,10 +41,10 @@ class Tables:
 
 
 def write_tables(folder: Path, rows: int) -> Tables:
-    """Return tables of about so many recommendations, which are written where they are missing.
+    """Return tables of about this many recommendations, and write them if missing.
 
-    There are two files of the same lists, one with scores and one with ranks. No list has equal
-    scores, even in single precision, as systems order those differently.
+    Two files have the same lists, one with scores and one with ranks. No list has equal scores,
+    even in single precision, because systems order ties differently.
     """
     ranked, scored = folder / "recommendations_ranked.parquet", folder / f"{_SCORED}.parquet"
     with duckdb.connect(config={"temp_directory": str(folder / "spilled")}) as connection:

@@ -1,1 +1,1 @@
-"""Engines that run plans: DuckDB and Spark. Other packages use the protocols of `base`."""
+"""Engines that run plans: DuckDB and Spark. Other packages use only the protocols in `base`."""

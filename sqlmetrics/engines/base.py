@@ -1,4 +1,4 @@
-"""The methods that the package needs of an engine."""
+"""The interface of engines."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from sqlmetrics.sql.query_graph import Node, Plan
 
 _T = TypeVar("_T")
-# shows progress: called several times a second with what is being computed, the share of it that
-# is done (0 to 1), and the seconds it has taken so far
+# progress callback, called several times a second with the name of the computation, the fraction
+# done (0 to 1) and the elapsed seconds
 Watch = Callable[[str, float, float], None]
 
 
 class Engine(Protocol):
-    """Read sources and run plans. Optional capabilities are attributes that may be None.
+    """Reads sources and runs plans; optional capabilities are attributes that may be None.
 
     Args:
-        dialect: the SQL that its queries are printed in.
-        fetches_users: may values per user come to this process, or are there too many of them?
-        owned: is the connection one of our own, without tables of others?
+        dialect: the dialect of the engine's queries.
+        fetches_users: whether per-user values may be fetched into this process.
+        owned: whether sqlmetrics opened the connection, so that it has no tables of the user.
     """
 
     dialect: str
@@ -35,41 +35,41 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """The version of the system that runs the queries."""
+        """Return the version of the engine."""
 
     @property
     def embedded(self) -> EmbeddedEngine | None:
-        """The engine, if it runs in this process."""
+        """Return the engine if it runs in this process, else None."""
 
     @property
     def catalog(self) -> CatalogEngine | None:
-        """The engine, if it can write tables to a catalog."""
+        """Return the engine if it can write tables to a catalog, else None."""
 
     # ---- inputs --------------------------------------------------------------------------------
 
     def relation(self, table: str, label: str, source: Any) -> Relation | None:
-        """Read a source in the engine's own way; None: as a file or an Arrow table, as others."""
+        """Read a source natively; return None for files and Arrow tables read in the common way."""
 
     def bind(self, name: str, table: Any) -> str:
-        """Make an Arrow object readable as a table; returns the name to use in SQL."""
+        """Make an Arrow object readable as a table, and return its name in SQL."""
 
     def spool(self, stream: IO[bytes]) -> Path:
         """Copy a stream to a temporary file, which `close` removes."""
 
     def shown(self, path: str) -> str:
-        """Name a file in a message."""
+        """Return the name of a file for messages."""
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation and their types, as DuckDB calls these."""
+        """Return the columns of a relation with their DuckDB types."""
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
         """Run a query about a source, written in DuckDB's SQL."""
 
     def find_table(self, name: str) -> str | None:
-        """Find a table or view by name; returns its full name, quoted."""
+        """Find a table or view by name, and return its full name, quoted."""
 
     def printed(self, relation: str) -> str:
-        """Return the spelling of a relation in a statement that runs without sqlmetrics."""
+        """Return a relation as it is written in a statement that runs without sqlmetrics."""
 
     # ---- running -------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class Engine(Protocol):
         """Run a plan with a small result and return its rows."""
 
     def rows(self, plan: Plan) -> Rows:
-        """Run a plan with a small result and return its rows, with the kinds of its columns."""
+        """Run a plan with a small result and return its rows, with the kinds of columns."""
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
@@ -86,11 +86,11 @@ class Engine(Protocol):
         """Return a temporary path whose file or folder becomes `target`.
 
         Raises:
-            DataError: it exists and `force` is not set, or it cannot be written.
+            DataError: `target` exists and `force` is not set, or it cannot be written.
         """
 
     def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:
-        """Run a plan and write its rows as Parquet where `new_file` said."""
+        """Run a plan and write its rows as Parquet to the path from `new_file`."""
 
     def check_comparisons(self) -> None:
         """Check that the engine can compare models.
@@ -106,10 +106,10 @@ class Engine(Protocol):
         """
 
     def kept(self) -> Mapping[str, str]:
-        """Return the intermediate relations that are kept: identity -> table."""
+        """Return the kept intermediate relations: identity -> table."""
 
     def close(self) -> None:
-        """Give back what the engine holds for us."""
+        """Release the resources that the engine holds."""
 
 
 class EmbeddedEngine(Engine, Protocol):
@@ -132,45 +132,46 @@ class EmbeddedEngine(Engine, Protocol):
     def check_columns(
         self, table: str, relation: str, label: str, before: Mapping[str, str]
     ) -> None:
-        """Check that a table of the connection still has the columns that queries were made for.
+        """Check that a table of the connection still has the columns that queries were planned for.
 
         Raises:
-            DataError: it is gone, or has others.
+            DataError: the table or a column is missing, or a column has another type.
         """
 
     # ---- running -------------------------------------------------------------------------------
 
     def memory_limit(self) -> int:
-        """Return how much memory the engine may use, in bytes."""
+        """Return the memory limit of the engine in bytes."""
 
     def scratch(self) -> AbstractContextManager[Path]:
-        """Hand out an empty folder that is removed in the end."""
+        """Provide an empty folder that is removed afterwards."""
 
     def part(self, name: str) -> AbstractContextManager[None]:
-        """Run a part of something larger as long as it lasts; progress shows its name."""
+        """Name the current part of a larger run, which progress shows."""
 
     def holding(self, nodes: Sequence[Node]) -> AbstractContextManager[None]:
-        """Compute nodes once for all plans that run as long as it lasts."""
+        """Compute nodes once for all plans that run in this context."""
 
     def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
-        """Run a plan, whose columns have types of Parquet, and write its rows to a new file."""
+        """Run a plan with Parquet-compatible columns and write its rows to a new file."""
 
     def forget(self, identities: Iterable[str]) -> None:
-        """Drop intermediate relations that are kept."""
+        """Drop kept intermediate relations."""
 
     def interruptible(self, work: Callable[[], _T]) -> _T:
-        """Run work on the connection; an interrupt stops it."""
+        """Run a function on the connection so that an interrupt stops it."""
 
 
 class CatalogEngine(Engine, Protocol):
     """An engine with a catalog, such as Spark's."""
 
     def check_table(self, name: str, force: bool) -> None:
-        """Check that a table may be written, before anything is computed.
+        """Check that a table may be written, before computing anything.
 
         Raises:
-            UsageError: it is no name.
-            DataError: it exists and `force` is not set, is read, or its schema does not exist.
+            UsageError: the name is not a table name.
+            DataError: the table exists and `force` is not set, or is read by the run; or its schema
+                is missing.
         """
 
     def write_table(self, plan: Plan, name: str, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""Runs plans on DuckDB, embedded in this process."""
+"""Run plans on DuckDB, embedded in this process."""
 
 from __future__ import annotations
 
@@ -62,24 +62,24 @@ if TYPE_CHECKING:
 
 
 _POLL = 0.2  # seconds
-# DuckDB 2.0 splits a window over a Parquet file into ranges of the whole file, each of which scans
-# anew what a filter leaves of it: 100 instead of 9 CPU seconds for a 23rd of a billion rows
+# DuckDB 2.0 splits a window over a Parquet file into ranges, and filters the whole file for each
+# range: 100 instead of 9 CPU seconds for one of 23 partitions of a billion rows
 _WITHOUT = "partitioned_execution"
 _UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _PARTITIONS = Message(
     "split the users into more partitions with ", Argument("partitions", ...), "; fewer ",
-    Argument("threads"), " need less memory too",
+    Argument("threads"), " also need less memory",
 )  # fmt: skip
-# remedies by the limit that was reached
+# limit that was reached -> remedy
 _MORE = {
     Shortage.TEMPORARY_FILES: Message(
-        "raise the limit with ", Argument("temp_limit"), ", name a directory on a larger disk ",
-        "with ", Argument("temp_directory"), ", or raise ", Argument("memory_limit"),
+        "increase the limit with ", Argument("temp_limit"), ", name a directory on a larger disk ",
+        "with ", Argument("temp_directory"), ", or increase ", Argument("memory_limit"),
     ),
     Shortage.SYSTEM_MEMORY: Message(
-        "give the engine less with ", Argument("memory_limit"), ", or ", _PARTITIONS
+        "decrease ", Argument("memory_limit"), ", or ", _PARTITIONS
     ),
-    Shortage.MEMORY_LIMIT: Message("raise ", Argument("memory_limit"), ", or ", _PARTITIONS),
+    Shortage.MEMORY_LIMIT: Message("increase ", Argument("memory_limit"), ", or ", _PARTITIONS),
 }  # fmt: skip
 _LARGER_DISK = Message("name a folder on a larger disk with ", Argument("temp_directory"))
 _T = TypeVar("_T")
@@ -87,11 +87,12 @@ _Stamp: TypeAlias = tuple[int, ...]
 
 
 class DuckDBEngine:
-    """A DuckDB connection that runs plans and keeps the small intermediate relations.
+    """A DuckDB connection that runs plans and keeps small intermediate relations.
 
-    Without `connection` it opens one of its own, in memory, to which `threads`, `memory_limit`,
-    `temp_directory` and `temp_limit` apply; once it is locked, it reaches the files of the tables
-    and a folder of our own, nothing else. A connection that is passed in is left as it was found.
+    Without `connection`, the engine opens its own in-memory connection with the options `threads`,
+    `memory_limit`, `temp_directory` and `temp_limit`. Once locked, its own connection can access
+    only the files of the tables and a temporary folder. A connection that is passed in is left
+    unchanged.
     """
 
     dialect = NATIVE
@@ -113,20 +114,20 @@ class DuckDBEngine:
         if connection is not None:
             if not hasattr(connection, "execute"):
                 raise UsageError(
-                    f"connection is an open DuckDB connection, not {connection!r}; open it with "
-                    "duckdb.connect()"
+                    f"connection must be an open DuckDB connection, not {connection!r}; open it "
+                    "with duckdb.connect()"
                 )
             if threads or memory_limit or temp_directory or temp_limit:
                 raise UsageError(
-                    "threads, memory_limit, temp_directory and temp_limit belong to a connection "
-                    "of our own",
+                    "threads, memory_limit, temp_directory and temp_limit apply only to a "
+                    "connection opened by sqlmetrics",
                     remedy="set them on the connection that you pass in",
                 )
             self.connection = connection
         self._temp_directory = temp_directory
-        # made when something runs
+        # created when the first query runs
         self._temporary = _own_folder(temp_directory) if self.owned else OwnFolder()
-        # also where it is not closed, but for a process that is killed
+        # also clean up if `close` is not called, unless the process is killed
         self._removed = weakref.finalize(self, self._temporary.remove)
         if connection is None:
             self.connection = _open(threads, memory_limit, self._temporary.path, temp_limit)
@@ -136,24 +137,24 @@ class DuckDBEngine:
         if self.owned and watch is not None:
             execute(self.connection, "SET enable_progress_bar = true")
             execute(self.connection, "SET enable_progress_bar_print = false")
-        self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while we run
+        self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while queries run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
         self._files: list[Path] = []
         self._tables: dict[str, str] = {}  # path -> name of the table
-        self._owners: dict[str, str] = {}  # the same, with files that the engine does not read
-        self._stamps: dict[str, _Stamp | None] = {}  # path -> what tells a file from a later one
+        self._owners: dict[str, str] = {}  # path -> table, also files of other readers
+        self._stamps: dict[str, _Stamp | None] = {}  # path -> fingerprint of the file's state
         self._locked = False
         self._closed = False
 
     @property
     def embedded(self) -> DuckDBEngine:
-        """The engine itself."""
+        """Return the engine itself."""
         return self
 
     # ---- memory --------------------------------------------------------------------------------
 
     def memory_limit(self) -> int:
-        """Return how much memory the engine may use, in bytes."""
+        """Return the memory limit of the engine in bytes."""
         query = "SELECT current_setting('memory_limit')"
         ((text,),) = self._fetch(query)
         number, unit = text.split()
@@ -161,15 +162,15 @@ class DuckDBEngine:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Hand out an empty folder that is removed in the end."""
+        """Provide an empty folder that is removed afterwards."""
         with tempfile.TemporaryDirectory(prefix=PREFIX, dir=self._folder()) as name:
             yield Path(name)
 
     def _folder(self) -> Path:
-        """Make the folder for temporary files, unless it is made; `close` removes it.
+        """Return the folder for temporary files, creating it if needed; `close` removes it.
 
         Raises:
-            UsageError: it cannot be made.
+            UsageError: the folder cannot be created.
         """
         try:
             return self._temporary.make()
@@ -178,7 +179,7 @@ class DuckDBEngine:
 
     @contextlib.contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Run a part of something larger as long as it lasts; progress shows its name."""
+        """Name the current part of a larger run, which progress shows."""
         self._part = f", {name}"
         try:
             with contextlib.nullcontext() if self.owned else _simple_plans(self.connection):
@@ -189,20 +190,20 @@ class DuckDBEngine:
     # ---- inputs --------------------------------------------------------------------------------
 
     def relation(self, table: str, label: str, source: Any) -> Relation | None:  # noqa: ARG002
-        """Read every source as `sources.py` does."""
+        """Return None: sources are read as in `sources.py`."""
         return None
 
     def lock(self, files: Mapping[str, str], watched: Mapping[str, str] | None = None) -> None:
-        """Hold to the files of the tables as they are now: what changes from now on is refused.
+        """Fix the state of the tables' files; later changes are errors.
 
-        A connection of our own reaches no other files, but for the folder of our own, to which
-        results go first. The engine cannot be unlocked, so this comes once all tables have been
-        read: what that needs, such as extensions, is loaded by then.
+        The engine's own connection can then access no other files, except those in its temporary
+        folder, to which results are written first. An engine cannot be unlocked. It is therefore
+        locked after all sources have been described, when extensions are loaded.
 
         Args:
-            files: the path of each -> the name of its table. Elsewhere (`s3://…`) it may have
-                wildcards, which mean the folder before the first of them.
-            watched: the same of files that others than the engine read.
+            files: path -> name of the table. Remote paths (`s3://…`) may have wildcards,
+                which allow access to the folder before the first wildcard.
+            watched: the same for files that only other readers read.
         """
         self._tables = dict(files)
         self._owners = {**files, **(watched or {})}
@@ -212,7 +213,7 @@ class DuckDBEngine:
         own = str(self._temporary.path)
         folders = [own, path_pattern(own)]
         folders += filter(None, map(_before_wildcards, files))
-        patterns = list(map(path_pattern, files))  # queries have these, the engine opens paths
+        patterns = list(map(path_pattern, files))  # queries have patterns, the engine opens paths
         allowed = dict.fromkeys([*files, *patterns, *map(path_of_pattern, patterns)])
         execute(self.connection, f"SET allowed_paths = {literal(list(allowed))}")
         execute(self.connection, f"SET allowed_directories = {literal(folders)}")
@@ -220,31 +221,31 @@ class DuckDBEngine:
         self._locked = True
 
     def check_files(self) -> None:
-        """Check that the files of the tables are those that were there at the beginning.
+        """Check that the files of the tables have not changed since `lock`.
 
         Raises:
-            DataError: names one that is not; a result must not be of two versions of a table.
+            DataError: a file has changed; results must not mix two versions of a table.
         """
         for path, before in self._stamps.items():
             now = _stamp(path)
             if now != before:
                 what = "changed" if now else "is gone"
                 raise DataError(
-                    f"{self._owners[path]}: {self.shown(path)} {what} after it was read first, "
-                    "and a result must be of one version of it",
+                    f"{self._owners[path]}: {self.shown(path)} {what} after the first read, and "
+                    "results must come from one version of the file",
                     table=self._owners[path],
-                    remedy="run again, with a new Evaluator, once the file is there and whole",
+                    remedy="run again with a new Evaluator once the file is complete",
                 )
 
     def check_columns(
         self, table: str, relation: str, label: str, before: Mapping[str, str]
     ) -> None:
-        """Check that a table of the connection still has the columns that queries were made for.
+        """Check that a table of the connection still has the columns that queries were planned for.
 
-        Its rows may be others than before. `before`: the columns, and the types that they had.
+        Its rows may have changed. `before` holds the columns and their former types.
 
         Raises:
-            DataError: it is gone, or has others.
+            DataError: the table or a column is missing, or a column has another type.
         """
         try:
             types = self.describe(relation, label)
@@ -254,25 +255,25 @@ class DuckDBEngine:
                 raise
             why = reason_alone(cause)
             raise DataError(
-                f"{table}: {label} was there when the Evaluator was made, and cannot be "
+                f"{table}: {label} existed when the Evaluator was created, but cannot be "
                 f"read now: {why}",
                 table=table,
-                remedy="create it again, or make a new Evaluator",
+                remedy="create the table again, or create a new Evaluator",
             ) from error
         for column, kind in before.items():
             now = types.get(column)
             if now != kind:
-                change = "is gone" if now is None else f"now holds {now}"
+                change = "is gone" if now is None else f"now has the type {now}"
                 raise DataError(
-                    f"{table}: column {column} of {label} {change}. It held {kind} when "
-                    "the Evaluator was made",
+                    f"{table}: column {column} of {label} {change}. It had the type {kind} when "
+                    "the Evaluator was created",
                     table=table,
                     column=column,
-                    remedy="make a new Evaluator to read the table as it is now",
+                    remedy="create a new Evaluator to read the current table",
                 )
 
     def bind(self, name: str, table: Any) -> str:
-        """Make an Arrow object readable as a table; returns the name to use in SQL."""
+        """Make an Arrow object readable as a table, and return its name in SQL."""
         while name in self._bound or self.find_table(name) is not None:
             name += "_"
         self._bound[name] = table
@@ -283,7 +284,7 @@ class DuckDBEngine:
     def spool(self, stream: IO[bytes]) -> Path:
         """Copy a stream to a temporary file, which `close` removes."""
         if self._files:
-            raise UsageError("stdin (-) can be read once only")
+            raise UsageError("stdin (-) can be read only once")
         path = self._folder() / f"{PREFIX}stdin"
         self._files.append(path)
         try:
@@ -297,7 +298,7 @@ class DuckDBEngine:
         return path
 
     def shown(self, path: str) -> str:
-        """Name a file in a message."""
+        """Return the name of a file for messages."""
         return "stdin" if Path(path) in self._files else path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
@@ -310,11 +311,11 @@ class DuckDBEngine:
         return {row["column_name"]: row["column_type"] for row in rows}
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source; `label` names the source where it cannot be read.
+        """Run a query about a source; `label` names the source in messages.
 
         Raises:
             DataError: the source cannot be read.
-            EngineError: the memory limit is too small for that.
+            EngineError: the memory limit is too small.
         """
         with self._registered():
             try:
@@ -327,9 +328,9 @@ class DuckDBEngine:
                 raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
 
     def find_table(self, name: str) -> str | None:
-        """Find a table or view of a connection that was passed in; returns its full name, quoted.
+        """Find a table or view of a connection that was passed in; return its full name, quoted.
 
-        `name` may be the bare name, or have a schema or a database and schema before it.
+        `name` may be the table name alone, or qualified by schema, or by database and schema.
         """
         if self.owned:
             return None
@@ -346,7 +347,7 @@ class DuckDBEngine:
         lowered = [part.lower() for part in parts]
 
         def likeness(row: tuple[str, str, str]) -> int | None:
-            """Rank the ways in which a table can be meant by the name; None if it is not."""
+            """Return the rank of a table among those that the name may mean; None: no match."""
             path = list(row)
             if path[-1] == name:
                 return 0
@@ -364,7 +365,7 @@ class DuckDBEngine:
         return ".".join(identifier(part) for part in best)
 
     def printed(self, relation: str) -> str:
-        """Return the spelling of a relation in a statement that runs without sqlmetrics."""
+        """Return a relation as it is written in a statement that runs without sqlmetrics."""
         return relation
 
     # ---- running -------------------------------------------------------------------------------
@@ -375,7 +376,7 @@ class DuckDBEngine:
             return self._watched(plan.root.name, lambda: _records(self.connection, statement))
 
     def rows(self, plan: Plan) -> Rows:
-        """Run a plan with a small result and return its rows, with the kinds of its columns."""
+        """Run a plan with a small result and return its rows, with the kinds of columns."""
         with self._prepared(plan) as statement:
             return self._watched(plan.root.name, lambda: _rows(self.connection.execute(statement)))
 
@@ -388,11 +389,11 @@ class DuckDBEngine:
         return frame.astype(dict.fromkeys(counts, "Int64"))
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
-        """Return a temporary path, whose file takes the place of the target when it is complete.
+        """Return a temporary path, whose file replaces the target when it is complete.
 
         Raises:
-            DataError: the file exists and `force` is not set, or its folder does not exist.
-            UsageError: rows are read from it.
+            DataError: the target exists and `force` is not set, or its folder does not exist.
+            UsageError: rows of a table are read from the target.
         """
         check_not_read(Path(target), self._tables)
         return whole_file(Path(target), force)
@@ -403,27 +404,27 @@ class DuckDBEngine:
         target: Path | str,
         force: bool = False,  # noqa: ARG002
     ) -> None:
-        """Run a plan and write its rows to the Parquet file that `new_file` handed out."""
+        """Run a plan and write its rows to the Parquet file from `new_file`."""
         with self._prepared(plan) as statement, self._reachable(Path(target)) as path:
             self._copy(self._without_huge_integers(statement, plan.root.name), path, plan.root.name)
 
     def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
-        """Run a plan, whose columns have types of Parquet, and write its rows to a new file."""
+        """Run a plan with Parquet-compatible columns and write its rows to a new file."""
         with self._prepared(plan) as statement, self._reachable(path) as reachable:
             self._copy(statement, reachable, plan.root.name, rows_per_group)
 
     def _copy(
         self, statement: str, path: Path, label: str, rows_per_group: int | None = None
     ) -> None:
-        # the engine's own temporary file, beside the target, would stay behind after some errors
+        # the engine's own temporary file would remain beside the target after some errors
         how = "FORMAT parquet, USE_TMP_FILE false"
         how += f", ROW_GROUP_SIZE {rows_per_group}" if rows_per_group else ""
         self._run(label, f"COPY ({statement}) TO {literal(str(path))} ({how})")
 
     def _without_huge_integers(self, statement: str, label: str) -> str:
-        """Return a query with decimals in place of its 128-bit integers.
+        """Return the query with its 128-bit integers cast to decimals.
 
-        Parquet has no such integers: DuckDB would write doubles, and ids would lose digits.
+        Parquet has no such integers. DuckDB would write doubles, in which ids lose digits.
         """
         rows = self._run(label, f"DESCRIBE {statement}").fetchall()
         huge = [str(name) for name, type_name, *_ in rows if type_name in ("HUGEINT", "UHUGEINT")]
@@ -436,7 +437,7 @@ class DuckDBEngine:
 
     @contextlib.contextmanager
     def _reachable(self, target: Path) -> Iterator[Path]:
-        """Hand out where the engine can write a file that is there: where it is locked, with us."""
+        """Provide a path that the engine can write to; if locked, in the temporary folder."""
         if not self._locked or self._temporary.path in target.parents:
             yield target
             return
@@ -446,7 +447,7 @@ class DuckDBEngine:
             move(path, target)
 
     def check_comparisons(self) -> None:
-        """Do nothing: DuckDB needs no further options."""
+        """Do nothing; DuckDB needs no further options for comparisons."""
 
     def comparison(
         self,
@@ -458,7 +459,7 @@ class DuckDBEngine:
         return self.frame(plan)
 
     def adopt(self, key: str, folder: Path) -> int:
-        """Read what a node returns from a folder of Parquet files; returns the number of rows."""
+        """Use a folder of Parquet files as the rows of a node; return the number of rows."""
         files = literal(f"{path_pattern(str(folder))}/*.parquet")
         with self._registered():
             parts = f"read_parquet({files}, hive_partitioning = false)"
@@ -468,17 +469,17 @@ class DuckDBEngine:
         return int(count)
 
     def kept(self) -> Mapping[str, str]:
-        """Return the intermediate relations that are kept: identity -> table."""
+        """Return the kept intermediate relations: identity -> table."""
         return self._kept
 
     def forget(self, identities: Iterable[str]) -> None:
-        """Drop intermediate relations that are kept."""
+        """Drop kept intermediate relations."""
         for key in identities:
             self._drop(self._kept.pop(key))
 
     @contextlib.contextmanager
     def holding(self, nodes: Sequence[Node]) -> Iterator[None]:
-        """Compute nodes once for all plans that run as long as it lasts; then they are dropped."""
+        """Compute nodes once for all plans in this context, and drop them afterwards."""
         before, wanted = set(self._kept), {node.key for node in nodes}
         self.check_files()
         self._folder()
@@ -496,13 +497,13 @@ class DuckDBEngine:
 
     @contextlib.contextmanager
     def _prepared(self, plan: Plan) -> Iterator[str]:
-        """Compute what the result reads, and hand out the statement of the result itself.
+        """Compute the relations that the result reads, and yield the statement of the result.
 
         Raises:
-            DataError: a file changed meanwhile.
+            DataError: a file changed in the meantime.
         """
         self.check_files()
-        self._folder()  # the engine spills to it
+        self._folder()  # the engine spills data to this folder
         with self._registered():
             passing: list[str] = []
             try:
@@ -516,9 +517,9 @@ class DuckDBEngine:
     def _compute(
         self, nodes: Iterable[Node], passing: list[str], wanted: Collection[str] = ()
     ) -> dict[str, str]:
-        """Compute nodes one after another; returns the tables that there are then.
+        """Compute nodes one after another, and return the tables that exist afterwards.
 
-        Those that are neither worth keeping nor `wanted` go to `passing`, to be dropped.
+        Tables that are neither kept nor `wanted` are added to `passing`, to be dropped.
         """
         tables = dict(self._kept)
         for node in nodes:
@@ -534,8 +535,8 @@ class DuckDBEngine:
         if self.owned:
             self._run(
                 title, f"CREATE OR REPLACE TEMP TABLE {name} AS {statement}"
-            )  # an interrupt may come late
-        else:  # nothing is created in a connection that is not ours
+            )  # an interrupt may arrive after the table was created
+        else:  # create nothing in a connection of the user
             self._bound[name] = self._arrow(title, statement)
             self.connection.register(name, self._bound[name])
 
@@ -544,13 +545,13 @@ class DuckDBEngine:
             with contextlib.suppress(duckdb.Error):
                 execute(self.connection, f"DROP TABLE IF EXISTS {name}")
         else:
-            with contextlib.suppress(duckdb.Error):  # as when its transaction was aborted
+            with contextlib.suppress(duckdb.Error):  # for example after an aborted transaction
                 self.connection.unregister(name)
             self._bound.pop(name, None)
 
     @contextlib.contextmanager
     def _registered(self) -> Iterator[None]:
-        """Show our Arrow tables to a connection that is not ours, only while we run."""
+        """Register Arrow tables in a connection of the user only while queries run."""
         if self.owned:
             yield
             return
@@ -562,8 +563,8 @@ class DuckDBEngine:
                     names.append(name)
             except duckdb.Error as error:
                 raise UsageError(
-                    f"the connection cannot be used now (is a result of it still open, or is it "
-                    f"closed?): {reason(error)}"
+                    f"the connection cannot be used now (a result may still be open, or the "
+                    f"connection closed): {reason(error)}"
                 ) from error
             yield
         finally:
@@ -578,11 +579,11 @@ class DuckDBEngine:
         return self._watched(title, lambda: self.connection.sql(statement).to_arrow_table())
 
     def _watched(self, title: str, work: Callable[[], _T]) -> _T:
-        """Run a query of a plan, and show progress.
+        """Run a query of a plan and show progress.
 
         Raises:
             KeyboardInterrupt: after the engine has stopped.
-            SqlmetricsError: what the engine raised, in our words.
+            SqlmetricsError: an error of the engine, translated.
         """
         started = time.monotonic()
 
@@ -597,24 +598,24 @@ class DuckDBEngine:
             raise self._explained(f"{title}{self._part}", error) from error
 
     def _explained(self, title: str, error: duckdb.Error) -> SqlmetricsError:
-        """Say in our words why a query of a plan failed, and what to do.
+        """Translate an error of the engine, with the query's title, the reason and a remedy.
 
         Raises:
-            DataError: a file has changed, or is damaged.
+            DataError: a file has changed or is damaged.
         """
         why = reason(error)
         if isinstance(error, duckdb.PermissionException):
             return QueryError(
-                f"the query for {title} may not do this: {why}. Queries read the tables that "
-                "were given, and no other files",
+                f"the query for {title} is not allowed: {why}. Queries can read only the given "
+                "tables, and no other files",
                 remedy=Message(
-                    "give the file as one of them, or run in a DuckDB connection of your own (",
+                    "pass the file as a table, or pass your own DuckDB connection (",
                     Argument("connection", ...), ")",
                 ),
             )  # fmt: skip
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
-            self.check_files()  # its columns may have gone
-            return QueryError(f"the query for {title} is wrong: {why}")
+            self.check_files()  # columns may be missing because the file changed
+            return QueryError(f"the query for {title} is invalid: {why}")
         if isinstance(error, duckdb.OutOfMemoryException):
             return self._out_of_memory(f"computing {title}", error)
         if full := not_written(error):
@@ -622,9 +623,9 @@ class DuckDBEngine:
             if self.owned and self._temporary.path in (folder, *folder.parents):
                 folder = self._temporary.path.parent
             return EngineError(
-                f"the engine stopped while computing {title}: what it writes does not fit into "
+                f"the engine stopped while computing {title}: its output does not fit into "
                 f"{folder} ({full.reason})",
-                remedy=Message(_LARGER_DISK, ", or make room there"),
+                remedy=Message(_LARGER_DISK, ", or free disk space"),
             )
         self.check_files()
         unread = isinstance(error, duckdb.InvalidInputException | duckdb.ConversionException)
@@ -634,16 +635,16 @@ class DuckDBEngine:
             return UnreadableError(why)
         if isinstance(error, duckdb.IOException):
             return EngineError(f"the engine stopped while computing {title}: {why}")
-        return EngineError(f"the engine refused the query for {title}: {why}")
+        return EngineError(f"the engine rejected the query for {title}: {why}")
 
     def _check_readable(self) -> None:
-        """Look for a damaged file: the engine does not always say which one it could not read.
+        """Look for a damaged file, because the engine's message does not always name the file.
 
         Raises:
-            DataError: names it.
+            DataError: a file is damaged.
         """
         template = environment().get_template("inputs/readable.sql.j2")
-        connection = self.connection.cursor()  # in a transaction, the other one can do nothing now
+        connection = self.connection.cursor()  # the other may be in an aborted transaction
 
         def read(path: str) -> None:
             connection.execute(template.render(files=[path])).fetchall()
@@ -654,7 +655,7 @@ class DuckDBEngine:
                     self.interruptible(functools.partial(read, path), connection=connection)
                 except duckdb.Error as error:
                     raise DataError(
-                        f"{table}: {self.shown(path)} cannot be read, it is damaged "
+                        f"{table}: {self.shown(path)} cannot be read because it is damaged "
                         f"({reason(error)})",
                         table=table,
                         remedy="export or copy it again",
@@ -666,14 +667,14 @@ class DuckDBEngine:
         meanwhile: Callable[[], None] = lambda: None,
         connection: duckdb.DuckDBPyConnection | None = None,
     ) -> _T:
-        """Run in a second thread, so that this one can take an interrupt; it stops the engine.
+        """Run a function in a second thread, so that an interrupt in this thread stops the engine.
 
         In the main thread, DuckDB turns KeyboardInterrupt into a RuntimeError.
         """
         if self._closed:
             raise UsageError("the evaluator is closed")
         pool = ThreadPoolExecutor(max_workers=1)
-        # an interrupt may come before we know the future: what has not begun must not begin then
+        # an interrupt may arrive before the future exists; work must then not start
         gate, stopped, begun, ended = threading.Lock(), *(threading.Event() for _ in range(3))
 
         def unless_stopped() -> _T:
@@ -695,7 +696,7 @@ class DuckDBEngine:
             with gate:
                 stopped.set()
             while begun.is_set() and not ended.is_set():
-                with contextlib.suppress(KeyboardInterrupt):  # one was enough
+                with contextlib.suppress(KeyboardInterrupt):  # ignore further interrupts
                     (connection or self.connection).interrupt()
                     ended.wait(0.05)
             pool.shutdown(wait=False)
@@ -704,22 +705,22 @@ class DuckDBEngine:
         return self.interruptible(lambda: self.connection.execute(statement).fetchall())
 
     def _out_of_memory(self, what: str, error: duckdb.OutOfMemoryException) -> EngineError:
-        """Say which limit was met, of memory or of the disk, and what to do.
+        """Return an error that names the limit that was reached, for memory or disk, and remedies.
 
-        `what`: was being done.
+        `what` is the operation that failed.
         """
         limit = "memory limit" + (f" of {self._limit}" if self._limit else "")
         why = reason_alone(error)
         kind = shortage(error)
         reasons = {
-            Shortage.TEMPORARY_FILES: f"its temporary files reached their limit ({why})",
-            Shortage.SYSTEM_MEMORY: f"the system gave it no more memory, below its {limit} ({why})",
+            Shortage.TEMPORARY_FILES: f"its temporary files reached the limit ({why})",
+            Shortage.SYSTEM_MEMORY: f"the system has no more memory, below the {limit} ({why})",
             Shortage.MEMORY_LIMIT: f"its {limit} is too small ({why})",
         }
         return EngineError(f"the engine stopped while {what}: {reasons[kind]}", remedy=_MORE[kind])
 
     def close(self) -> None:
-        """Close our own connection and remove temporary files."""
+        """Close the engine's own connection and remove temporary files."""
         self._closed = True
         self._kept.clear()
         self._bound.clear()
@@ -731,10 +732,10 @@ class DuckDBEngine:
 
 
 def _own_folder(temp_directory: str | Path | None) -> OwnFolder:
-    """Choose a folder of our own, in the one that was named or in the system's.
+    """Create a folder for temporary files, in the given folder or in the system's.
 
     Raises:
-        UsageError: it could not be made.
+        UsageError: the folder cannot be created.
     """
     try:
         folder = OwnFolder(temp_directory)
@@ -752,14 +753,14 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
     """Read a stream to its end.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: the stream cannot be read.
     """
     try:
         while chunk := stream.read(1 << 20):
             yield chunk
     except OSError as error:
         raise DataError(
-            f"stdin cannot be read: {error.strerror}; - stands for a table that is piped in"
+            f"stdin cannot be read: {error.strerror}; - means a table from standard input"
         ) from error
 
 
@@ -771,29 +772,29 @@ def _open(
     }  # fmt: skip
     given = {name: value for name, value in limits.items() if value is not None}
     if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise UsageError(f"threads must be a positive whole number, not {threads!r}")
-    for name in ("memory_limit", "temp_limit"):  # to the engine, a negative size is no limit
+        raise UsageError(f"threads must be a positive integer, not {threads!r}")
+    for name in ("memory_limit", "temp_limit"):  # the engine takes a negative size for no limit
         if str(given.get(name, "")).lstrip().startswith("-"):
-            raise UsageError(f"{name} is a size such as 4GB, not {given[name]!r}")
-    # the engine's own default would leave no room for others
+            raise UsageError(f"{name} must be a size such as 4GB, not {given[name]!r}")
+    # the engine's default limit would allow it to fill the disk
     size = given.get("temp_limit", f"{shutil.disk_usage(existing(temp_directory)).free // 2}B")
     of_process = {name: value for name, value in given.items() if name != "temp_limit"}
     try:
         connection = duckdb.connect(config={"temp_directory": str(temp_directory), **of_process})
-        # as a setting of `connect`, it would be shown and not be applied
+        # as a config option of `connect`, the limit would be shown but not applied
         execute(connection, f"SET max_temp_directory_size = {literal(size)}")
     except duckdb.Error as error:
         shown = ", ".join(f"{name} {value!r}" for name, value in given.items())
         raise UsageError(f"the engine cannot be set up with {shown}: {reason(error)}") from error
-    # rows are ordered where a query says so and nowhere else
+    # only ORDER BY in queries orders rows
     execute(connection, "SET preserve_insertion_order = false")
-    with contextlib.suppress(duckdb.Error):  # older versions do not know it
+    with contextlib.suppress(duckdb.Error):  # unknown to older versions
         execute(connection, f"SET disabled_optimizers = '{_WITHOUT}'")
     return connection
 
 
 def _stamp(path: str) -> _Stamp | None:
-    """Tell a file from others that may take its place; None: it is not there."""
+    """Return the state of a file, to detect later changes; None if the file is missing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -812,14 +813,14 @@ def _is_parquet(path: str) -> bool:
 
 
 def _before_wildcards(path: str) -> str | None:
-    """Return the folder elsewhere in which all files lie that a path with wildcards means."""
+    """Return the folder before the first wildcard of a remote path; None for other paths."""
     start, *rest = re.split(r"[*?\[]", path, maxsplit=1)
     return start[: start.rindex("/") + 1] if "://" in start and rest else None
 
 
 @contextlib.contextmanager
 def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Switch off, in a connection of somebody else's, what costs partitions too much."""
+    """Disable optimisers that slow partitions down, in a connection of the user."""
     ((before,),) = execute(connection, "SELECT current_setting('disabled_optimizers')").fetchall()
     with contextlib.suppress(duckdb.Error):
         execute(
@@ -828,15 +829,15 @@ def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        # of all connections to the database; by another one, since a transaction may be aborted
+        # global to the database; set with a cursor because the transaction may be aborted
         execute(connection.cursor(), f"SET disabled_optimizers = {literal(before)}")
 
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
     result = execute(connection, statement)  # `sql()` would plan the query twice
     if has_zoned_times(result.description):
-        # to fetch them takes the package pytz, which nobody has to have; Arrow does without
-        if hasattr(connection, "abort"):  # DuckDB 2.0 requires that before another query
+        # fetching zoned times needs the optional package pytz; Arrow does not
+        if hasattr(connection, "abort"):  # DuckDB 2.0 requires `abort` before another query
             connection.abort()
         return list(connection.sql(statement).to_arrow_table().to_pylist())
     names = [name for name, *_ in result.description]

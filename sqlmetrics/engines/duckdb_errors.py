@@ -1,4 +1,4 @@
-"""Reads the words of DuckDB's errors, which tell more than their classes; no other module does."""
+"""Interpret the text of DuckDB's errors, which is more specific than their classes."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ class NotWritten(NamedTuple):
 
 
 def shortage(error: duckdb.OutOfMemoryException) -> Shortage:
-    """Tell which limit was reached."""
+    """Return the limit that was reached."""
     if "max_temp_directory_size" in str(error):
         return Shortage.TEMPORARY_FILES
     return Shortage.SYSTEM_MEMORY if "bad allocation" in str(error) else Shortage.MEMORY_LIMIT
 
 
 def not_written(error: duckdb.Error) -> NotWritten | None:
-    """Find the file that could not be written; None: the error is another one."""
+    """Return the file that could not be written; None for other errors."""
     match = _NOT_WRITTEN.search(str(error))
     return NotWritten(Path(match[1]), match[2]) if match else None
 
 
 def may_be_damage(error: duckdb.Error) -> bool:
-    """Can the error come from a damaged Parquet file?"""
+    """Return whether a damaged Parquet file may have caused the error."""
     return bool(_OF_PARQUET.search(reason(error)))
 
 
 def execute(connection: duckdb.DuckDBPyConnection, statement: str) -> duckdb.DuckDBPyConnection:
-    """Run a statement; errors have the classes that they should have.
+    """Run a statement, and replace errors that DuckDB raises with unsuitable classes.
 
     Raises:
-        KeyboardInterrupt: in the main thread, DuckDB turns it into a RuntimeError.
-        duckdb.InvalidInputException: DuckDB 1.4 raises a RuntimeError for a damaged file.
+        KeyboardInterrupt: replaces the RuntimeError that DuckDB raises in the main thread.
+        duckdb.InvalidInputException: replaces the RuntimeError of DuckDB 1.4 for a damaged file.
     """
     try:
         return connection.execute(statement)
@@ -65,12 +65,12 @@ def execute(connection: duckdb.DuckDBPyConnection, statement: str) -> duckdb.Duc
 
 
 def has_zoned_times(description: Any) -> bool:
-    """Do columns of a result hold times with a zone? `description` is that of the result."""
+    """Return whether a result with this description has columns of times with a zone."""
     return any("WITH TIME ZONE" in str(kind) for _, kind, *_ in description)
 
 
 def reason(error: Exception) -> str:
-    """Return the engine's message in one line, without its hints on how to configure it."""
+    """Return the engine's message in one line, without its configuration hints."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     kept: list[str] = []
     for line in lines or [type(error).__name__]:
@@ -81,5 +81,5 @@ def reason(error: Exception) -> str:
 
 
 def reason_alone(error: Exception) -> str:
-    """Return the engine's message without a hint that follows it in the same line."""
+    """Return the engine's message without the hint at its end."""
     return re.split(r" Did you mean|\. This limit", reason(error))[0].rstrip("!.")

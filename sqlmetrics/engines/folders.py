@@ -1,7 +1,7 @@
-"""Columns that folders are called after, as Hive's partitions are: `country=FR/` tells of all rows.
+"""Columns from folder names, as in Hive partitioning: `country=FR/` gives a value for all rows.
 
-The engine reads them as columns, also in place of columns that the files have. Here, a column of a
-file is never replaced: folders tell of the columns that the files lack.
+The engine reads such columns and lets them replace columns of the files. Here, folder names never
+replace a column of a file; they only add columns that the files lack.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def columns_of(path: str) -> dict[str, str]:
-    """Read the names of the folders in a path: column -> value, by the rules of the engine."""
+    """Return the columns in the folder names of a path as the engine reads them, with values."""
     columns: dict[str, str] = {}
     for folder in re.split(r"[/\\]", path)[:-1]:
         named = re.fullmatch(r"([^=?\n]+)=([^=?\n]*)", folder)
@@ -30,15 +30,15 @@ def columns_of(path: str) -> dict[str, str]:
 def to_add_and_to_hide(
     named: Sequence[Mapping[str, str]], in_files: Iterable[str]
 ) -> tuple[list[str], list[str]]:
-    """Decide which columns are read from the names of folders, and which from the files.
+    """Decide which columns are read from folder names and which from files.
 
     Args:
-        named: the columns that the folders of each file are called after.
+        named: the columns in the folder names of each file.
         in_files: the columns of the files.
 
     Returns:
-        The columns that no file has, if the folders of all files are called after the same ones;
-        and those that folders are called after and files have.
+        The columns that no file has, if the folder names of all files have the same columns; and
+        the columns that both folder names and files have.
     """
     own = {name.lower() for name in in_files}
     everywhere = all(columns.keys() == named[0].keys() for columns in named)
@@ -52,15 +52,16 @@ def of_files(
     own: Sequence[Mapping[str, str]],
     types_with_folders: Callable[[], Mapping[str, str]],
 ) -> Folders:
-    """Decide which columns are read from the names of folders.
+    """Decide which columns are read from folder names.
 
     Args:
-        named: the columns that the folders of each file are called after.
+        named: the columns in the folder names of each file.
         own: the columns of the files, and their types.
-        types_with_folders: reads the types of all columns, also those of folders.
+        types_with_folders: function that returns the types of all columns, including those of
+            folder names.
 
     Returns:
-        The columns that no file has, if the folders of all files are called after the same ones.
+        The columns that no file has, if the folder names of all files have the same columns.
     """
     wanted, hidden = to_add_and_to_hide(named, (name for types in own for name in types))
     types = types_with_folders() if wanted else {}
@@ -70,13 +71,13 @@ def of_files(
 def contradiction(
     engine: Engine, label: str, shown: str, column: str, types: Mapping[str, str], relation: str
 ) -> str | None:
-    """Say where a column of files holds other values than the folders of these files tell.
+    """Return a warning if a column of files has other values than the folder names.
 
     Args:
-        engine: reads the files.
-        label: names the table.
-        shown: names the files.
-        column: a column that the files have and folders are called after.
+        engine: the engine that reads the files.
+        label: the name of the table, for messages.
+        shown: the name of the files, for messages.
+        column: a column that both files and folder names have.
         types: the columns of the files and their types.
         relation: the files, with their paths as a column.
     """
@@ -89,7 +90,7 @@ def contradiction(
     first = {name: "NULL" if value is None else value for name, value in rows[0].items()}
     held, folder = first["held_value"], first["folder_value"]
     return (
-        f"{label}: {first['file_path']} has a column {column} with other values than the name of "
-        f"its folder, e.g. {held} in the folder {column}={folder}. The column of the file is read; "
-        "to read the folder's value, export the files without that column"
+        f"{label}: the column {column} of {first['file_path']} has values that differ from its "
+        f"folder name, e.g. {held} in the folder {column}={folder}. The column of the file is "
+        "used; to use the folder's value, export the files without this column"
     )

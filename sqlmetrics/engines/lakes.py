@@ -1,7 +1,7 @@
-"""Refuses files of Delta, Iceberg and Hudi tables: which rows count is in their logs, not in files.
+"""Reject files of Delta, Iceberg and Hudi tables, whose current rows only their logs define.
 
-Such a table keeps the Parquet files that its deletes, updates and compactions have replaced. Plain
-reading counts the rows of all of them.
+Such a table keeps Parquet files that deletes, updates and compactions have replaced. Reading the
+files directly would count the rows of all of them.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from typing import Any
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.quoting import literal
 
-# kind of table -> how to get its current rows, for a folder spelled in SQL or Python
+# kind of table -> how to export its current rows, given the quoted folder
 _EXPORTS = {
     "Delta": (
         "in DuckDB, COPY (FROM delta_scan({folder})) TO 'export.parquet'; in Python, "
-        "deltalake.DeltaTable({folder}).to_pyarrow_table() can be passed as it is"
+        "deltalake.DeltaTable({folder}).to_pyarrow_table() can be passed directly"
     ),
     "Iceberg": (
         "in DuckDB, COPY (FROM iceberg_scan({folder})) TO 'export.parquet'; in Python, "
-        "table.scan().to_arrow() of a table of pyiceberg can be passed as it is"
+        "table.scan().to_arrow() of a table of pyiceberg can be passed directly"
     ),
     "Hudi": "in Spark, spark.read.format('hudi').load({folder}).write.parquet('export')",
 }
 
 
 def check_paths(label: str, paths: Iterable[str]) -> None:
-    """Check that files, or folders that were asked for, are no part of a lake table.
+    """Check that files or folders do not belong to a lake table.
 
-    Each folder at or above the paths is looked at once. Paths elsewhere (`s3://…`) are not checked.
+    Every folder at or above the paths is examined once. Remote paths (`s3://…`) are not checked.
 
     Args:
-        label: names the table in the message.
-        paths: paths of this machine, or `file://…`.
+        label: the name of the table, for messages.
+        paths: local paths, or `file://…`.
 
     Raises:
-        DataError: names the file, the lake table and how to export its current rows.
+        DataError: a file belongs to a lake table; the message shows how to export its current rows.
     """
     seen: set[Path] = set()
     for path in paths:
         local = re.sub(r"\Afile:(//[^/]*)?(?=/)", "", path)
         if "://" in local:
             continue
-        # a link is a file of both folders
+        # a link belongs to the folders of both paths
         for start in (Path(os.path.abspath(local)), Path(os.path.realpath(local))):
             for folder in (*([start] if start.is_dir() else []), *start.parents):
-                if folder in seen:  # and so are those above it
+                if folder in seen:  # so its parents have been examined too
                     break
                 seen.add(folder)
                 if lake := _lake_of(folder):
@@ -57,19 +57,19 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
 
 
 def check_dataset(label: str, dataset: Any) -> None:
-    """Check that the files of a dataset of pyarrow are no part of a lake table.
+    """Check that the files of a pyarrow dataset do not belong to a lake table.
 
     Raises:
-        DataError: as `check_paths`.
+        DataError: as for `check_paths`.
     """
     check_paths(label, _files_of(dataset))
 
 
 def _files_of(dataset: Any) -> Iterator[str]:
-    """Find the Parquet files on this machine that a dataset reads.
+    """Find the local Parquet files of a dataset.
 
-    A dataset by `DeltaTable.to_pyarrow_dataset()` lists current files only, in a file system of its
-    own, so nothing is found in it.
+    A dataset from `DeltaTable.to_pyarrow_dataset()` lists only current files, in its own file
+    system, so no local files are found.
     """
     import pyarrow.dataset as ds
     import pyarrow.fs as fs
@@ -86,13 +86,13 @@ def _files_of(dataset: Any) -> Iterator[str]:
 
 
 def _lake_of(folder: Path) -> tuple[str, str] | None:
-    """Tell the kind of lake table whose root a folder is, and by which entry; None: no root."""
+    """Return the kind of lake table with this root folder and the entry that shows it, or None."""
     for kind, mark in (("Delta", "_delta_log"), ("Hudi", ".hoodie")):
         if os.path.isdir(folder / mark):
             return kind, f"{mark}/"
     try:
         described = next((folder / "metadata").glob("*.metadata.json"), None)
-    except OSError:  # a folder that may not be listed
+    except OSError:  # the folder cannot be listed
         described = None
     return None if described is None else ("Iceberg", "metadata/*.metadata.json")
 
@@ -104,6 +104,6 @@ def _message(label: str, path: str, folder: Path, kind: str, mark: str) -> str:
     export = _EXPORTS[kind].format(folder=literal(shown))
     return (
         f"{label}: {path} belongs to {article} {kind} table ({shown} has {mark}). The Parquet "
-        "files of such a table also hold deleted and rewritten rows, which would be counted. "
-        f"Export the current version and pass that: {export}"
+        "files of such a table also contain deleted and rewritten rows, which would be counted. "
+        f"Export the current version and pass the export: {export}"
     )

@@ -23,10 +23,10 @@ def open_engine(
     temp_limit: str | None,
     watch: Watch | None,
 ) -> Engine:
-    """Run on the Spark session that is given as engine; without one, on DuckDB.
+    """Open the engine: the given Spark session or, without one, DuckDB.
 
     Raises:
-        UsageError: `engine` is nothing that runs plans, or options of DuckDB are given for Spark.
+        UsageError: `engine` is not a Spark session, or options of DuckDB are given for Spark.
     """
     if engine is None:
         return DuckDBEngine(
@@ -40,7 +40,7 @@ def open_engine(
     from sqlmetrics.engines.spark import SparkEngine, is_session
 
     if not is_session(engine):
-        raise UsageError(f"engine is a SparkSession, or None for DuckDB, not {engine!r}")
+        raise UsageError(f"engine must be a SparkSession, or None for DuckDB, not {engine!r}")
     of_duckdb = {
         "connection": connection,
         "threads": threads,
@@ -49,22 +49,22 @@ def open_engine(
     }
     if given := [name for name, value in of_duckdb.items() if value is not None]:
         raise UsageError(
-            f"{' and '.join(given)}: of DuckDB, which does not run this; memory and processors of "
-            "Spark are settings of its session"
+            f"{' and '.join(given)} apply only to DuckDB; configure memory and processors of "
+            "Spark in its session"
         )
     return SparkEngine(engine, temp_directory)
 
 
 def open_embedded(**limits: Any) -> EmbeddedEngine:
-    """Open a DuckDB engine with its own connection; `limits` as in `Evaluator`."""
+    """Open a DuckDB engine with its own connection; `limits` are options of `Evaluator`."""
     return DuckDBEngine(**limits)
 
 
 def open_session(master: str | None) -> Any:
-    """Start Spark or connect to a server.
+    """Start Spark or connect to a Spark server.
 
     Raises:
-        UsageError: Spark does not start.
+        UsageError: Spark cannot be started.
     """
     from sqlmetrics.engines import spark
 

@@ -1,4 +1,4 @@
-"""Relations: the FROM clause of a source, with its columns, types and files."""
+"""Relations: the FROM clauses of sources, with columns, types and files."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from sqlmetrics.sql.templates import macro
 
 @dataclass(frozen=True)
 class FolderColumn:
-    """A column that folders are called after, and the type of its values."""
+    """A column in folder names, and the type of its values."""
 
     name: str
     type: str
 
     @property
     def pattern(self) -> str:
-        """Return the regular expression whose first group is the value, in the path of a file."""
+        """Return the regular expression for the path of a file, whose first group is the value."""
         return rf"(?:^|[/\\]){re.escape(self.name)}=([^/\\=]*)[/\\]"
 
 
 @dataclass(frozen=True)
 class Folders:
-    """Columns whose values are the names of folders.
+    """Columns whose values are in folder names.
 
-    `columns`: those that the files lack. `hidden`: names of columns that the files have, so that
-    folders are not asked. `with_file`: read the path of the file as a column too.
+    `columns` are missing from the files. `hidden` are also columns of the files, which take
+    precedence. `with_file` adds the path of the file as a column.
     """
 
     columns: tuple[FolderColumn, ...] = ()
@@ -38,12 +38,12 @@ class Folders:
 
     @property
     def by_engine(self) -> bool:
-        """Can the engine read the columns? It reads all of the folders or none."""
+        """Return whether the engine can read these columns; it reads all folder names or none."""
         return bool(self.columns) and not self.hidden
 
     @property
     def added(self) -> tuple[FolderColumn, ...]:
-        """Return the columns that are taken from the paths of the files, where it cannot."""
+        """Return the columns that must be extracted from file paths instead."""
         return self.columns if self.hidden else ()
 
 
@@ -59,16 +59,20 @@ class Layout:
 class Relation:
     """The FROM clause of a source, and the type of every column.
 
-    `row_number` is an expression that numbers the rows in their order in `ordered`, or None where
-    the order of rows means nothing. `parts` are the types in each of several files. `files`: those
-    that it reads, all of one `format`; `watched` are further local files that its rows come from.
-    `is_held`: its rows stay as they are now, or a change is noticed. `only_named`: it is a name for
-    a statement, nothing that can be read here; without `types`, its columns are not known.
-    `folders`: the columns from names of folders, None where they name no column. `warnings`:
-    warnings for the reader of a result. `by_name`: CSV files have their columns in different
-    orders. `quotes`: the characters that enclose and escape their values, "" where the engine finds
-    them by itself. `layout`: the other characters that say where a value is, None where it finds
-    these, too.
+    Attributes (in part):
+        row_number: an expression that numbers the rows in file order in `ordered`; None if the
+            order of rows has no meaning.
+        parts: the types in each of several files.
+        files: the files that it reads, all with the same `format`.
+        watched: further local files from which the rows come.
+        is_held: whether the rows cannot change, or a change is detected.
+        only_named: whether it is a table name for a statement and cannot be read here; without
+            `types`, its columns are unknown.
+        folders: the columns from folder names; None if there are none.
+        warnings: warnings for the user.
+        by_name: whether CSV files have their columns in different orders.
+        quotes: the quote and escape characters of CSV files; "" if the engine detects them.
+        layout: the other CSV options; None if the engine detects them.
     """
 
     sql: str
@@ -90,22 +94,22 @@ class Relation:
 
     @property
     def of_folders(self) -> set[str]:
-        """The columns that only the names of folders hold."""
+        """Return the columns that only folder names have."""
         return {column.name for column in self.folders.columns} if self.folders else set()
 
     def with_types(self, changed: Mapping[str, str]) -> Relation:
-        """Return it with other types of some columns; how it is read is for the caller to say."""
+        """Return the relation with other types of columns; the caller changes how it is read."""
         parts = [(part, {**types, **changed}) for part, types in self.parts]
         return replace(self, types={**self.types, **changed}, parts=parts)
 
     def json(self, changed: Mapping[str, str]) -> str:
-        """Spell how JSON files are read, with other types of some columns."""
+        """Return the SQL that reads JSON files with other types for some columns."""
         types = {**self.types, **changed}
         own = {name: held for name, held in types.items() if name not in self.of_folders}
         return str(macro("source_json")(list(self.files), self.folders, own))
 
     def csv(self, *, in_order: bool = False, text_columns: Sequence[str] = ()) -> str:
-        """Spell how CSV files are read, with some columns as they stand."""
+        """Return the SQL that reads CSV files, with some columns as unconverted text."""
         return str(
             macro("source_csv")(
                 list(self.files),
@@ -121,14 +125,14 @@ class Relation:
 
 @dataclass(frozen=True)
 class TableName:
-    """A table of a warehouse that a statement reads: nothing is read here.
+    """A table of a warehouse that a printed statement reads; sqlmetrics does not read its rows.
 
     Args:
-        name: what it is called there (`analytics.recs`), in the spelling of the dialect, or a
-            reference that dbt fills in (`{{ ref('recs') }}`).
-        like: a source with the same columns, such as an export of the table, that tells their names
-            and types. Without it, the table has the required columns, `rank` (unless `score` is
-            mapped), and the other columns that `columns` maps.
+        name: the name of the table (`analytics.recs`), quoted as in the dialect, or a dbt reference
+            (`{{ ref('recs') }}`).
+        like: a source with the same columns, such as an export of the table, which provides their
+            names and types. Without it, the table has the required columns, `rank` (unless `score`
+            is mapped), and the other columns that `columns` maps.
     """
 
     name: str
@@ -136,4 +140,4 @@ class TableName:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            raise UsageError(f"the name of a table is a text, not {self.name!r}")
+            raise UsageError(f"the name of a table must be text, not {self.name!r}")

@@ -1,7 +1,8 @@
-"""Runs plans on Spark, in a session of the user's: on this machine or on a cluster.
+"""Run plans on Spark, in a session of the user, local or on a cluster.
 
-Only what classic sessions and Spark Connect both have is used: SQL, the reader of Parquet, views,
-Arrow tables in and out, and the writers. No rows per user come to this process.
+The engine uses only features that classic sessions and Spark Connect share: SQL, the Parquet
+reader, views, Arrow tables as input and output, and the writers. Per-user rows are not fetched into
+this process.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# what Spark calls a type, in the words of DuckDB, which the package uses
+# Spark type -> DuckDB type, as used in the package
 _TYPES = {
     "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
     "float": "FLOAT", "double": "DOUBLE", "boolean": "BOOLEAN", "string": "VARCHAR",
@@ -59,19 +60,19 @@ _TYPES = {
 _PARQUET = (".parquet", ".pq")
 _OTHER_FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".run", ".qrels")
 _PACKED = (".gz", ".zst")
-# queries in one statement: the time that Spark takes to plan grows faster than their number
+# maximum number of queries in a statement; Spark's planning time grows faster than their number
 _MOST_QUERIES = 4
-# what Spark leaves in a folder of Parquet files that it has written
+# files that Spark leaves in a folder of Parquet files
 _WRITTEN = re.compile(r"part-.*\.parquet|\.part-.*\.crc|_SUCCESS|\._SUCCESS\.crc")
 
 
 def is_session(value: Any) -> bool:
-    """Is it a session of Spark, classic or Connect?"""
+    """Return whether a value is a Spark session, classic or Connect."""
     return all(hasattr(value, name) for name in ("sql", "read", "createDataFrame"))
 
 
 def _is_same_session(session: Any, other: Any) -> bool:
-    """Are two objects the same session, which has the same views?"""
+    """Return whether two objects are the same session, with the same views."""
     for name in ("_jsparkSession", "session_id"):  # classic; Connect
         ids = getattr(session, name, None), getattr(other, name, None)
         if None not in ids:
@@ -80,7 +81,7 @@ def _is_same_session(session: Any, other: Any) -> bool:
 
 
 def open_session(master: str | None) -> Any:
-    """Start a session, or get the one that there is; without a master, as Spark is configured.
+    """Start a Spark session or get the active one; without a master, use Spark's configuration.
 
     Raises:
         UsageError: pyspark or Java is not installed, or Spark does not start.
@@ -89,7 +90,7 @@ def open_session(master: str | None) -> Any:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise UsageError(
-            f"the engine spark needs pyspark, which cannot be imported ({error}); install it with "
+            f"the engine spark needs pyspark, which cannot be imported ({error}); run "
             "pip install 'sqlmetrics[spark]'"
         ) from error
     builder: Any = SparkSession.builder
@@ -97,7 +98,7 @@ def open_session(master: str | None) -> Any:
     if master is not None and master.startswith("sc://"):
         builder = builder.remote(master)
     else:
-        # nobody looks at the page or the bar of a command; what goes wrong is in our message
+        # a command needs neither Spark's web page nor its progress bar; our messages report errors
         quiet = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
         if master is not None:
             builder = builder.master(master)
@@ -107,21 +108,21 @@ def open_session(master: str | None) -> Any:
     with contextlib.suppress(ImportError):
         from pyspark.logger import PySparkLogger
 
-        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # it prints errors
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # prints errors
     try:
         session = builder.getOrCreate()
-    except Exception as error:  # pyspark does not wrap them all: a wrong setting can be a TypeError
+    except Exception as error:  # pyspark does not wrap all errors, e.g. a TypeError
         where = "" if master is None else f" with the master {master!r}"
         hint: Message | str = ""
         if java_did_not_start(error):
             hint = (
-                "its Java did not start: Spark 4 needs Java 17 or newer, on PATH or in JAVA_HOME "
-                "(Java's own message stands above)"
+                "Java did not start: Spark 4 needs Java 17 or newer, on PATH or in JAVA_HOME "
+                "(see Java's message above)"
             )
         elif not is_of_spark(error):
             hint = Message(
-                "look at the settings in spark-defaults.conf: spark.api.mode must be classic, and "
-                "a server of Spark Connect is named with ", Argument("master", "sc://HOST:PORT"),
+                "check the settings in spark-defaults.conf: spark.api.mode must be classic, and "
+                "a Spark Connect server is given by ", Argument("master", "sc://HOST:PORT"),
             )  # fmt: skip
         raise UsageError(f"Spark does not start{where}: {reason(error)}", remedy=hint) from error
     if master is not None and master.startswith("local"):
@@ -130,12 +131,12 @@ def open_session(master: str | None) -> Any:
 
 
 def _suit_one_machine(session: Any) -> None:
-    """Shuffle into as many partitions as there are threads, unless the user has said how many.
+    """Use as many shuffle partitions as threads, unless the user has configured a number.
 
-    Spark's default is 200, for clusters.
+    Spark's default of 200 is meant for clusters.
     """
     context = getattr(session, "sparkContext", None)
-    if context is None:  # spark.api.mode is connect, whose sessions have none
+    if context is None:  # a Connect session has no context
         return
     name = "spark.sql.shuffle.partitions"
     if not context.getConf().contains(name):
@@ -143,17 +144,17 @@ def _suit_one_machine(session: Any) -> None:
 
 
 class SparkEngine:
-    """A Spark session that runs plans; what later calls read too is kept in it until `close`.
+    """A Spark session that runs plans; intermediate relations are kept in it until `close`.
 
-    Views have names of their own, `sqlmetrics_` and a number of the engine; nothing else of the
-    session, its catalog or its settings is changed. What several queries read is computed once: its
-    rows stay in the executors, where they are lost with an executor, or in `temp_directory`, a
-    folder that Spark and this process both see.
+    The names of its views start with `sqlmetrics_` and the number of the engine. The engine changes
+    nothing else in the session, its catalog or its settings. Relations that several queries read
+    are computed once. Their rows stay in the executors, where they are lost with an executor, or in
+    `temp_directory`, a folder shared by Spark and this process.
     """
 
     dialect = "spark"
     fetches_users = False
-    owned = True  # sources are not looked up as in a DuckDB connection
+    owned = True  # unlike in a user's DuckDB connection, sources need no lookup
     embedded = None
 
     def __init__(self, session: Any, temp_directory: str | Path | None = None) -> None:
@@ -161,32 +162,32 @@ class SparkEngine:
         self.temp_directory = temp_directory
         self._prefix = f"sqlmetrics_{uuid.uuid4().hex[:8]}"
         self._folder = Path(_absolute(str(temp_directory))) / self._prefix
-        self._views: dict[str, str] = {}  # view -> what it stands for in a printed statement
+        self._views: dict[str, str] = {}  # view -> its relation in a printed statement
         self._kept: dict[str, str] = {}  # identity of a node -> view
-        self._checkpoints: dict[str, Any] = {}  # view -> DataFrame that is computed
-        self._frames: list[Any] = []  # the sources that Spark reads itself
-        self._tables: list[str] = []  # those of them that are tables, as they were named
+        self._checkpoints: dict[str, Any] = {}  # view -> computed DataFrame
+        self._frames: list[Any] = []  # sources that Spark reads natively
+        self._tables: list[str] = []  # names of sources that are tables, as given
         self._closed = False
 
     @property
     def catalog(self) -> SparkEngine:
-        """The engine itself."""
+        """Return the engine itself."""
         return self
 
     @property
     def version(self) -> str:
-        """The version of Spark."""
+        """Return the version of Spark."""
         return str(self.session.version)
 
     # ---- inputs --------------------------------------------------------------------------------
 
     def relation(self, table: str, label: str, source: Any) -> Relation | None:
-        """Read Parquet, a table of the catalog or a DataFrame of Spark; None: anything else."""
+        """Read Parquet, a table of the catalog or a Spark DataFrame; None for other sources."""
         if hasattr(source, "createOrReplaceTempView"):
             if not _is_same_session(source.sparkSession, self.session):
                 raise DataError(
-                    f"{label}: the DataFrame is of another session of Spark than engine; give "
-                    "engine the session that it was made in, or make a table of it"
+                    f"{label}: the DataFrame belongs to another Spark session than engine; pass "
+                    "the session of the DataFrame as engine, or save the DataFrame as a table"
                 )
             return self._relation(label, source, f"the DataFrame given as {label}")
         if isinstance(source, str | Path):
@@ -197,7 +198,7 @@ class SparkEngine:
             if all(isinstance(entry, Path) or _is_text_path(entry) for entry in source):
                 return self._files(table, label, [str(entry) for entry in source])
             if table != "items" and all(isinstance(entry, str | Path) for entry in source):
-                raise DataError(f"{label}: a list is one of Parquet files; {source[0]!r} is none")
+                raise DataError(f"{label}: a list must contain Parquet files, not {source[0]!r}")
         return None
 
     def _files(self, table: str, label: str, given: list[str]) -> Relation:
@@ -215,14 +216,14 @@ class SparkEngine:
             "" if any(_absolute(entry) == entry for entry in given) else f"{os.getcwd()}/",
         )
         parts = []
-        if len(given) > 1:  # of several files, Spark looks at the columns of one
+        if len(given) > 1:  # given several files, Spark reads the columns of one of them
             options = {} if folders is None else spark_folders.AS_FILES
             columns = () if folders is None else folders.columns
             added = {column.name: column.type for column in columns}
             for entry in given:
                 files = self._parquet(label, entry, _expanded(table, label, entry), options)
                 parts.append((entry, {**_types(files), **added}))
-        # no statement says with which options it reads a path
+        # a statement cannot state the reader options of a path
         relation = self._relation(
             label, frame, shown, _as_relation(paths) if frame is plain else ""
         )
@@ -236,22 +237,22 @@ class SparkEngine:
 
     def _table(self, label: str, name: str) -> Relation:
         if not name.strip():
-            raise DataError(f"{label}: an empty name")
+            raise DataError(f"{label}: the name is empty")
         spelled = _spelled(name)
         frame = self._read(
             label, f"the table {name}", lambda: self._sql(f"SELECT * FROM {spelled}")
         )
         self._tables.append(name)
         parts = [part.replace("``", "`") for part in _parts(name)]
-        if len(parts) == 1:  # in a statement, the name of a query would hide it
+        if len(parts) == 1:  # in a statement, a query of the same name would hide the table
             parts = self._in_current_schema(parts[0]) or parts
         printed = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
         return self._relation(label, frame, f"the table {name}", printed)
 
     def _in_current_schema(self, name: str) -> list[str] | None:
-        """Name a table with its schema; None for a view of the session, which is in none."""
+        """Return the name of a table with its schema; None for a view of the session."""
         try:
-            # asked of the catalog: a query that fails would have Spark print a stack trace
+            # ask the catalog, because a failing query makes Spark print a stack trace
             table = self.session.catalog.getTable(_quoted(name))
         except Exception as error:
             if not is_of_spark(error):
@@ -262,7 +263,7 @@ class SparkEngine:
         return [*filter(None, (table.catalog, *(table.namespace or ()))), name]
 
     def _read(self, label: str, shown: str, read: Callable[[], Any]) -> Any:
-        """Open a source; its columns are asked for here, where a session of Connect looks."""
+        """Open a source, and request its columns, because Connect sessions read them lazily."""
         self._check_open()
         try:
             frame = read()
@@ -272,20 +273,20 @@ class SparkEngine:
             if not is_of_spark(error):
                 raise
             if is_missing_path(error):
-                raise DataError(f"{label}: Spark finds no file {shown}") from error
+                raise DataError(f"{label}: Spark cannot find the file {shown}") from error
             if is_unknown_table(error):
                 raise DataError(
-                    f"{label}: Spark's catalog has no {shown.removeprefix('the ')}; a file is "
-                    "named by its path, with a / in it or .parquet at its end"
+                    f"{label}: Spark's catalog has no {shown.removeprefix('the ')}; to read a "
+                    "file, pass a path that contains / or ends in .parquet"
                 ) from error
             raise DataError(f"{label}: {shown} cannot be read: {reason(error)}") from error
 
     def _relation(self, label: str, frame: Any, shown: str, printed: str = "") -> Relation:
-        """Show a DataFrame to our queries as a view."""
+        """Register a DataFrame as a view for our queries."""
         types = _types(frame)
         lowered = [name.lower() for name in frame.columns]
         if twice := [name for name in frame.columns if lowered.count(name.lower()) > 1]:
-            raise DataError(f"{label}: columns have the same name: {', '.join(twice)}; rename one")
+            raise DataError(f"{label}: columns with equal names: {', '.join(twice)}; rename one")
         view = self._view(label, frame)
         self._frames.append(frame)
         self._views[view] = printed or view
@@ -300,12 +301,12 @@ class SparkEngine:
         return name
 
     def bind(self, name: str, table: Any) -> str:
-        """Give Spark an Arrow table; returns the name of the view."""
+        """Pass an Arrow table to Spark, and return the name of the view."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         self._check_open()
         data = _plain(table.to_table() if hasattr(table, "scanner") else table)
-        # times without a zone stay so, whatever the session takes them for
+        # keep times without a zone as they are, whatever the session's default
         schema = from_arrow_schema(data.schema, prefer_timestamp_ntz=True)
         with self._translated(f"reading {name}"):
             view = self._view(name.removeprefix("sqlmetrics_"),
@@ -314,15 +315,15 @@ class SparkEngine:
         return view
 
     def spool(self, stream: IO[bytes]) -> Path:  # noqa: ARG002
-        """Refuse a stream: the cluster could not read it."""
-        raise UsageError("Spark does not read stdin (-); write a Parquet file that it can read")
+        """Reject a stream, which the cluster cannot read."""
+        raise UsageError("Spark does not read stdin (-); write a Parquet file instead")
 
     def shown(self, path: str) -> str:
-        """Name a file in a message."""
+        """Return the name of a file for messages."""
         return path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation and their types, as DuckDB calls these.
+        """Return the columns of a relation with their DuckDB types.
 
         Raises:
             DataError: the relation cannot be read.
@@ -347,25 +348,25 @@ class SparkEngine:
             raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
 
     def find_table(self, name: str) -> str | None:  # noqa: ARG002
-        """Tables of the catalog are read by `relation`."""
+        """Return None; `relation` reads tables of the catalog."""
         return None
 
     def printed(self, relation: str) -> str:
-        """Return the spelling of a view in a statement that runs without sqlmetrics."""
+        """Return a view as it is written in a statement that runs without sqlmetrics."""
         return self._views.get(relation, relation)
 
     # ---- running -------------------------------------------------------------------------------
 
     def _sql(self, statement: str) -> Any:
-        """Give Spark a query.
+        """Run a query on Spark.
 
         Raises:
-            UsageError: Spark would put one of its settings in place of a part of the query.
+            UsageError: Spark would replace a part of the query by one of its settings.
         """
         if (match := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
             raise UsageError(
-                f"Spark puts settings in place of {match[0]} in a query, also inside of names; "
-                "rename the column or table that is called so, or set "
+                f"Spark replaces {match[0]} in queries by a setting, also in names; rename "
+                "the column or table that contains it, or set "
                 "spark.sql.variable.substitute to false in the session"
             )
         return self.session.sql(statement)
@@ -378,7 +379,7 @@ class SparkEngine:
         return list(self._arrow(plan).to_pylist())
 
     def rows(self, plan: Plan) -> Rows:
-        """Run a plan with a small result and return its rows, with the kinds of its columns."""
+        """Run a plan with a small result and return its rows, with the kinds of columns."""
         return Rows.of_frame(self.frame(plan))
 
     def frame(self, plan: Plan) -> pd.DataFrame:
@@ -389,11 +390,12 @@ class SparkEngine:
 
     @contextlib.contextmanager
     def new_file(self, target: Path | str, force: bool) -> Iterator[str]:
-        """Hand out the folder that Spark writes to; nothing is made here.
+        """Yield the folder that Spark writes to, after checking it; nothing is created here.
 
         Raises:
-            DataError: it exists and `force` is not set, is a file, holds what Spark has not written
-                there, or a source of ours. Of other stores than files, only the last is seen here.
+            DataError: the folder exists and `force` is not set; or it is a file, contains files
+                that Spark has not written, or is read by the run. In remote stores, only reads by
+                the run are detected.
         """
         path = _absolute(str(target))
         local = _local(path)
@@ -406,45 +408,45 @@ class SparkEngine:
         yield path
 
     def _check_no_source(self, target: str) -> None:
-        """Refuse to replace a folder that rows are read from.
+        """Check that no source is read from a folder that is to be replaced.
 
         Raises:
-            DataError: names one of the files.
+            DataError: a source is read from it; names one of the files.
         """
         folder = _comparable(target).rstrip("/") + "/"
         for file in self._files_read():
             path = _comparable(file)
             if path.startswith(folder) or path + "/" == folder:
-                raise DataError(f"{target} is not replaced: rows are read from {file}")
+                raise DataError(f"{target} is not overwritten: rows are read from {file}")
 
     def _files_read(self) -> list[str]:
-        """Ask Spark which files the sources are in; of some catalogs, such as Iceberg's, none."""
+        """Return the files of the sources as Spark reports them; some catalogs report none."""
         with self._translated("the files of the sources"):
             return [unquote(file) for frame in self._frames for file in frame.inputFiles()]
 
     def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:
-        """Let Spark write the rows of a plan into a folder of Parquet files.
+        """Write the rows of a plan to a folder of Parquet files.
 
-        Where it stops on the way, what was there before is gone.
+        If the write fails, the former content of the folder is lost.
 
         Raises:
-            DataError: the folder exists and `force` is not set, or cannot be written.
+            DataError: the folder exists and `force` is not set, or it cannot be written.
         """
         self._write(plan, lambda writer: writer.parquet(str(target)), str(target), force)
 
     def check_table(self, name: str, force: bool) -> None:
-        """Check that a table can be written, before anything is computed for it.
+        """Check that a table can be written, before computing anything.
 
         Raises:
-            UsageError: `name` is no name of a table.
-            DataError: there is no such schema, the table exists and `force` is not set, it is a
-                view, or rows are read from it.
+            UsageError: `name` is not a table name.
+            DataError: the schema is missing; the table exists and `force` is not set; it is a view;
+                or rows are read from it.
         """
         self._check_open()
         part = r"(?:`(?:[^`]|``)+`|[^.`\s](?:[^.`]*[^.`\s])?)"
         if not re.fullmatch(rf"{part}(?:\.{part})*", name):
             raise UsageError(
-                f"{name!r} does not name a table; write table, schema.table or "
+                f"{name!r} is not a table name; write table, schema.table or "
                 "catalog.schema.table, with other characters than letters in backticks"
             )
         catalog, spelled = self.session.catalog, _spelled(name)
@@ -461,19 +463,19 @@ class SparkEngine:
             files = [] if view else self.session.table(spelled).inputFiles()
             sources = [_path_of(catalog.getTable(_spelled(source))) for source in self._tables]
         if view:
-            raise DataError(f"{name} is a view, which is not overwritten; choose another name")
+            raise DataError(f"{name} is a view and is not overwritten; choose another name")
         if not force:
             raise already_there(name)
         if _path_of(table) in sources or {unquote(file) for file in files} & {*self._files_read()}:
-            raise DataError(f"{name} is not replaced: rows are read from it")
+            raise DataError(f"{name} is not overwritten: rows are read from it")
 
     def write_table(self, plan: Plan, name: str, force: bool) -> None:
-        """Let Spark write the rows of a plan into a table of its catalog.
+        """Write the rows of a plan to a table of Spark's catalog.
 
-        Where it stops on the way, an existing table may be gone.
+        If the write fails, an existing table may be lost.
 
         Raises:
-            DataError: the table exists and `force` is not set, or cannot be written.
+            DataError: the table exists and `force` is not set, or it cannot be written.
         """
         self._write(plan, lambda writer: writer.saveAsTable(_spelled(name)), name, force)
 
@@ -481,15 +483,15 @@ class SparkEngine:
         with self._prepared(plan) as (statement,):
             with self._translated(plan.root.name):
                 frame = self._sql(statement)
-                _types(frame)  # what is wrong with the query is found here, also over Connect
+                _types(frame)  # raises errors in the query here, also over Connect
             with self._translated(plan.root.name, target):
                 write(frame.write.mode("overwrite" if force else "error"))
 
     def check_comparisons(self) -> None:
-        """Check that a folder for intermediate files was given.
+        """Check that a folder for intermediate files is configured.
 
         Raises:
-            UsageError: no folder was given.
+            UsageError: the folder is missing.
         """
         spark_to_duckdb.require_folder(self)
 
@@ -498,7 +500,7 @@ class SparkEngine:
         return spark_to_duckdb.frame(self, plan, of_users, level + 1)
 
     def write_nodes(self, nodes: Sequence[Node]) -> dict[str, Path]:
-        """Let Spark write what nodes return into our folder; returns the folder of each."""
+        """Write the rows of nodes to Parquet folders; return the folder of each node."""
         folders = {node.key: self.folder() / f"{node.name}_{node.key[-8:]}" for node in nodes}
         with self._prepared(*map(Plan, nodes)) as statements:
             for node, statement in zip(nodes, statements, strict=True):
@@ -507,7 +509,7 @@ class SparkEngine:
         return folders
 
     def kept(self) -> Mapping[str, str]:
-        """Return the intermediate relations that are kept: identity -> view."""
+        """Return the kept intermediate relations: identity -> view."""
         return self._kept
 
     def _arrow(self, plan: Plan) -> pa.Table:
@@ -516,11 +518,11 @@ class SparkEngine:
 
     @contextlib.contextmanager
     def _prepared(self, *plans: Plan) -> Iterator[list[str]]:
-        """Compute what results read more than once, and hand out the statements of the results.
+        """Compute relations that results read repeatedly, and yield the statements of the results.
 
-        Spark computes a CTE anew for every query that reads it, and looks through views and cached
-        tables when it plans a query: a plan whose queries read each other in many ways would have
-        thousands of them. A checkpoint is where it stops.
+        Spark computes a CTE again for every query that reads it, and expands views and cached
+        tables during planning, so a plan with many references would contain thousands of copies.
+        Spark does not expand checkpoints.
         """
         self._check_open()
         passing: list[str] = []
@@ -547,7 +549,7 @@ class SparkEngine:
                 self._drop(name)
 
     def _checkpoint(self, name: str, statement: str) -> None:
-        """Compute a query and show its rows as a view: in the executors, or in our folder."""
+        """Compute a query and register its rows as a view, kept in the executors or a folder."""
         frame = self._sql(statement)
         if self.temp_directory is None:
             frame = frame.localCheckpoint()
@@ -556,25 +558,25 @@ class SparkEngine:
             frame.write.parquet(folder)
             frame = self.session.read.parquet(folder)
         frame.createOrReplaceTempView(name)
-        self._checkpoints[name] = frame  # Spark keeps the rows for as long as we do
+        self._checkpoints[name] = frame  # Spark keeps the rows while this object exists
 
     def folder(self) -> Path:
-        """Make a folder in temp_directory for intermediate files; `close` removes it.
+        """Create a folder for intermediate files in temp_directory; `close` removes it.
 
         Raises:
-            UsageError: temp_directory is not there, or cannot be written to.
+            UsageError: temp_directory does not exist or is not writable.
         """
         try:
             self._folder.mkdir(exist_ok=True)
         except OSError as error:
             raise UsageError(
-                f"temp_directory: {self._folder.parent} cannot be written to: {error.strerror}; on "
-                "Spark it is a folder that is there"
+                f"temp_directory: cannot write to {self._folder.parent}: {error.strerror}; with "
+                "Spark, it must be an existing folder"
             ) from error
         return self._folder
 
     def _drop(self, name: str) -> None:
-        """Forget a view and its rows, also where Spark cannot be reached any more."""
+        """Forget a view and its rows, even if Spark is no longer reachable."""
         with contextlib.suppress(Exception):
             self.session.sql(f"DROP VIEW IF EXISTS {name}")
         if self._checkpoints.pop(name, None) is not None and self.temp_directory is not None:
@@ -582,7 +584,7 @@ class SparkEngine:
 
     @contextlib.contextmanager
     def _translated(self, title: str, target: str = "") -> Iterator[None]:
-        """Translate an error of Spark into one line."""
+        """Translate an error of Spark into a one-line message."""
         try:
             yield
         except Exception as error:
@@ -595,7 +597,7 @@ class SparkEngine:
             raise UsageError("the evaluator is closed")
 
     def close(self) -> None:
-        """Drop our views and what is behind them; the session stays."""
+        """Drop the views and rows of the engine; the session stays open."""
         self._closed = True
         for name in [*self._checkpoints, *self._views]:
             self._drop(name)
@@ -607,9 +609,10 @@ class SparkEngine:
 
 
 def _to_compute_first(roots: Sequence[Node], have: Mapping[str, str]) -> list[Node]:
-    """Find the nodes to compute before the results, each with its own statement, in this order.
+    """Return the nodes to compute before the results, each in a separate statement, in order.
 
-    These are nodes that are kept or read more than once, and nodes that split large statements.
+    These are nodes that are kept, nodes that are read repeatedly, and nodes at which large
+    statements are split.
     """
     by_key = {node.key: node for root in roots for node in Plan(root).nodes(have)}
     nodes = [node for node in by_key.values() if node.key not in have]
@@ -618,7 +621,7 @@ def _to_compute_first(roots: Sequence[Node], have: Mapping[str, str]) -> list[No
         for key in node.reads():
             uses[key] = uses.get(key, 0) + 1
     ends = {root.key for root in roots}
-    sizes: dict[str, int] = {}  # how many queries a statement has that reads the node
+    sizes: dict[str, int] = {}  # number of queries in the statement of the node that reads it
     first = []
     for node in nodes:
         sizes[node.key] = 1 + sum(sizes.get(key, 0) for key in node.parents)
@@ -642,7 +645,7 @@ def _quoted(name: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """Split `cat.schema.table`; in backticks, a point belongs to a name."""
+    """Split `cat.schema.table`; dots inside backticks belong to a name."""
     matches = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
     return [quoted or plain for quoted, plain in matches]
 
@@ -656,7 +659,7 @@ def _spelled_last(name: str) -> str:
 
 
 def _path_of(table: Any) -> list[str]:
-    """Name a table of the catalog with all that it is in, the same text for the same table."""
+    """Return the qualified name of a catalog table, in one spelling per table."""
     path = (table.catalog, *(table.namespace or ()), table.name)
     return [part.lower() for part in path if part]
 
@@ -667,7 +670,7 @@ def _spelled_relation(relation: str) -> str:
 
 
 def _is_path(text: str) -> bool:
-    """Is it a path or URI rather than the name of a table?"""
+    """Return whether a text is a path or URI rather than a table name."""
     if text == "-" or "/" in text or os.sep in text or text.startswith("~"):
         return True
     if text.startswith("`"):
@@ -680,27 +683,25 @@ def _is_text_path(value: Any) -> bool:
 
 
 def _expanded(table: str, label: str, path: str) -> list[str]:
-    """Return the paths for Spark: URIs as they are, paths of this machine absolute.
+    """Return the paths for Spark: URIs unchanged, local paths absolute.
 
     Raises:
-        DataError: it is no Parquet file.
+        DataError: the path is not a Parquet file.
     """
     if path == "-":
-        raise UsageError(
-            f"{label}: Spark does not read stdin (-); write a Parquet file that it can read"
-        )
+        raise UsageError(f"{label}: Spark does not read stdin (-); write a Parquet file instead")
     name = path.lower().rstrip("/")
     for packed in _PACKED:
         name = name.removesuffix(packed)
     if name.endswith(_OTHER_FORMATS):
         kind = name.rpartition(".")[2]
         raise DataError(
-            f"{label}: {path} is no Parquet file, and on Spark only Parquet is read by its path",
+            f"{label}: {path} is not a Parquet file; with Spark, paths must be Parquet files",
             table=table,
-            remedy=f"read it with Spark and give the DataFrame (spark.read.{kind}(…)), make it a "
-            "table, or evaluate it without Spark",
+            remedy=f"read it with Spark and pass the DataFrame (spark.read.{kind}(…)), save it as "
+            "a table, or evaluate it without Spark",
         )
-    if "://" not in path and "**" in path:  # a glob that Spark does not know
+    if "://" not in path and "**" in path:  # a recursive glob, which Spark does not support
         matches = sorted(glob.glob(path, recursive=True))
         files = [_absolute(match) for match in matches if os.path.isfile(match)]
         if not files:
@@ -710,7 +711,7 @@ def _expanded(table: str, label: str, path: str) -> list[str]:
 
 
 def _exact(path: str) -> str:
-    """Spell an existing path of this machine so that Spark does not read it as a pattern."""
+    """Escape an existing local path so that Spark does not read it as a pattern."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path) if os.path.exists(path) else path
 
 
@@ -719,43 +720,43 @@ def _absolute(path: str) -> str:
 
 
 def _local(path: str) -> str | None:
-    """Return the path on this machine that a path or URI of Spark stands for; None: elsewhere."""
+    """Return the local path of a path or URI of Spark; None for remote ones."""
     if match := re.match(r"(?i)file:(?://[^/]*)?(/.*)", path):
         return match[1]
     return None if _absolute(path) != os.path.abspath(path) else path
 
 
 def _comparable(path: str) -> str:
-    """Spell a path so that the same place is the same text: no links, s3a as s3."""
+    """Normalise a path for comparison: resolve links, replace s3a by s3."""
     local = _local(path)
     return path.partition(":")[2] if local is None else os.path.realpath(local)
 
 
 def _as_relation(paths: Sequence[str]) -> str:
-    """Read files in a statement, without a view; several as a glob of Hadoop. Empty: impossible."""
+    """Return SQL that reads files without a view, several as a Hadoop glob; empty if impossible."""
     paths = [_exact(path) for path in paths]
     path = paths[0]
     if len(paths) > 1:
         folder = os.path.commonprefix(list(paths)).rpartition("/")[0]  # noqa: RUF071 - also of URIs
         if not folder.strip(":/") and "://" in path:
-            return ""  # of several stores
+            return ""  # in several stores
         path = folder + "/{" + ",".join(file[len(folder) + 1 :] for file in paths) + "}"
     return 'parquet."' + path.replace('"', '""') + '"'
 
 
 def _check_overwritten(path: Path) -> None:
-    """Refuse to replace a file, or a folder that holds other things than what Spark writes.
+    """Check that a path is not a file, nor a folder with files that Spark does not write.
 
     Raises:
-        DataError: names one of them.
+        DataError: the path is a file, or contains another file.
     """
     if not path.is_dir():
-        raise DataError(f"{path} is not replaced: it is a file, and Spark writes a folder")
+        raise DataError(f"{path} is not overwritten: it is a file, but Spark writes a folder")
     for entry in sorted(path.iterdir()):
         if not _WRITTEN.fullmatch(entry.name) or not entry.is_file():
             raise DataError(
-                f"{path} is not replaced: it holds {entry.name}, which is none of the Parquet "
-                "files that Spark writes there"
+                f"{path} is not overwritten: it contains {entry.name}, which is not one of the "
+                "Parquet files that Spark writes"
             )
 
 
@@ -767,7 +768,7 @@ def _types(frame: Any) -> dict[str, str]:
 
 
 def _type(name: str) -> str:
-    """Translate the name of a type, such as `array<bigint>`."""
+    """Translate a Spark type such as `array<bigint>` into a DuckDB type."""
     if inner := re.fullmatch(r"array<(.*)>", name):
         return f"{_type(inner[1])}[]"
     if name.startswith(("varchar(", "char(", "string ")):
@@ -778,7 +779,7 @@ def _type(name: str) -> str:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Cast the types of Arrow that Spark does not take."""
+    """Cast the Arrow types that Spark does not accept."""
     import pyarrow as pa
 
     def plain(kind: pa.DataType) -> pa.DataType:
@@ -803,7 +804,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _without_decimals(table: pa.Table) -> pa.Table:
-    """Read exact numbers as doubles, as other engines return them."""
+    """Cast decimals to doubles, as other engines return them."""
     import pyarrow as pa
 
     fields = [
@@ -822,7 +823,7 @@ def _our_error(error: Exception, title: str, target: str) -> SqlmetricsError:
     if is_unreadable(error):
         return UnreadableError(reason(error))
     if is_refused(error):
-        if target:  # the query was found right before
+        if target:  # the query itself has been checked before
             return DataError(f"{target} cannot be written: {reason(error)}")
-        return QueryError(f"the query for {title} is wrong: {reason(error)}")
+        return QueryError(f"the query for {title} is invalid: {reason(error)}")
     return EngineError(f"Spark stopped while computing {title}: {reason(error)}")

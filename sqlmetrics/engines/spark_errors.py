@@ -1,4 +1,4 @@
-"""Reads the words of Spark's errors, which tell more than their classes; no other module does."""
+"""Interpret the text of Spark's errors, which is more specific than their classes."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ _UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ", "PARQUET", "CAST_INVALID")
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Does the error come from Spark, or from the connection to it?"""
+    """Return whether the error comes from Spark or from the connection to it."""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc") or isinstance(
         error, ConnectionError
     )
 
 
 def java_did_not_start(error: Exception) -> bool:
-    """Did the Java that runs Spark end at once?"""
+    """Return whether Spark's Java process ended immediately."""
     return "JAVA_GATEWAY_EXITED" in str(error)
 
 
 def is_missing_path(error: Exception) -> bool:
-    """Is there no file at a path?"""
+    """Return whether a path does not exist."""
     return _condition(error) == "PATH_NOT_FOUND"
 
 
 def is_unknown_table(error: Exception) -> bool:
-    """Does the catalog lack a table?"""
+    """Return whether the catalog lacks a table."""
     return _condition(error) in _UNKNOWN_TABLE
 
 
 def is_taken(error: Exception) -> bool:
-    """Is there a path or a table of this name already?"""
+    """Return whether a path or table of this name exists already."""
     return _condition(error) in _TAKEN
 
 
 def is_unreadable(error: Exception) -> bool:
-    """Did Spark meet rows that it cannot read?"""
+    """Return whether Spark failed to read rows."""
     return _condition(error).startswith(_UNREADABLE)
 
 
 def is_refused(error: Exception) -> bool:
-    """Does Spark refuse a query before it runs?"""
+    """Return whether Spark rejected a query before running it."""
     return type(error).__name__ in ("AnalysisException", "ParseException")
 
 
 def _condition(error: Exception) -> str:
-    """Return Spark's name for the error, such as PATH_NOT_FOUND; empty where it has none."""
+    """Return Spark's condition for the error, such as PATH_NOT_FOUND; empty if it has none."""
     match = re.search(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]", str(error))
     return match[1].partition(".")[0] if match else ""
 
 
 def reason(error: Exception) -> str:
-    """Return Spark's message in one line: no plan of the query, no stack of Java."""
+    """Return Spark's message in one line, without query plan and Java stack trace."""
     text = str(error).strip() or type(error).__name__
     text = re.split(r"\n\s*(?:at |'|==|JVM stacktrace|Caused by)|SQLSTATE|; line \d+ pos", text)[0]
     if caused := re.findall(r"Caused by: ([^\n]+)", str(error)):

@@ -1,8 +1,8 @@
-"""Columns that folders are called after, among Parquet files that Spark reads.
+"""Columns from folder names of Parquet files that Spark reads.
 
-Spark reads such columns only if it is given the folder above them. Then they replace columns of the
-files, and files in other folders are left out. Here the rule is that of `folders`, for every way to
-name the files: a column of a file is never replaced, and folders tell of the columns that it lacks.
+Spark reads such columns only if the parent folder is given. It then lets them replace columns of
+the files, and omits files in other folders. Here the rule of `folders` applies to all paths: folder
+names never replace a column of a file; they only add columns that the files lack.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlmetrics.engines import folders
 from sqlmetrics.engines.relation import FolderColumn, Folders
 from sqlmetrics.errors import DataError
 
-AS_FILES = {"recursiveFileLookup": "true"}  # an option of Spark's reader: no columns of folders
+AS_FILES = {"recursiveFileLookup": "true"}  # option of Spark: ignore columns of folder names
 
 
 def read(
@@ -28,18 +28,17 @@ def read(
     shown: str,
     root: str,
 ) -> tuple[Any, Folders | None, list[str]]:
-    """Read files of which some may be in folders that are called after columns.
+    """Read files, some of which may be in folders with columns in their names.
 
     Args:
-        frame: the files, as Spark reads them.
-        read_with: reads them again, with options of Spark's reader.
-        types_of: returns the columns of a frame and their types.
-        label, shown: name the table and the files.
-        root: what the paths of the files begin with and the user has not written, or "".
+        frame: the files as Spark reads them.
+        read_with: function that reads them again with options of Spark's reader.
+        types_of: function that returns the columns of a frame with their types.
+        label, shown: the names of the table and the files, for messages.
+        root: a prefix of the file paths that the user did not write, or "".
 
     Returns:
-        The frame to use, the columns that are read of folders (None: no folder is called after
-        one), and warnings.
+        The frame to use, the columns from folder names (None if there are none), and warnings.
 
     Raises:
         DataError: Spark cannot read the columns by this rule.
@@ -50,36 +49,37 @@ def read(
     files = _files(own, root)
     wanted, hidden = folders.to_add_and_to_hide([*map(folders.columns_of, files)], own.columns)
     warned = [
-        f"{label}: folders of {shown} are called {name}=…, and the files have a column {name}. "
-        "The column of the files is read; to read the folders' values, export the files without it"
+        f"{label}: the folders of {shown} are named {name}=…, but the files have a column {name}. "
+        "The column of the files is used; to use the folders' values, export the files without it"
         for name in hidden
     ]
     if not wanted:
         return own, Folders(hidden=tuple(hidden)), warned
     if hidden:
         raise DataError(
-            f"{label}: folders of {shown} are called after the columns {', '.join(hidden)}, which "
-            f"the files have, and {', '.join(wanted)}, which they lack. Spark reads all columns of "
-            f"folders or none. Export the files without {', '.join(hidden)}, or give a DataFrame"
+            f"{label}: the folder names of {shown} have the columns {', '.join(hidden)}, which the "
+            f"files also have, and {', '.join(wanted)}, which the files lack. Spark reads all of "
+            f"these columns or none. Export the files without {', '.join(hidden)}, or pass a "
+            "DataFrame"
         )
     added = frame if {*wanted} <= {*frame.columns} else read_with({"basePath": _above(files, root)})
     types = types_of(added)
     if absent := [name for name in wanted if name not in types]:
         raise DataError(
-            f"{label}: folders of {shown} are called after the column {absent[0]}, which Spark "
-            "does not read. Give the folder above them, or a DataFrame"
+            f"{label}: the folder names of {shown} have the column {absent[0]}, which Spark "
+            "does not read. Pass the folder above them, or a DataFrame"
         )
     return added, Folders(tuple(FolderColumn(name, types[name]) for name in wanted)), []
 
 
 def _files(frame: Any, root: str) -> list[str]:
-    """Return the files of a frame: paths of this machine, relative to a root, or URIs."""
+    """Return the files of a frame: local paths relative to a root, or URIs."""
     paths = (re.sub(r"\Afile:(//)?(?=/)", "", unquote(file)) for file in frame.inputFiles())
     return [path.removeprefix(root) for path in paths]
 
 
 def _above(files: Sequence[str], root: str) -> str:
-    """Return the folder above all folders that are called after columns."""
+    """Return the parent of all folders with columns in their names."""
     above = [root + re.split(r"(?:\A|/)[^/=]+=[^/]*/", file)[0] for file in files]
     common = os.path.commonprefix([f"{folder}/" for folder in above])  # noqa: RUF071 - also of URIs
     return common.rpartition("/")[0] or "/"

@@ -1,8 +1,8 @@
-"""Let Spark compute values per user, and DuckDB the results from these values.
+"""Compute per-user values in Spark, and results from these values in DuckDB.
 
-A comparison sums up the differences of every user in many ways, over resamples too: for the values
-of all users, that is work for one machine, and some of it is not there in Spark's SQL. So Spark
-writes them as Parquet into a folder that both see, and DuckDB reads them there.
+A comparison aggregates the per-user differences in many ways, also over resamples. One machine can
+do that for all users, and Spark's SQL lacks some of the required functions. Spark therefore writes
+the values as Parquet to a shared folder, where DuckDB reads them.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 
 
 def require_folder(engine: SparkEngine) -> None:
-    """Check that there is a folder to hand values over in.
+    """Check that a shared folder for per-user values is configured.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the folder is not configured.
     """
     if engine.temp_directory is None:
         raise UsageError(
-            "models are compared from values per user, which Spark writes and DuckDB reads in a "
-            "folder",
+            "comparisons on Spark need a folder for per-user values, which Spark writes and DuckDB "
+            "reads",
             remedy=Message(
-                "name a folder that Spark and this process both see with ",
+                "set a folder shared by Spark and this process with ",
                 Argument("temp_directory", "DIR"),
-                "; it is left as it was found",
+                "; temporary files in it are removed",
             ),
         )
 
 
 def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
-    """Run a plan: Spark computes the nodes `of_users` and the stages, DuckDB all above them.
+    """Run a plan: Spark computes the stages and the nodes `of_users`, DuckDB the nodes above them.
 
-    `level`: how many frames above this one the caller is whom the message is for.
+    `level` is the number of stack frames between this function and the caller, for warnings.
 
     Raises:
-        DataError: what Spark has written is not to be seen here.
+        DataError: this process cannot see the files that Spark has written.
     """
     require_folder(engine)
     below = _below(plan.root, {node.key for node in of_users})
@@ -56,8 +56,8 @@ def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: in
         for node in below:
             if not list(folders[node.key].glob("*.parquet")):
                 raise DataError(
-                    f"Spark has written {node.name} to {folders[node.key]}, where this process "
-                    "sees no file",
+                    f"Spark has written {node.name} to {folders[node.key]}, but this process "
+                    "finds no file there",
                     remedy=Message(
                         Argument("temp_directory"),
                         " must be a folder that Spark's executors and this process share",
@@ -67,8 +67,8 @@ def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: in
         try:
             n_rows = sum(local.adopt(key, folder) for key, folder in folders.items())
             warnings.warn(
-                f"Spark has written {n_rows:,} rows of values per user to {engine.folder()}; "
-                "DuckDB computes the comparison from them, in this process",
+                f"Spark has written {n_rows:,} rows of per-user values to {engine.folder()}; "
+                "DuckDB computes the comparison from these values in this process",
                 SqlmetricsWarning,
                 stacklevel=level + 1,
             )

@@ -1,4 +1,4 @@
-"""Descriptions of columns: those of a stage from its front matter, others from columns.toml."""
+"""Descriptions of columns, from the front matter of stages and from columns.toml."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sqlmetrics.sql.query_graph import Node
 
 
 def description(node: Node, column: str) -> str:
-    """Return the description of a column of a query, or an empty text if there is none.
+    """Return the description of a column of a query, or an empty text.
 
-    A query passes on columns of the stages that it reads. `N` in the name of a column that is
-    described stands for a number, which `{N}` in the description repeats.
+    Columns of the stages that a query reads keep their descriptions. `N` in the name of a described
+    column stands for a number, which `{N}` in the description repeats.
     """
     described = dict(_shared())
     for query in (*node.parents.values(), node):

@@ -1,4 +1,4 @@
-"""Make dbt models of the queries of a plan, and dbt tests of their checks."""
+"""Create dbt models from the queries of a plan, and dbt tests from their checks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sqlmetrics.sql.query_graph import (
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.sql.statement import query
 
-_ROUNDING = 1e-9  # how far a value may lie outside of its range
+_ROUNDING = 1e-9  # tolerance for values at the ends of their range
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ModelColumn:
 
 @dataclass(frozen=True)
 class Model:
-    """A model of a package: one query of a plan."""
+    """A model of a package, for one query of a plan."""
 
     name: str
     folder: str
@@ -56,13 +56,13 @@ class Model:
 
     @property
     def path(self) -> str:
-        """The path of the file in the package."""
+        """Return the path of the file in the package."""
         return f"models/{self.folder}/{self.name}.sql"
 
 
 @dataclass(frozen=True)
 class DataTest:
-    """A query for the rows that break a rule."""
+    """A query for rows that violate a rule."""
 
     name: str
     finds: str
@@ -70,13 +70,13 @@ class DataTest:
 
     @property
     def path(self) -> str:
-        """The path of the file in the package."""
+        """Return the path of the file in the package."""
         return f"tests/{self.name}.sql"
 
 
 @dataclass
 class Maker:
-    """Makes the models and tests of a package."""
+    """Creates the models and tests of a package."""
 
     results: Results
     dialect: str
@@ -85,7 +85,7 @@ class Maker:
     _given: set[str] = field(default_factory=set)  # references that the user gave for tables
 
     def models(self, plans: Sequence[Plan]) -> list[Model]:
-        """Make a model of every query of the plans, parents first."""
+        """Create a model for every query of the plans, parents first."""
         nodes = {node.key: node for plan in plans for node in plan.nodes()}
         names: dict[str, str] = {}
         for key, node in nodes.items():
@@ -133,7 +133,7 @@ class Maker:
     def _keys(
         self, node: Node, columns: Sequence[str], wide: Sequence[Column] | None
     ) -> Sequence[str]:
-        """Name the columns that identify a row, which are never NULL."""
+        """Return the columns that identify a row and are never NULL."""
         if wide is not None:
             return [column for column in columns if column not in {value.name for value in wide}]
         if node.stage is not None:
@@ -144,7 +144,7 @@ class Maker:
     def _unique(
         self, node: Node, columns: Sequence[str], keys: Sequence[str], summary: Plan
     ) -> list[str]:
-        """Name the columns that no two rows share."""
+        """Return the columns whose combination is unique."""
         if node.stage is not None and node.stage.unique:
             users = [*self.results.planner.user_keys, "item_slice"]
             named = [
@@ -158,16 +158,16 @@ class Maker:
         return list(keys) if _wide_columns(node) is not None else []
 
     def _meaning(self, node: Node, column: str) -> str:
-        """Describe a column of any model."""
+        """Return the description of a column of any model."""
         if column in self.results.planner.user_keys:
             several = len(self.results.planner.user_keys) > 1
-            return "part of what tells users apart" if several else "the user"
+            return "part of the user key" if several else "the user"
         if any(column in kind["columns"] for kind in self.results.names_of):
-            return "what rows are sliced by; (all) stands for all of its values"
+            return "the slice; (all) stands for all values"
         return description(node, column)
 
     def _meanings(self, node: Node, wide: Sequence[Column] | None) -> dict[str, str]:
-        """Describe the columns that hold metrics of this package."""
+        """Return the descriptions of the columns with metrics."""
         metrics = {request.call.name: request.metric for request in self.results.requests}
         if wide is not None:
             return {
@@ -178,9 +178,8 @@ class Maker:
         if node.name == "summary":
             abouts = [f"{name}: {_sources(metric)}" for name, metric in metrics.items()]
             return {
-                "metric": "the metric, with the settings that were given for it.\n"
-                + "\n".join(abouts),
-                "value": "the mean of the users' values, or the value of the whole run",
+                "metric": "the metric, with the settings given for it.\n" + "\n".join(abouts),
+                "value": "the mean of the per-user values, or the value of the whole run",
                 "n_users": "number of users for whom the metric is defined",
             }
         return {}
@@ -198,7 +197,7 @@ class Maker:
     # ---- tests ---------------------------------------------------------------------------------
 
     def unique_tests(self, models: Iterable[Model]) -> Iterator[DataTest]:
-        """Make a test of every model whose rows differ in some columns."""
+        """Create a uniqueness test for every model with unique columns."""
         for model in models:
             if model.unique:
                 columns = ", ".join(map(identifier, model.unique))
@@ -207,14 +206,14 @@ class Maker:
                     f"{model.name}_unique",
                     f"rows of {model.name} with the same {', '.join(model.unique)}",
                     self._printed(
-                        f"-- one row per {', '.join(model.unique)} that is there more than once\n"
+                        f"-- one row per {', '.join(model.unique)} that occurs more than once\n"
                         f"SELECT {columns}, count(*) AS n_rows FROM {relation} "
                         f"GROUP BY {columns} HAVING count(*) > 1"
                     ),
                 )
 
     def range_tests(self) -> Iterator[DataTest]:
-        """Make a test of every range that values of metrics lie within."""
+        """Create a test for every range of metric values."""
         ranges: dict[tuple[float, float], list[str]] = {}
         for request in self.results.requests:
             bounds = request.metric.range
@@ -228,9 +227,9 @@ class Maker:
             relation = identifier(f"{{{{ ref('{summary}') }}}}")
             yield DataTest(
                 f"{summary}_from_{ending}",
-                f"values of {', '.join(names)} outside of {bounds_text}",
+                f"values of {', '.join(names)} outside {bounds_text}",
                 self._printed(
-                    f"-- one row per value outside of {bounds_text}\n"
+                    f"-- one row per value outside {bounds_text}\n"
                     f"SELECT metric, k, value FROM {relation} "
                     f"WHERE metric IN ({', '.join(map(literal, names))}) "
                     f"AND NOT (value >= {literal(low - _ROUNDING)} "
@@ -239,7 +238,7 @@ class Maker:
             )
 
     def checks(self) -> Iterator[DataTest]:
-        """Make tests of the rules that are checked before sqlmetrics itself computes anything."""
+        """Create tests for the rules that sqlmetrics checks before it computes anything."""
         done: dict[str, str] = {}
         for check, plan in self._checks():
             if plan.root.key in done:
@@ -257,7 +256,7 @@ class Maker:
                 yield DataTest(name, finds, self._statement(plan, [finds]))
 
     def _checks(self) -> Iterator[tuple[Check, Plan]]:
-        """Find the checks of the queries that the metrics read, under the settings of each."""
+        """Yield the checks of the queries that the metrics read, under the settings of each."""
         planner = self.results.planner
         for nodes, values in _asked(self.results):
             inputs = {node.name for node in nodes.values() if node.is_input}
@@ -304,7 +303,7 @@ class Maker:
         return "\n".join([*map(escaped, lines), self._escaped(sql)])
 
     def _escaped(self, sql: str, with_settings: bool = False) -> str:
-        """Leave to dbt's Jinja nothing but the references to models and tables."""
+        """Escape a query for dbt's Jinja, except the references to models and tables."""
         if with_settings:
             sql = "\n".join(filter(None, [sql, transpile.settings(self.dialect)]))
         known = {*self._references.values(), *self._given}
@@ -314,12 +313,12 @@ class Maker:
 
 
 def escaped(text: str) -> str:
-    """Write a text so that Jinja gives it back as it is."""
+    """Escape a text so that Jinja renders it unchanged."""
     return re.sub(r"\{[{%#]", lambda match: f"{{{{ '{match[0]}' }}}}", text)
 
 
 def _wide_columns(node: Node) -> Sequence[Column] | None:
-    """Return the columns of a wide table of values; None: it is none."""
+    """Return the columns of a wide table of values; None for other nodes."""
     if isinstance(node, Rendered) and node.template == "results/filled":
         columns: Sequence[Column] = node.context["columns"]
         return columns
@@ -337,7 +336,7 @@ def _native(node: Node) -> str:
 
 
 def _row_comment(node: Node) -> str:
-    """Find the comment that says what a row of a query is: the last one at the left margin."""
+    """Return the comment that describes the rows of a query: the last one without indentation."""
     comments = re.findall(r"^(?:/\*(.*?)\*/|((?:--[^\n]*\n)+))", _native(node), re.MULTILINE)
     if not comments:
         return ""
@@ -360,7 +359,7 @@ def _about(column: Column, metric: Metric) -> str:
 
 
 def _asked(results: Results) -> Iterator[tuple[Mapping[str, Node], Mapping[str, Any]]]:
-    """Yield what metrics and slices read, and under which settings."""
+    """Yield the queries that metrics and slices read, with their settings."""
     calls: Sequence[MetricCall] = calls_of(results.requests)
     for call in calls:
         yield results.planner.nodes(call), call.values
@@ -373,7 +372,7 @@ def _asked(results: Results) -> Iterator[tuple[Mapping[str, Node], Mapping[str, 
 
 
 def _counts(totals: Plan, name: str) -> bool:
-    """Do the totals of a table count this, or is it always 0 under the settings?"""
+    """Return whether the totals of a table count this; under some settings it is constantly 0."""
     assert isinstance(totals.root, Query)
     select = totals.root.tree
     assert isinstance(select, exp.Query)
@@ -384,13 +383,13 @@ def _counts(totals: Plan, name: str) -> bool:
 
 
 def _is_never(plan: Plan) -> bool:
-    """Does a check look for nothing, under the settings?"""
+    """Return whether a check can find nothing under the settings."""
     assert isinstance(plan.root, Query)
     return any(not value.this for value in plan.root.tree.find_all(exp.Boolean))
 
 
 def _all_rows(plan: Plan) -> Plan:
-    """Let a check return all rows that it finds, not a few of them and their number."""
+    """Make a check return all rows that it finds, instead of examples and a count."""
     root = plan.root
     assert isinstance(root, Query)
     tree = root.tree.copy()

@@ -1,4 +1,4 @@
-"""Writes what a plan computes as a dbt package: a model per query, with tests and descriptions."""
+"""Write a plan as a dbt package: a model per query, with tests and descriptions."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ from sqlmetrics.sql.query_graph import Plan, Query
 from sqlmetrics.sql.quoting import identifier
 
 NAME = "sqlmetrics"
-_MARK = "made by sqlmetrics dbt"  # in the first line of every file that may be replaced
+_MARK = "made by sqlmetrics dbt"  # in the first line of every file that may be overwritten
 _PROJECT = "dbt_project.yml"
-_LEAST_DBT = "1.8.0"  # the first that reads data_tests
-_OF_YAML = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")  # no texts, if not quoted
+_LEAST_DBT = "1.8.0"  # the first version that reads data_tests
+_OF_YAML = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")  # need quotes
 
 
 def package(results: Results, dialect: str, name: str, command: str) -> dict[str, str]:
-    """Write the files of a package: their paths in it, and their texts.
+    """Return the files of a package: path -> text.
 
-    `results` are planned for `dialect`; `name` is that of the package, and what the names of its
-    models start with; `command` is shown in the README of the package.
+    Args:
+        results: results planned for `dialect`.
+        dialect: the dialect of the warehouse.
+        name: the name of the package, and the prefix of its models.
+        command: the command to show in the README of the package.
 
     Raises:
-        UsageError: a table has no name in the warehouse, the dialect cannot express something, or
-            `name` cannot name a package.
+        UsageError: a table has no name in the warehouse, the dialect cannot express a query, or
+            `name` is not a valid package name.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise UsageError(
-            f"{name!r} cannot name a dbt package: take lower-case letters, digits and _, and a "
-            "letter first"
+            f"{name!r} is not a valid dbt package name; use lower-case letters, digits and _, "
+            "starting with a letter"
         )
     long = results.per_user_long()
     plans = [results.summary(), *([] if long is None else [long])]
@@ -57,20 +60,20 @@ def package(results: Results, dialect: str, name: str, command: str) -> dict[str
 
 
 def write(folder: Path, files: Mapping[str, str], force: bool = False) -> list[Path]:
-    """Write the files into a folder, all of them or none.
+    """Write the files to a folder, all of them or none.
 
-    What an earlier call has written there is replaced only with `force`, and then all of it.
+    `force` replaces all files of an earlier call.
 
     Raises:
         DataError: a file exists, the folder is another dbt project, or it cannot be written to.
     """
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file; name a folder for the package")
+        raise DataError(f"{folder} is a file; name a folder for the package instead")
     project = folder / _PROJECT
     if project.exists() and not _is_ours(project):
         raise DataError(
-            f"{folder} is a dbt project of its own, which stays as it is; name another folder for "
-            f"the package, such as {folder / NAME}"
+            f"{folder} is another dbt project and is not overwritten; name another folder for "
+            f"the package, e.g. {folder / NAME}"
         )
     targets = {name: folder / name for name in files}
     old = [target for target in targets.values() if target.exists()]
@@ -106,10 +109,10 @@ def _is_ours(path: Path) -> bool:
 
 
 def _require_names(results: Results, plans: Iterable[Plan]) -> None:
-    """Refuse tables that a warehouse does not have under any name that we know.
+    """Check that every table has a name in the warehouse.
 
     Raises:
-        UsageError: names the first of them.
+        UsageError: a table has no name; names the first such table.
     """
     for node in [node for plan in plans for node in plan.nodes()]:
         table = results.planner.tables.get(node.table) if isinstance(node, Query) else None
@@ -118,10 +121,10 @@ def _require_names(results: Results, plans: Iterable[Plan]) -> None:
                 assert table is not None
                 name = f"{table.name}_table"
                 raise UsageError(
-                    f"a dbt package reads tables by name, not {source.label}",
+                    f"a dbt package can read only named tables, not {source.label}",
                     table=table.name,
                     remedy=Message(
-                        f"give the name of the table {table.name} with ", Argument(name, "NAME"),
+                        f"pass the name of the table {table.name} with ", Argument(name, "NAME"),
                         " or ", Argument(name, "{{ ref('MODEL') }}"),
                     ),
                 )  # fmt: skip
@@ -131,7 +134,7 @@ def _require_names(results: Results, plans: Iterable[Plan]) -> None:
 
 
 def _project(name: str, models: Sequence[Model]) -> str:
-    """Write dbt_project.yml; projects that use the package may override its settings of models."""
+    """Return dbt_project.yml; projects that use the package may override its model settings."""
     tables: dict[str, Any] = {}
     for model in models:
         if model.is_table:
@@ -168,7 +171,7 @@ def _schema(models: Sequence[Model]) -> str:
 
 
 def _yaml(value: Any) -> list[str]:
-    """Write dicts and lists as lines of YAML; texts that are not plain words in double quotes."""
+    """Return dicts and lists as lines of YAML; quote texts that are not plain words."""
     lines = []
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -198,40 +201,40 @@ def _readme(name: str, models: Sequence[Model], tests: Sequence[DataTest], comma
     return f"""<!-- {_MARK} -->
 # {name}
 
-A dbt package that computes metrics of recommendations. It was made by sqlmetrics
+A dbt package that computes metrics of recommendations, created by sqlmetrics
 {version("sqlmetrics")}:
 
 ```sh
 {command}
 ```
 
-To change it, run the command again with `--force`: files that sqlmetrics has made are replaced.
+To change it, run the command again with `--force`; it overwrites the files of sqlmetrics.
 
 ## Use
 
-In a project, name the folder in `packages.yml`, then run `dbt deps` and `dbt build`:
+In a project, add the folder to `packages.yml`, then run `dbt deps` and `dbt build`:
 
 ```yaml
 packages:
   - local: path/of/this/folder
 ```
 
-Alone, where no table is a `ref` or `source` of another project: `dbt build --profile PROFILE` in
-this folder.
+Without a project, if no table is a `ref` or `source` of another project, run
+`dbt build --profile PROFILE` in this folder.
 
 ## Models
 
-| model | kind | what it has |
+| model | kind | content |
 |---|---|---|
 {rows}
 
-The others are what these are computed from: `inputs`, `stages` and `values`, all of them described
-in `models/schema.yml`. Tables are what is the result, small, or read several times; the rest are
-views. A project changes that, and the schema, under `models: {name}:` of its `dbt_project.yml`.
+The other models compute these: `inputs`, `stages` and `values`, described in `models/schema.yml`.
+Results, small models and models that are read several times are tables; the rest are views. To
+change this, or the schema, set `models: {name}:` in the `dbt_project.yml` of your project.
 
 ## Tests
 
-Columns that are keys are not NULL. Beside that, a test fails if it finds:
+Key columns are not NULL. In addition, a test fails if it finds:
 
 {rules}
 """

@@ -1,9 +1,9 @@
-"""DuckDB table macros: one per metric, for tables that are named when the macro is called.
+"""DuckDB table macros, one per metric, for tables that the caller names.
 
-The body of a macro is the plan of the metric, as an evaluator plans it, with two differences. Its
-tables come from macros that read a table by its name and fill in the optional columns that it
-lacks, since only a call knows which those are. And its cutoffs are rows of a table made from the
-parameter `k`, not columns: a metric is planned by itself, its stages repeated for every cutoff.
+The body of a macro is the plan of the metric, as an evaluator plans it, with two differences. The
+tables come from macros that read a table by name and add the optional columns that it lacks, since
+only a call knows its columns. And the cutoffs are rows of a table made from the parameter `k`, not
+columns: every metric is planned separately, and its stages are repeated for every cutoff.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from sqlmetrics.version import __version__
 
 DEFAULT_K = 10
 _PREFIX = "sm_"
-_MODEL = "recommendations"  # the name of the only model, where lists have no column model
+_MODEL = "recommendations"  # the name of the only model, for lists without a column model
 _WIDTH = 100
 
-# every column that a table has for the queries; what it lacks is filled in when it is read
+# all columns of a table that queries read; missing columns are added when it is read
 _COLUMNS = {
     "recommendations": ("model", "user_id", "item_id", "rank", "score"),
     "interactions": ("user_id", "item_id", "relevance"),
@@ -60,7 +60,7 @@ _COLUMNS = {
     "baseline": ("user_id", "item_id", "rank", "score"),
     "logs": ("user_id", "item_id", "reward", "propensity"),
 }
-# tables of which one pass counts all that may be wrong
+# tables with one query that counts all violations of rules
 _CHECKED_WHOLE = {
     "recommendations": "recommendation_totals",
     "interactions": "interaction_totals",
@@ -68,9 +68,9 @@ _CHECKED_WHOLE = {
 _RESULT = ("model", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high")
 _USER_RESULT = ("model", "user_id", "metric", "k", "value")
 
-# what templates see as the largest cutoff: a number that only a call of the macro knows. Where they
-# cut lists at it, whole lists are not cut; where they take the greatest of several lengths, whole
-# lists add nothing to these.
+# value of the largest cutoff in templates, known only in a call of the macro. Where templates limit
+# lists to it, whole lists are not limited; where they take the largest of several lengths, whole
+# lists do not count.
 _CUT_AT = (
     "(SELECT CASE WHEN count(*) = count(cutoffs.k) THEN max(cutoffs.k) ELSE 2147483647 END"
     " FROM cutoffs)"
@@ -79,50 +79,50 @@ _AT_LEAST = "(SELECT max(cutoffs.k) FROM cutoffs)"
 _LARGEST_CUTOFF = {"positions": _AT_LEAST, "harmonics": _AT_LEAST}
 
 _HEADER = """\
-sqlmetrics {version}: metrics of recommender systems as table macros of DuckDB (1.4 or later).
+sqlmetrics {version}: metrics of recommender systems as DuckDB table macros (1.4 or later).
 Convention: {convention}{title}.{settings}
 
 Written by `sqlmetrics macros`. In the DuckDB shell, `.read` this file; then
 {examples}
 Each macro takes the names of the tables that its metrics read.
 
-Names are those of tables, views and files ('recs.parquet'), also 'schema.name', and
-'"my.recs"' where the name itself has a dot or a quote. Their columns:
-    recommendations  user_id, item_id, and rank (1 is the top) or else score (high is best);
+Table names may be those of tables, views and files ('recs.parquet'), also 'schema.name', and
+'"my.recs"' if the name itself has a dot or a quote. The tables have these columns:
+    recommendations  user_id, item_id, and rank (1 is the top) or score (higher is better);
                      [model]: without it, the model is called {model}
-    interactions     the held-out truth: user_id, item_id, [relevance]: without it, each row is 1
+    interactions     held-out interactions: user_id, item_id, [relevance] (default: 1)
     history          past interactions: user_id, item_id
-    items            item_id, and what a metric reads of price, category and features (a list)
-    aspects          item_id, aspect, [user_id]: without it or where it is NULL, for all users
-    baseline         other lists to compare with: user_id, item_id, and rank or else score
-    logs             logged decisions: user_id, item_id, reward, [propensity]: without it, the
-                     items of the logs are taken as equally likely
+    items            item_id, and any of price, category and features (a list) that metrics read
+    aspects          item_id, aspect, [user_id]: missing or NULL for aspects of all users
+    baseline         lists to compare with: user_id, item_id, and rank or score
+    logs             logged decisions: user_id, item_id, reward, [propensity]: without it, all
+                     items of the logs are assumed to be equally likely
 Other columns are ignored.
 
 k is a cutoff or a list of cutoffs; NULL (the default of single metrics) is the whole list.
-A result has one row per model, metric and cutoff: model, metric, k, value, n_users (for whom the
-metric is defined), std, and the interval ci_low to ci_high: value ± {z:.2f} standard errors.
+A result has one row per model, metric and cutoff: model, metric, k, value, n_users (users with a
+value), std, and the confidence interval from ci_low to ci_high: value ± {z:.2f} standard errors.
 
-Tables that break a rule which the numbers rest on end in an error that says which. One rule is
-not checked: that ids have the same type in all tables. DuckDB takes 1 and '1' for equal, and
-fails where a text is no number. Cast such a column first.
+Tables that would give wrong results cause an error that names the rule. One rule is not checked:
+ids must have the same type in all tables. DuckDB treats 1 and '1' as equal, and fails if a text is
+not a number. Cast such columns first.
 
-DuckDB takes a file name with *, ? or [ for a pattern and reads the files that match it, for example
-part1.parquet for 'part[1].parquet': rename such a file. In a folder called COLUMN=VALUE, that value
-replaces a column of the file: name a view over read_parquet(FILE, hive_partitioning = false).
+DuckDB reads a file name with *, ? or [ as a pattern and reads the matching files, for example
+part1.parquet for 'part[1].parquet'; rename such files. In a folder called COLUMN=VALUE, that value
+replaces a column of the file; use a view over read_parquet(FILE, hive_partitioning = false).
 
-Names that begin with sm_ belong to this script: do not give tables such names."""
+Names that begin with sm_ are reserved for this script: do not use them for tables."""
 
 
 @dataclass
 class _ListReaders:
-    """Macros that read lists, one for every way to order those that have no ranks."""
+    """The macros that read lists, one per way to order lists without ranks."""
 
     convention: str = STANDARD
-    bodies: dict[str, str] = field(default_factory=dict)  # text of the query -> name of the macro
+    bodies: dict[str, str] = field(default_factory=dict)  # text of a query -> name of its macro
 
     def name(self, values: Mapping[str, Any]) -> str:
-        """Name the macro that reads lists under these settings, which it may share with others."""
+        """Return the name of the macro that reads lists under these settings."""
         text = _text(
             "read_lists",
             model_name=_MODEL,
@@ -139,11 +139,11 @@ class _ListReaders:
 
 
 class _MacroStages(StageSource):
-    """Tables and cutoffs that are parameters of a macro.
+    """Reads tables and cutoffs from the parameters of a macro.
 
     Args:
         readers: the macros that read lists.
-        needs_relevance: does the macro refuse interactions without a relevance?
+        needs_relevance: whether the macro rejects interactions without relevance.
     """
 
     def __init__(self, readers: _ListReaders, needs_relevance: bool = False) -> None:
@@ -153,7 +153,7 @@ class _MacroStages(StageSource):
     def node(
         self, planner: Planner, name: str, values: Mapping[str, Any], metric: Metric | None
     ) -> Query | None:
-        """Plan the reading of a table by its name, or a stage for cutoffs not known yet."""
+        """Plan the reading of a table by name, or a stage for unknown cutoffs."""
         if name in planner.tables:
             rows = self._table(name, values)
             return planner.inputs.kept(
@@ -171,7 +171,7 @@ class _MacroStages(StageSource):
         return None
 
     def _table(self, name: str, values: Mapping[str, Any]) -> Query:
-        """Plan the reading of a table that the macro is given the name of."""
+        """Plan the reading of a table whose name is a parameter of the macro."""
         of_rows = {column for owner, column in ATTRIBUTES.values() if owner == name}
         columns = {column: column for column in _COLUMNS[name] if column not in of_rows}
         if values["order"] == "score" and name == "recommendations":
@@ -190,7 +190,7 @@ class _MacroStages(StageSource):
 
 
 def _shell(template: str, reads: Mapping[str, Node], name: str = "", **context: Any) -> Node:
-    """Plan one of the queries of sql_templates/duckdb_macros."""
+    """Plan a query of sql_templates/duckdb_macros."""
     return Rendered.of(
         f"duckdb_macros/{template}",
         reads,
@@ -201,7 +201,7 @@ def _shell(template: str, reads: Mapping[str, Node], name: str = "", **context: 
 
 
 def _is_above_one(values: Mapping[str, Any]) -> bool:
-    """Would a threshold leave nothing of interactions that have no relevance, which count 1?"""
+    """Return whether a threshold excludes all interactions without relevance, which count as 1."""
     return values["relevant_from"] is not None and values["relevant_from"] > 1
 
 
@@ -210,7 +210,7 @@ def _text(template: str, **context: Any) -> str:
     return render_file(f"duckdb_macros/{template}", context)
 
 
-# ---- from metrics to bodies ---------------------------------------------------------------------
+# ---- from metrics to macro bodies ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -231,10 +231,10 @@ class _Bodies:
     readers: _ListReaders
 
     def request(self, call: MetricSpec) -> MetricRequest:
-        """Resolve a call; lists are ordered by their ranks where a table has such a column.
+        """Resolve a metric; lists are ordered by rank if the table has such a column.
 
         Raises:
-            UsageError: the convention does not cover the metric, or a setting makes no sense here.
+            UsageError: the convention does not have the metric, or macros do not support a setting.
         """
         metric, _ = self.catalog.metric(call.metric)
         chosen = self.settings
@@ -246,13 +246,13 @@ class _Bodies:
         assert canonical is not None
         if values["masked_scores"] == "drop":
             raise UsageError(
-                "masked_scores=drop: a macro ranks whatever is in the table; leave rows with a "
-                "score of minus infinity out of it (a view will do)"
+                "masked_scores=drop is not supported: a macro ranks all rows of a table; remove "
+                "rows with a score of minus infinity, e.g. with a view"
             )
         ranks_count = values["order"] == "rank"
         for name in ("order", "ties"):
             if values[name] == "row" and not ranks_count:
-                raise UsageError(f"{name}=row: a table does not remember the order of its rows")
+                raise UsageError(f"{name}=row is not supported: tables have no order of rows")
         known = {
             **values,
             "ranks_count": ranks_count,
@@ -284,12 +284,12 @@ class _Bodies:
             fuse=False,
             keeps=False,
             stages=_MacroStages(self.readers, needs_relevance),
-            # rows are kept apart by rank, as no cutoff is known
+            # rows are separated by rank, because cutoffs are unknown
             context={"smallest_cutoff": lambda rank, cutoffs: rank},  # noqa: ARG005
         )
 
     def body(self, requests: Sequence[MetricRequest], per_user: bool = False) -> _Body:
-        """Plan what some metrics come to: rows of a summary, or of every user."""
+        """Plan the values of metrics: rows of a summary, or per user."""
         planner, z = self._planner(), Interval().z
         read = (node for call in calls_of(requests) for node in planner.nodes(call).values())
         if any(("interactions", "relevance") in node.needs for node in read):
@@ -335,7 +335,7 @@ class _Bodies:
         return _printed(physical(planner, Plan(result)))
 
     def _values(self, planner: Planner, wide: Wide, name: str) -> tuple[Node, dict[str, str]]:
-        """Plan the values of users (or models) at every cutoff, and name its columns."""
+        """Plan the values of users (or models) at every cutoff, and return the column names."""
         table = wide.tables[name]
         filled = table.node
         assert isinstance(filled, Rendered)
@@ -345,7 +345,7 @@ class _Bodies:
         }
         reads = {alias: filled.parents[key] for alias, key in filled.aliases.items()}
         sources = list(dict.fromkeys(column.source for column in table.columns))
-        for source in sources:  # the rows of all cutoffs, before they become columns
+        for source in sources:  # rows of all cutoffs, before they are pivoted
             (reads[source],) = reads[source].parents.values()
         node = _shell(
             "values_at_cutoffs",
@@ -359,26 +359,26 @@ class _Bodies:
         return node, names
 
 
-# ---- what the tables must hold ------------------------------------------------------------------
+# ---- rules for tables ---------------------------------------------------------------------------
 
 
 @dataclass
 class _Rules:
-    """Rules that tables must keep, and the queries that count what breaks them."""
+    """Rules for tables, and the queries that count violations."""
 
     planner: Planner
     rules: dict[str, dict[str, str]] = field(default_factory=dict)
     counts: dict[str, Node] = field(default_factory=dict)
 
     def source(self, node: Node) -> str:
-        """Name a query of one row whose counts rules are about."""
+        """Return the name of a one-row query with counts for rules."""
         same = (alias for alias, known in self.counts.items() if known.key == node.key)
         alias = next(same, None) or new_name(node.name, self.counts)
         self.counts[alias] = node
         return alias
 
     def add(self, broken: str, message: str) -> None:
-        """Add a rule: the condition that breaks it, and the expression of its message."""
+        """Add a rule: the condition of a violation, and the SQL expression of its message."""
         self.rules.setdefault(broken, {"broken": broken, "message": message})
 
     def check(self, check: Check, values: Mapping[str, Any], source: str) -> None:
@@ -399,12 +399,12 @@ class _Rules:
 
 
 def _empty(table: str) -> str:
-    more = ", or no user has an item that is in it" if table == "aspects" else ""
+    more = ", or no user has an item of it" if table == "aspects" else ""
     return f"{table}: the table is empty{more}"
 
 
 def _soundness(planner: Planner, requests: Sequence[MetricRequest]) -> Node:
-    """Plan what checks the tables that some metrics read, as an evaluator does."""
+    """Plan the checks of the tables that these metrics read, as an evaluator does."""
     rules, checks = _Rules(planner), planner.catalog.checks
     for call in calls_of(requests):
         nodes = planner.nodes(call)
@@ -423,8 +423,8 @@ def _soundness(planner: Planner, requests: Sequence[MetricRequest]) -> Node:
             rules.add(
                 f"{source}.n_common = 0",
                 literal(
-                    "recommendations and interactions have no user in common; check that both hold "
-                    "the same kind of id"
+                    "recommendations and interactions have no user in common; check that their ids "
+                    "match"
                 ),
             )
         for node in nodes.values():
@@ -453,7 +453,7 @@ def _printed(plan: Plan) -> _Body:
     """Print a plan as the body of a macro.
 
     Raises:
-        TemplateError: a column has the name of a parameter, and not that of its table.
+        TemplateError: an unqualified column has the name of a parameter.
     """
     inputs = [node for node in plan.nodes() if isinstance(node, Query) and node.is_input]
     read = {node.table for node in inputs}
@@ -462,14 +462,14 @@ def _printed(plan: Plan) -> _Body:
     tree = parse(plan.statement(), "a macro")
     _keep_from_parameters(tree, {*tables, "k"})
     _keep_from_tables(tree)
-    for logarithm in list(tree.find_all(exp.Log)):  # what is printed is read as another function
+    for logarithm in list(tree.find_all(exp.Log)):  # reparsed, it would be another function
         arithmetic.native_log2(logarithm)
     text = tree.sql(DIALECT, pretty=True, normalize_functions="lower")
     return _Body(_laid_out(text), tables)
 
 
 def _laid_out(text: str) -> str:
-    """Put every query of a body on lines of its own, below its comments."""
+    """Start every query of a body on a new line, below its comments."""
 
     def lines(match: re.Match[str]) -> str:
         indent, name, comments = match["indent"], match["name"] or "", match["comments"] or ""
@@ -485,21 +485,21 @@ def _laid_out(text: str) -> str:
 
 
 def _keep_from_parameters(tree: exp.Expr, parameters: set[str]) -> None:
-    """Name the table of every column that has the name of a parameter, which would replace it."""
+    """Qualify every column that has the name of a parameter, which would replace it."""
     for column in tree.find_all(exp.Column):
         if column.table or column.name not in parameters:
             continue
         inside = column.find_ancestor(exp.Table, exp.Select)
-        if isinstance(inside, exp.Table):  # the argument of what reads a table
+        if isinstance(inside, exp.Table):  # the argument of a function that reads a table
             continue
         origin = inside.args.get("from_") if isinstance(inside, exp.Select) else None
         if origin is None or inside is None or inside.args.get("joins"):
-            raise TemplateError(f"in a macro, {column.name} is a parameter: write TABLE.{column}")
+            raise TemplateError(f"{column.name} is a parameter of the macro: write TABLE.{column}")
         column.set("table", exp.to_identifier(origin.this.alias_or_name))
 
 
 def _keep_from_tables(tree: exp.Expr) -> None:
-    """Begin the names of the queries with sm_: they hide tables of the same names."""
+    """Prefix the names of queries with sm_, because they would hide tables of the same names."""
     clause = tree.args["with_"]
     names = {query.alias for query in clause.expressions}
     for table in tree.find_all(exp.Table):
@@ -536,20 +536,20 @@ def script(
     templates: Iterable[str | Path] = (),
     metrics: Iterable[str] = (),
 ) -> str:
-    """Write the SQL script of the macros, under a convention.
+    """Return the SQL script of the macros under a convention.
 
     Args:
         convention: the name of a convention, or the path of a TOML file.
-        settings: choices that differ from it: `{"ties": "item_desc"}`, or for one metric
-            `{"map.divisor": "k"}`.
-        fallback: the convention of metrics that the other does not cover; without it, these are
-            left out.
-        templates: folders with metrics of one's own.
-        metrics: names of metrics, to write macros of these only, `sm_evaluate` for all of them;
-            without any, of every metric, and `sm_evaluate` for the default set.
+        settings: settings that differ from the convention: `{"ties": "item_desc"}`, or for one
+            metric `{"map.divisor": "k"}`.
+        fallback: the convention of metrics that the first one lacks; without it, these metrics are
+            omitted.
+        templates: folders with user-defined metrics.
+        metrics: the metrics to write macros for, with `sm_evaluate` for all of them; by default,
+            every metric, with `sm_evaluate` for the default set.
 
     Raises:
-        UsageError: an unknown convention, setting, value or metric, or no metric is left.
+        UsageError: an unknown convention, setting, value or metric, or no metric remains.
     """
     catalog, given = Catalog.load(templates), settings or {}
     chosen = Settings(catalog, Convention.load(convention), given)
@@ -564,9 +564,9 @@ def script(
         try:
             request = bodies.request(call)
             if name in catalog.aliases and name not in named and not request.call.params:
-                continue  # another name, not another metric
+                continue  # an alias, not another metric
             body = bodies.body([request])
-        except (UsageError, DataError) as error:  # templates refuse settings with either
+        except (UsageError, DataError) as error:  # templates reject settings with either error
             if named:
                 raise UsageError(f"{name}: ", error) from error
             left_out[name] = error.message.spelled(in_files)
@@ -575,7 +575,7 @@ def script(
         macros.append(_macro(name, body, None, _about(request)))
     if not requests:
         name, why = next(iter(left_out.items()))
-        raise UsageError(f"no metric is left for a macro; {name}: {why}")
+        raise UsageError(f"no metric can be written as a macro; {name}: {why}")
     examples: list[str] = []
     default = [requests[name] for name in named or catalog.default_set() if name in requests]
     default_set = ", ".join(request.call.name for request in default)
@@ -587,7 +587,7 @@ def script(
         examples += [_example("evaluate", body, "[5, 10]"), computes]
     of_users = [request for request in default if request.metric.grain == "user"]
     if of_users:
-        about = "The same metrics for every user: one row per model, user, metric and cutoff."
+        about = "The same metrics per user: one row per model, user, metric and cutoff."
         body = bodies.body(of_users, per_user=True)
         macros.insert(1, _macro("per_user", body, DEFAULT_K, about))
     example = "ndcg" if "ndcg" in requests else next(iter(requests))
@@ -602,12 +602,12 @@ def script(
         z=Interval().z,
     )
     for name, why in left_out.items():
-        macros.append(_comment(f"{_PREFIX}{name} is left out: {why}"))
+        macros.append(_comment(f"{_PREFIX}{name} is omitted: {why}"))
     return "\n\n".join([_comment(header), *_reading(readers), *macros]) + "\n"
 
 
 def _all_names(catalog: Catalog) -> list[str]:
-    """Name every metric, and after it the aliases that fix some of its settings."""
+    """Return all metric names, and the aliases that fix some of their settings."""
     return [
         name
         for metric in catalog.metrics.values()
@@ -616,13 +616,13 @@ def _all_names(catalog: Catalog) -> list[str]:
 
 
 def _plain_name(catalog: Catalog, text: str) -> str:
-    """Read the name of a metric that is to be a macro, which takes cutoffs when it is called."""
+    """Parse the name of a metric for a macro, which takes its cutoffs when it is called."""
     call = parse_spec(text)
     catalog.metric(call.metric)
     if call.params or call.cutoff is not None:
         raise UsageError(
-            f"{text}: a macro is named by the metric alone: {call.metric}; its cutoffs come when "
-            "it is called (k := 10), its settings with ",
+            f"{text}: name a macro by the metric alone: {call.metric}; pass its cutoffs when "
+            "you call it (k := 10), its settings with ",
             set_to(f"{call.metric}.NAME"),
         )
     return call.metric.lower()
@@ -644,7 +644,7 @@ def _about(request: MetricRequest) -> str:
 
 
 def _macro(name: str, body: _Body, k: int | None, about: str) -> str:
-    """Write the statement that makes a macro, under what is said about it."""
+    """Return the statement that creates a macro, with a comment."""
     parameters = ", ".join([*body.tables, f"k := {literal(k)}"])
     return _statement(f"{_PREFIX}{name}({parameters})", body.text, about)
 
@@ -654,16 +654,16 @@ def _statement(signature: str, text: str, about: str) -> str:
 
 
 def _reading(readers: _ListReaders) -> Iterator[str]:
-    """Write the macros that read tables, which the others call."""
+    """Yield the macros that read tables, which other macros call."""
     for text, name in readers.bodies.items():
-        about = "Lists to judge: of every row its model, user, item, rank and score."
+        about = "Ranked lists: model, user, item, rank and score of every row."
         yield _statement(f"{name}(lists)", text, about)
     for signature, template, about in (
-        ("interactions(truth, needs_relevance)", "read_interactions", "The held-out truth."),
+        ("interactions(truth, needs_relevance)", "read_interactions", "Held-out interactions."),
         ("items(attributes)", "read_items", "Attributes of items."),
-        ("aspects(aspect_table, truth)", "read_aspects", "Aspects of items, of every user."),
+        ("aspects(aspect_table, truth)", "read_aspects", "Aspects of items for every user."),
         ("logs(decisions)", "read_logs", "Logged decisions."),
-        ("cutoffs(cutoffs)", "read_cutoffs", "Cutoffs: of k, a number or a list of numbers."),
+        ("cutoffs(cutoffs)", "read_cutoffs", "Cutoffs of k, a number or a list of numbers."),
     ):
         yield _statement(f"sm_read_{signature}", _text(template), about)
 
@@ -673,7 +673,7 @@ def _value_text(value: Any) -> str:
 
 
 def _comment(text: str) -> str:
-    """Write a text as lines of a comment; a line that is too long goes on below its words."""
+    """Return a text as comment lines; wrapped lines are aligned with their text."""
     lines = []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()))

@@ -1,1 +1,1 @@
-"""Partitioned runs: a share of the users at a time, in one process or as separate jobs."""
+"""Partitioned runs: compute a subset of the users at a time, in one process or in several jobs."""

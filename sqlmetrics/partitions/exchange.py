@@ -12,7 +12,7 @@ from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.partitions.split import Piece, Split, for_parquet, reader
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 
-# types that a Parquet file gives back as it got them
+# types that Parquet files preserve
 _SAME_IN_PARQUET = re.compile(
     r"(BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|BLOB|"
     r"DATE|TIME|TIMESTAMP|TIMESTAMP WITH TIME ZONE|TIMESTAMP_NS|UUID)(\[\])*\Z"
@@ -22,7 +22,7 @@ _HUGE = ("HUGEINT", "UHUGEINT")
 
 @dataclass(frozen=True)
 class Written:
-    """A piece under its name, with its columns as they are handed over, and `files` as SQL."""
+    """A named piece with the columns of its Parquet files; `files` is their list in SQL."""
 
     name: str
     piece: Piece
@@ -31,7 +31,7 @@ class Written:
 
 
 def named(pieces: Iterable[Piece]) -> dict[str, Piece]:
-    """Give every piece a name that a folder can have."""
+    """Assign a name to every piece that is valid as a folder name."""
     by_name: dict[str, Piece] = {}
     for piece in pieces:
         by_name[new_name(re.sub(r"\W+", "_", piece.node.name.lower()), by_name)] = piece
@@ -39,9 +39,9 @@ def named(pieces: Iterable[Piece]) -> dict[str, Piece]:
 
 
 def columns_of(engine: EmbeddedEngine, piece: Piece, node: Node) -> list[dict[str, Any]]:
-    """Return for each column of a piece how it is merged, and its type before the Parquet file.
+    """Return for each column of a piece its merge aggregate and its type before the Parquet file.
 
-    `node`: the query of the piece for one partition.
+    `node` is the query of the piece for one partition.
     """
     kept = engine.kept()
     relation = kept.get(node.key) or f"({Plan(node).statement(kept, pretty=False)})"
@@ -69,7 +69,7 @@ def write_rows(
 
 
 def reduction(split: Split, root: Node, written: Iterable[Written]) -> Plan:
-    """Plan the result from the files of all partitions."""
+    """Plan the result from the Parquet files of all partitions."""
     readers = {
         output.piece.node.key: reader(
             output.piece, output.name, output.files, output.columns, _title(output.piece.node)
@@ -80,7 +80,7 @@ def reduction(split: Split, root: Node, written: Iterable[Written]) -> Plan:
 
 
 def _title(node: Node) -> str:
-    """Describe a row of a piece."""
+    """Return the description of a row of a piece."""
     if node.stage is not None:
         return node.stage.title
     text = node.sql({key: parent.name for key, parent in node.parents.items()}, pretty=True)

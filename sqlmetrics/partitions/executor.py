@@ -1,4 +1,4 @@
-"""Runs plans: as a whole or, where memory demands it, for partitions of the users in turn."""
+"""Run plans as a whole or, to limit memory, for one partition of the users after another."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Plan, Query
 
 _T = TypeVar("_T")
-# looks at some rows of the tables of a plan; the set is of the checks that have passed for these
+# function that checks rows of a plan's tables; the set holds the checks that have passed
 Validate = Callable[[RowsOf, set[str]], None]
 
 
 @dataclass
 class Executor:
-    """Runs plans on an engine, and remembers which checks the tables have passed.
+    """Runs plans on an engine and remembers the checks that the tables have passed.
 
     Attributes:
-        engine: where plans run.
-        planner: knows the tables, and the alternatives that the engine has for single stages.
-        asked: the number of partitions, if it is not to be decided here.
+        engine: the engine that runs the plans.
+        planner: knows the tables, and the engine's alternatives for stages.
+        asked: the number of partitions requested by the user, or None.
         passed: the checks of all rows that have passed.
     """
 
@@ -45,14 +45,14 @@ class Executor:
         deliver: Callable[[Plan], _T],
         note: Callable[[str], None],
     ) -> _T:
-        """Check the tables of a plan and run it.
+        """Check the tables of a plan and run the plan.
 
         Args:
             plan: the logical plan.
-            validate: checks rows; is called for all rows, or for those of every partition.
-            deliver: runs a plan and returns its result. After partitions, the plan that it gets
-                puts their results together.
-            note: is told why a run is split.
+            validate: function that checks rows, called for all rows or for every partition.
+            deliver: function that runs a plan and returns its result; for a partitioned run, it
+                receives the plan that combines the results of partitions.
+            note: function that receives the reason why a run is split.
 
         Raises:
             DataError: a table breaks a rule.
@@ -71,7 +71,7 @@ class Executor:
             try:
                 validate(split.rows_of(partition), passed[-1])
             except RowsError as error:
-                text = f"\nThese are rows of partition {partition} of the users."
+                text = f"\nThese counts refer to partition {partition} of the users."
                 raise error.with_text(text) from error
 
         try:
@@ -87,7 +87,7 @@ class Executor:
         return physical(self.planner, plan)
 
     def division(self, plan: Plan) -> Division:
-        """Decide whether a result is computed as a whole, or for partitions of the users."""
+        """Decide whether to compute a result as a whole or by partitions of the users."""
         if self.engine.embedded is None:
             return Division()
         read = {node.table for node in plan.nodes() if isinstance(node, Query) and node.is_input}
@@ -98,7 +98,7 @@ class Executor:
         return replace(division, whole=tables_needed_whole(self.split(), plan.root))
 
     def split(self, enough: Iterable[str] = (), keeps: bool = True) -> Split:
-        """Make what cuts plans by users; `keeps`: the rows of a partition, read again and again."""
+        """Create a `Split`; `keeps`: keep the rows of a partition for reuse."""
         engine = self.embedded()
         lists = self.planner.tables.get("recommendations")
         types: Mapping[str, str] = {} if lists is None else lists.columns
@@ -106,34 +106,34 @@ class Executor:
             self.planner.user_keys,
             types,
             engine.interruptible(lambda: aggregates_of(engine.connection)),
-            # in a connection of others, it would be as Arrow: other types
+            # in a user's connection, rows would be kept as Arrow, with other types
             keeps=keeps and engine.owned,
             enough=frozenset(enough),
         )
 
     def one_of(self, partition: str) -> Partition:
-        """Read which partition a job computes.
+        """Parse the partition that a job computes.
 
         Raises:
-            UsageError: it is none, or the engine is Spark.
+            UsageError: the text is not a partition, or the engine is Spark.
         """
         if self.asked not in (None, 1):
             raise UsageError(
-                "partition is the share of one of several jobs, partitions splits a run in this "
-                "process: give one of them"
+                "partition (one of several jobs) and partitions (a split in this process) cannot "
+                "be combined; pass one of them"
             )
         return Partition.parse(partition)
 
     def embedded(self) -> EmbeddedEngine:
-        """Return the engine, where it has to be DuckDB.
+        """Return the engine if it is DuckDB.
 
         Raises:
-            UsageError: it is not.
+            UsageError: the engine is not DuckDB.
         """
         if self.engine.embedded is None:
-            raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
+            raise UsageError("partitions need DuckDB; Spark distributes its work itself")
         return self.engine.embedded
 
     def forget(self) -> None:
-        """Forget what the tables have passed."""
+        """Forget the checks that the tables have passed."""
         self.passed.clear()

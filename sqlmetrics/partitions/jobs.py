@@ -1,7 +1,7 @@
-"""The folder that jobs write partitions to, and the result of all of them.
+"""Write parts of a result in several jobs, and combine the parts.
 
-Every job writes its results, one Parquet file for each query that is handed over, `reduce.sql`, the
-statement that puts them together, and, at last, a small file that says what was written.
+Every job writes the following files to a common folder: one Parquet file per piece, `reduce.sql`,
+the statement that combines the pieces, and finally a small manifest.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
 STATEMENT = "reduce.sql"
 _AGAIN = Argument("force", True)
-_OURS = "-- puts the results of "  # how a statement of ours starts
+_OURS = "-- combines the results of "  # first words of a statement written by a job
 _HEADER = f"""\
-{_OURS}{{of}} partitions together; it runs alone in DuckDB, in this folder
+{_OURS}{{of}} partitions; run it in DuckDB in this folder, sqlmetrics is not needed
 """
 
 
 class _SlicedBy(TypedDict):
-    """A column of a table that a result is sliced by."""
+    """A column of a table that the result is sliced by."""
 
     name: str
     of: str
@@ -61,7 +61,7 @@ class _SlicedBy(TypedDict):
 
 
 class _File(TypedDict):
-    """The file of a part in one folder."""
+    """The file of a part for one piece."""
 
     rows: int
     bytes: int
@@ -70,18 +70,18 @@ class _File(TypedDict):
 
 @dataclass(frozen=True)
 class Manifest:
-    """The description that a job writes beside the files of its part.
+    """The manifest that a job writes beside the files of its part.
 
     Attributes:
         partition: the users of the part.
-        plan: the identity of the result, the same for all parts of one result.
+        plan: the identity of the result, equal for all parts of a result.
         asked: the metrics, for messages.
         sliced_by: the columns of tables that the result is sliced by.
         versions: the versions of sqlmetrics and the engine.
         tables: the folders of the pieces.
-        files: for each folder with a file of the part, its numbers of rows and bytes and its hash.
-        statement: a hash of reduce.sql, the same for all parts of one result.
-        data: for each table that was read a fingerprint, the same for all parts of one result.
+        files: for each folder with a file of the part, its number of rows, its size and its hash.
+        statement: a hash of reduce.sql, equal for all parts of a result.
+        data: fingerprints of the tables that were read, equal for all parts of a result.
     """
 
     partition: Partition
@@ -95,21 +95,21 @@ class Manifest:
     data: Mapping[str, str]
 
     def path(self, folder: Path, table: str) -> Path:
-        """Say where the part of a table is."""
+        """Return the path of the part's file for a piece."""
         return folder / table / f"{self.partition.stem}.parquet"
 
     def write(self, folder: Path) -> None:
-        """Write it, whole or not at all."""
+        """Write the manifest; a failed write leaves no partial file."""
         entries = {**vars(self), "partition": str(self.partition)}
         text = json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
         _write_text(folder / f"{self.partition.stem}.json", text)
 
     @classmethod
     def read_all(cls, folder: Path) -> list[Manifest]:
-        """Read those of a folder, in the order of their numbers.
+        """Read the manifests of a folder, sorted by partition number.
 
         Raises:
-            DataError: one of them is damaged.
+            DataError: a manifest is damaged.
         """
         manifests = []
         for path in sorted(folder.glob("part-*-of-*.json")):
@@ -118,14 +118,14 @@ class Manifest:
                 entries = read(json.loads(text), dict[str, Any], "it")
                 partition = Partition.parse(entries.pop("partition", ""))
                 if path.stem != partition.stem:
-                    raise ValueError(f"it is that of part {partition}")
+                    raise ValueError(f"it is the manifest of part {partition}")
                 manifest = made(entries, cls, partition=partition)
                 if not manifest.files.keys() <= set(manifest.tables):
-                    raise ValueError(f"files is {shown(entries['files'])}, not of its tables")
+                    raise ValueError(f"its files are {shown(entries['files'])}, unlike its tables")
                 manifests.append(manifest)
             except (OSError, ValueError, TypeError) as error:
                 raise DataError(
-                    f"{path} cannot be read ({error}); delete it and run its job again"
+                    f"{path} cannot be read ({error}); delete it and run the job again"
                 ) from error
         return sorted(
             manifests, key=lambda manifest: (manifest.partition.of, manifest.partition.number)
@@ -133,7 +133,7 @@ class Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Name what has to be the same in all jobs."""
+    """Return the versions that must be equal in all jobs."""
     return {"sqlmetrics": __version__, "duckdb": duckdb.__version__}
 
 
@@ -141,39 +141,39 @@ def versions() -> dict[str, str]:
 
 
 def check_folder(folder: Path, partition: Partition, force: bool) -> None:
-    """Check that a part can be written there, before it is computed.
+    """Check that a part can be written to a folder, before computing it.
 
     Raises:
-        DataError: the part is there already, or the folder has files that are not ours and no
-            parts, and `force` is not set; or the folder cannot be one; or its reduce.sql is not
-            ours, with `force` too.
+        DataError: without `force`, the part exists, or the folder has only files that jobs did not
+            write; with or without `force`, the folder is a file, its parent is missing, or its
+            reduce.sql was not written by a job.
     """
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file; name a folder for the parts")
+        raise DataError(f"{folder} is a file; name a folder for the parts instead")
     if not folder.exists() and not folder.parent.is_dir():
         raise DataError(f"cannot write {folder}: there is no folder {folder.parent}")
     if not force and (folder / f"{partition.stem}.json").exists():
         raise DataError(
-            f"{folder} has part {partition} already, which is not overwritten",
-            remedy=Message("add ", Argument("force", True), " to replace it"),
+            f"{folder} already has part {partition}",
+            remedy=Message("add ", Argument("force", True), " to overwrite it"),
         )
     if folder.is_dir():
         _check_statement_is_ours(folder)
         strange = sorted(path.name for path in folder.iterdir() if not _may_be_ours(path))
         if strange and not force and not any(folder.glob("part-*-of-*.json")):
             raise DataError(
-                f"{folder} has no parts, but other files ({', '.join(strange[:3])})",
+                f"{folder} has no parts but other files ({', '.join(strange[:3])})",
                 remedy=Message(
-                    "name a new folder for the parts, or write them there with ", _AGAIN
+                    "name a new folder for the parts, or write them to this folder with ", _AGAIN
                 ),
             )
 
 
 def _check_statement_is_ours(folder: Path) -> None:
-    """Check that reduce.sql, if there is one, was written by a job.
+    """Check that reduce.sql, if it exists, was written by a job.
 
     Raises:
-        DataError: it was not.
+        DataError: the file was not written by a job.
     """
     path = folder / STATEMENT
     try:
@@ -182,13 +182,13 @@ def _check_statement_is_ours(folder: Path) -> None:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     if start != _OURS.encode():
         raise DataError(
-            f"{path} was not written by sqlmetrics and is not overwritten; move it away, or name "
+            f"{path} was not written by sqlmetrics and is not overwritten; move it, or name "
             "another folder for the parts"
         )
 
 
 def _may_be_ours(path: Path) -> bool:
-    """Is it what a job leaves in a folder, be it at work or stopped halfway?"""
+    """Return whether a running or interrupted job may have written this file."""
     if is_temporary(path):
         return True
     if path.is_dir():
@@ -207,10 +207,10 @@ def write_part(
     sliced_by: Iterable[Attribute],
     force: bool = False,
 ) -> None:
-    """Compute what a partition hands over, and write it: whole or not at all.
+    """Compute the pieces of a partition and write them; a failed run leaves no part.
 
     Raises:
-        DataError: the folder has this part, or those of another result, and `force` is not set.
+        DataError: without `force`, the folder has this part or parts of another result.
     """
     check_folder(folder, partition, force)
     manifest = Manifest(
@@ -229,7 +229,7 @@ def write_part(
         data=fingerprints.of_tables(engine, root),
     )
     others = [] if force else Manifest.read_all(folder)
-    if others:  # before anything is computed
+    if others:  # check before computing anything
         _check_same(folder, [*others, replace(manifest, statement=others[0].statement)])
     drafts: dict[Path, Path] = {}
     with OwnFolder(folder, hidden=True) as temporary, MadeFolders() as made:
@@ -253,7 +253,7 @@ def write_part(
         )
         if not force:
             _check_same(folder, [*Manifest.read_all(folder), manifest])
-            check_folder(folder, partition, force)  # somebody else may have written it meanwhile
+            check_folder(folder, partition, force)  # another job may have written it
         _check_statement_is_ours(folder)
         check_replaceable(drafts)
         interrupts.decide()
@@ -267,9 +267,9 @@ def write_part(
 
 
 def _files(name: str, of: int) -> tuple[str, str]:
-    """Spell the files of a table in SQL: those of all parts, and that of the first alone.
+    """Return two SQL lists of the files of a piece: all parts, and the first part alone.
 
-    Each is named, so that one that is missing is missed, and one that is too many is not read.
+    The lists name every file, so a missing file is an error and additional files are not read.
     """
     every = f"{name}/part-{{:04d}}-of-{of:04}.parquet"
     numbers = f"range(1, {of + 1})"
@@ -285,7 +285,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def files_of(folder: Path) -> list[str]:
-    """List what jobs have written to a folder, complete or not."""
+    """List the files that jobs have written to a folder, complete or not."""
     return [
         str(path)
         for path in folder.rglob("*")
@@ -298,7 +298,7 @@ def files_of(folder: Path) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Printed(Node):
-    """A statement that was printed before."""
+    """A statement that was printed earlier."""
 
     text: str = ""
     parents: Mapping[str, Node] = field(default_factory=dict)
@@ -308,17 +308,17 @@ class _Printed(Node):
         return []
 
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = "") -> str:  # noqa: ARG002
-        """Return the text."""
+        """Return the statement."""
         return self.text
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:  # noqa: ARG002
-        """Return the parsed text."""
+        """Return the parsed statement."""
         return parse(self.text, self.name)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a result, and the engine that puts them together."""
+    """The parts of a result, and the engine that combines them."""
 
     plan: Plan
     sliced_by: Sequence[Attribute]
@@ -327,10 +327,10 @@ class Parts:
     @classmethod
     @contextmanager
     def opened(cls, folder: str | Path, **of_engine: Any) -> Iterator[Parts]:
-        """Read the parts of a folder.
+        """Open the parts in a folder.
 
         Raises:
-            DataError: a part is missing, or they are not of one result.
+            DataError: a part is missing, or the parts belong to different results.
         """
         manifests = _complete(Path(folder))
         path = Path(folder) / STATEMENT
@@ -340,8 +340,8 @@ class Parts:
             raise DataError(f"{path} cannot be read: {error.strerror}") from error
         if hashes.of_texts(text) != manifests[0].statement:
             raise DataError(
-                f"{path} is not the statement that the parts were written with",
-                remedy=Message("delete it, and run one of the jobs again with ", _AGAIN),
+                f"{path} does not match the statement written with the parts",
+                remedy=Message("delete it and run one of the jobs again with ", _AGAIN),
             )
         engine = open_embedded(**of_engine)
         try:
@@ -362,13 +362,13 @@ class Parts:
             engine.close()
 
     def frame(self) -> pd.DataFrame:
-        """Return the data frame that `evaluate` would have returned."""
+        """Return the data frame that `evaluate` would return."""
         frame = self.engine.frame(self.plan)
         warn_of_empty_slices(frame, self.sliced_by)
         return frame
 
     def write_parquet(self, path: str | Path, force: bool = False) -> None:
-        """Write it to a file; an existing one only with `force`."""
+        """Write the result to a Parquet file; `force` overwrites an existing file."""
         with self.engine.new_file(path, force) as target:
             self.engine.write_parquet(self.plan, target, force)
 
@@ -381,17 +381,17 @@ def reduce(
     temp_directory: str | Path | None = None,
     temp_limit: str | None = None,
 ) -> pd.DataFrame:
-    """Put together what `Evaluator.write_partition` has written for every partition of a run.
+    """Combine the parts that `Evaluator.write_partition` has written for all partitions of a run.
 
     Args:
-        folder: where the parts are.
-        threads, memory_limit, temp_directory, temp_limit: for the engine.
+        folder: the folder of the parts.
+        threads, memory_limit, temp_directory, temp_limit: options of the engine.
 
     Returns:
-        What `Evaluator.evaluate` returns of the whole run.
+        The result of `Evaluator.evaluate` for the whole run.
 
     Raises:
-        DataError: a part is missing, or they are not of one result or of one version.
+        DataError: a part is missing, or the parts are of different results or versions.
     """
     with Parts.opened(
         folder,
@@ -404,7 +404,7 @@ def reduce(
 
 
 def _complete(folder: Path) -> list[Manifest]:
-    """Read what the jobs say, and check that nothing is missing."""
+    """Read the manifests and check that no part is missing."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}")
     manifests = Manifest.read_all(folder)
@@ -423,11 +423,11 @@ def _complete(folder: Path) -> list[Manifest]:
     if missing:
         raise DataError(
             f"{folder}: {len(missing)} of {first.partition.of} parts are missing: "
-            f"{and_more(missing, 5)}; run their jobs"
+            f"{and_more(missing, 5)}; run the jobs of these parts"
         )
     if versions() != first.versions:
         raise DataError(
-            f"{folder}: the parts were written by {_spelled(first.versions)}, this is "
+            f"{folder}: the parts were written by {_spelled(first.versions)}, but this is "
             f"{_spelled(versions())}; use the same versions"
         )
     for manifest in manifests:
@@ -439,7 +439,7 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
     """Check that the files of a part are those that its job wrote.
 
     Raises:
-        DataError: names the first file that differs.
+        DataError: a file differs; names the first such file.
     """
     again = Message(f"run the job of part {manifest.partition} again with ", _AGAIN)
     for table, wanted in manifest.files.items():
@@ -448,14 +448,14 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
             raise DataError(f"{path} is missing", remedy=again)
         size = path.stat().st_size
         if size != wanted["bytes"]:
-            problem = f"{path} has {size} bytes, not the {wanted['bytes']} that its job wrote"
+            problem = f"{path} has {size} bytes, but its job wrote {wanted['bytes']}"
             raise DataError(problem, remedy=again)
         if hashes.of_file(path) != wanted["sha256"]:
-            raise DataError(f"{path} has other values than its job wrote", remedy=again)
+            raise DataError(f"{path} has other content than its job wrote", remedy=again)
 
 
 def _described(path: Path) -> _File:
-    """Count the rows and bytes of a Parquet file, and hash it."""
+    """Return the number of rows, the size and the hash of a Parquet file."""
     import pyarrow.parquet as pq
 
     rows = pq.read_metadata(path).num_rows
@@ -463,10 +463,10 @@ def _described(path: Path) -> _File:
 
 
 def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
-    """Check that parts are of one result, and were written by the same versions.
+    """Check that all parts are of one result and were written by the same versions.
 
     Raises:
-        DataError: says which are not.
+        DataError: the parts differ; describes two of the groups.
     """
     kinds: dict[tuple[Any, ...], list[Manifest]] = {}
     for manifest in manifests:
@@ -486,7 +486,7 @@ def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
         what = "parts of different versions"
         names = [by, other_by]
     elif of != other_of:
-        what = "parts of runs that are split in different ways"
+        what = "parts of runs with different numbers of partitions"
         names = [f"{of} partitions", f"{other_of} partitions"]
     elif request[:1] == other_request[:1]:
         first, second = ours[0].data, theirs[0].data
@@ -500,9 +500,7 @@ def _check_same(folder: Path, manifests: Sequence[Manifest]) -> None:
         f"{and_more([manifest.partition for manifest in some], 5)} of {name}"
         for some, name in zip((ours, theirs), names, strict=True)
     )
-    raise DataError(
-        f"{folder} has {what} ({described}). Write the parts of every run to a folder of their own"
-    )
+    raise DataError(f"{folder} has {what} ({described}). Use a separate folder for every run")
 
 
 def _spelled(names: Mapping[str, str]) -> str:
@@ -510,7 +508,7 @@ def _spelled(names: Mapping[str, str]) -> str:
 
 
 def _bound(text: str, manifests: Sequence[Manifest], folder: Path) -> str:
-    """Let the statement read exactly the files of the parts, from wherever it runs."""
+    """Bind the statement to the paths of the parts' files, so that it runs in any directory."""
     for name in manifests[0].tables:
         paths = [str(m.path(folder, name).resolve()) for m in manifests if name in m.files]
         for files in _files(name, manifests[0].partition.of):

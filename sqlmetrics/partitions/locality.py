@@ -1,13 +1,13 @@
-"""Find out from their SQL whether queries can be computed for some of the users alone.
+"""Analyse the SQL of queries: which of them can be computed for a subset of the users.
 
-Users are split into partitions, and a query is *local* if its rows for the users of one partition
-can be computed from the rows of these users (and from tables that do not depend on anybody's list),
-so that its result is that of all partitions, one below the other. This is so if it never puts rows
-of different users together: it joins them by the key of the user, groups by it, and its windows are
-partitioned by it. What cannot be proved so is not local, which costs time and is never wrong.
+Users are split into partitions. A query is *local* if its rows for the users of a partition can be
+computed from the rows of these users and from tables that do not depend on lists. The union of the
+partitions' rows is then the result of the query. A query is local if it never combines rows of
+different users: it joins by the user key, groups by it, and partitions its windows by it. A query
+that cannot be proved local is treated as not local, which costs time but is never wrong.
 
-An aggregation of local rows is at least *merged* from those of the partitions, if it is made of
-sums, counts, minima and maxima.
+An aggregation of local rows can be *merged* from the partitions' aggregates if it consists of sums,
+counts, minima and maxima.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dataclasses import dataclass, field
 import duckdb
 from sqlglot import exp
 
-# how a query reads a table
+# ways in which a query reads a table
 OF_USERS = "of users"  # the rows of the users of the partition
-WHOLE = "whole"  # all of its rows, which are the same in every partition
-ENOUGH = "enough"  # rows of a stage that has all that queries about these users read
-GROUPS = "groups"  # of what is merged, only the columns that it groups by
+WHOLE = "whole"  # all rows, which are the same in every partition
+ENOUGH = "enough"  # a subset of the rows that suffices for queries about the partition's users
+GROUPS = "groups"  # of a merged query, only the columns that it groups by
 
 _CLAUSES = {
     "kind", "hint", "expressions", "from_", "joins", "where", "group", "having", "qualify",
     "windows", "order", "distinct", "with_",
 }  # fmt: skip
-# of a nested query, a table, a join, a set operation and a CTE, what does not put rows of different
-# users together; the rest does (LIMIT, samples), or gives columns other names
+# allowed clauses of subqueries, tables, joins, set operations and CTEs; other clauses may combine
+# rows of different users (LIMIT, samples) or rename columns
 _OF_SUBQUERY = {"this", "alias", "order"}
 _OF_TABLE = {"this", "alias"}
 _OF_JOIN = {"this", "on", "side", "kind", "using", "method"}
@@ -50,13 +50,13 @@ class RowScope:
     """The rows that a relation has in a partition.
 
     Attributes:
-        of_users: each row belongs to one user, and the relation has the rows of the users of the
-            partition.
-        keys: the columns that hold the parts of the key of that user.
-        enough: rows do not belong to users, and partitions may have different ones, but each
-            partition has all rows that queries about its users read.
+        of_users: whether each row belongs to one user, and the relation has the rows of the users
+            of the partition.
+        keys: the columns that hold the parts of that user's key.
+        enough: whether rows do not belong to users, and each partition has all rows that queries
+            about its users read; other rows may differ between partitions.
         up_to: with `enough`, the partition has the rows whose values in these columns are at most
-            a value of one of its users, or at most `always`. None: it has all rows.
+            a value of one of its users, or at most `always`. None: the partition has all rows.
         always: see `up_to`.
     """
 
@@ -73,8 +73,8 @@ class Readable:
 
     Attributes:
         rows: the rows of the users of the partition.
-        whole: the whole table can be read.
-        groups: the columns of which the partition has all values.
+        whole: whether the whole table can be read.
+        groups: the columns whose values are complete in the partition.
     """
 
     rows: RowScope | None = None
@@ -83,7 +83,7 @@ class Readable:
 
     @property
     def at_all(self) -> bool:
-        """Can it be read?"""
+        """Return whether the table can be read in any way."""
         return self.rows is not None or self.whole or bool(self.groups)
 
 
@@ -93,9 +93,9 @@ class Locality:
 
     Attributes:
         rows: the rows of a local query.
-        merge: for each column of a merged query the aggregate that merges it, or None if the query
-            groups by it.
-        reads: how the query reads each of its tables, in the order of `Expr.find_all`.
+        merge: for each column of a merged query, the aggregate that merges it, or None if the query
+            groups by the column.
+        reads: the way in which the query reads each table, in the order of `Expr.find_all`.
     """
 
     rows: RowScope | None = None
@@ -104,7 +104,7 @@ class Locality:
 
 
 class NeedsAllUsersError(Exception):
-    """A query that is not local, or cannot be shown to be."""
+    """A query that is not local, or cannot be proved to be local."""
 
 
 def examine(
@@ -113,13 +113,14 @@ def examine(
     known: Callable[[exp.Table], Readable | None],
     aggregates: frozenset[str],
 ) -> Locality:
-    """Find out whether a query is local, or merged.
+    """Determine whether a query is local or merged.
 
     Args:
         tree: the query.
-        n_keys: how many columns make the key of a user.
-        known: how a table that stands for another query can be read; None for other tables.
-        aggregates: names of all functions that aggregate.
+        n_keys: the number of columns of the user key.
+        known: function that returns how a table that refers to another query can be read; None for
+            other tables.
+        aggregates: the names of all aggregate functions.
     """
     for merging in (False, True):
         examination = _Examination(n_keys, known, aggregates)
@@ -135,7 +136,7 @@ def examine(
 
 
 def aggregates_of(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """List the functions that aggregate, with the macros that are made of them."""
+    """List the aggregate functions, and the macros that call them."""
     rows = connection.execute(
         "SELECT DISTINCT lower(function_name), function_type, macro_definition "
         "FROM duckdb_functions()"
@@ -154,13 +155,13 @@ def aggregates_of(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
 
 @dataclass
 class _Joined:
-    """The tables of a SELECT that were joined so far.
+    """The tables of a SELECT that have been joined so far.
 
     Attributes:
         rows: the rows of the join.
         exact: for each part of the key, the columns that are equal to it in every row.
-        links: for each part of the key, the columns that are equal to it or NULL, which is enough
-            to join by.
+        links: for each part of the key, the columns that are equal to it or NULL, which is
+            sufficient for joins.
         sources: the rows of each table.
     """
 
@@ -183,13 +184,13 @@ class _Examination:
         self._reads: dict[int, str] = {}
 
     def reads(self, tree: exp.Expr) -> list[str]:
-        """Return how each table that stands for another query is read."""
+        """Return how each table that refers to another query is read."""
         return [self._reads[id(t)] for t in tree.find_all(exp.Table) if id(t) in self._reads]
 
     # ---- queries -------------------------------------------------------------------------------
 
     def query(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> RowScope:
-        """Find out whose rows a query has."""
+        """Determine the rows of a query."""
         if isinstance(tree, exp.Subquery):
             _only(tree, _OF_SUBQUERY)
             return self.query(tree.this, ctes)
@@ -201,7 +202,7 @@ class _Examination:
         raise NeedsAllUsersError
 
     def query_or_whole(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> RowScope:
-        """Find out whose rows a query has; if they are no user's, it may read its tables whole."""
+        """Determine the rows of a query; read its tables whole if its rows belong to no user."""
         before = dict(self._reads)
         try:
             return self.query(tree, ctes)
@@ -211,7 +212,7 @@ class _Examination:
             return RowScope()
 
     def _read_whole(self, tree: exp.Expr, ctes: Mapping[str, RowScope]) -> None:
-        """Read all tables of a query whole, so that it has the same rows in every partition."""
+        """Read all tables of a query whole, so that all partitions have the same rows."""
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for table in tree.find_all(exp.Table):
             name = table.name.lower()
@@ -234,7 +235,7 @@ class _Examination:
             _only(cte, _OF_CTE)
             name, query = cte.alias.lower(), cte.this
             if with_.args.get("recursive") and isinstance(query, exp.SetOperation):
-                # what the first part has, every further step must keep
+                # every recursive step must preserve the rows of the first part
                 first = self.query(query.this, scopes)
                 scopes[name] = first
                 if self.query(query, scopes) != first:
@@ -279,7 +280,7 @@ class _Examination:
             )
 
         def parts(expressions: Iterable[exp.Expr]) -> set[int]:
-            """Find the parts of the key that are among expressions."""
+            """Return the parts of the key that are among the expressions."""
             spelled = {_spelled(expression, names) for expression in expressions}
             return {part for part in range(self.n_keys) if joined.exact[part] & spelled}
 
@@ -300,7 +301,7 @@ class _Examination:
     def _still_up_to(
         self, select: exp.Select, joined: _Joined, names: Sequence[str]
     ) -> frozenset[str] | None:
-        """Say by which columns of a SELECT those of its tables are joined that are enough."""
+        """Return the columns of a SELECT that limit its tables with `enough` rows."""
         limited = [
             f"{name}.{column}"
             for name, rows in joined.sources.items()
@@ -317,7 +318,7 @@ class _Examination:
         return frozenset(held[column].lower() for column in limited)
 
     def merged(self, tree: exp.Expr) -> dict[str, str | None]:
-        """Find out how a query of all users is put together from those of partitions."""
+        """Determine how to merge the results of partitions into the result for all users."""
         if not isinstance(tree, exp.Select) or any(
             expression.is_star for expression in tree.expressions
         ):
@@ -345,7 +346,7 @@ class _Examination:
         return merge
 
     def _is_across(self, expression: exp.Expr) -> bool:
-        """Does an expression depend on other rows than its own?"""
+        """Return whether an expression depends on other rows than its own."""
         return any(
             isinstance(node, exp.Window) or self._aggregates(node) for node in expression.walk()
         )
@@ -354,7 +355,7 @@ class _Examination:
         """Return whether a SELECT aggregates, and the expressions of its GROUP BY."""
         group = select.args.get("group")
         if group is not None and any(v for k, v in group.args.items() if k != "expressions"):
-            raise NeedsAllUsersError  # by all columns, or in several ways at once
+            raise NeedsAllUsersError  # GROUP BY ALL, or several grouping sets
         grouped_by = group.expressions if group is not None else []
         over = {
             id(
@@ -371,7 +372,7 @@ class _Examination:
         return aggregated or group is not None, grouped_by
 
     def _aggregates(self, node: exp.Expr) -> bool:
-        """Is a node the call of a function that aggregates?"""
+        """Return whether a node calls an aggregate function."""
         if isinstance(node, exp.AggFunc):
             return True
         if isinstance(node, exp.Anonymous):
@@ -384,11 +385,11 @@ class _Examination:
     def _sources(
         self, select: exp.Select, ctes: Mapping[str, RowScope]
     ) -> tuple[_Joined, list[str]]:
-        """Find out whose rows the tables of a SELECT have, once they are joined."""
+        """Determine the rows of the tables of a SELECT after its joins."""
         _only(select, _CLAUSES)
         for nested in _nested(_clauses(select)):
             if nested.find(exp.Table) is None:
-                raise NeedsAllUsersError  # it may aggregate columns of this query
+                raise NeedsAllUsersError  # a subquery may aggregate columns of this query
             self._read_whole(nested, ctes)
         from_ = select.args.get("from_")
         if from_ is None:
@@ -410,9 +411,9 @@ class _Examination:
     def _check_limits(
         self, joined: _Joined, joins: Sequence[exp.Join], names: Sequence[str], select: exp.Select
     ) -> None:
-        """Check that queries read tables that are enough only up to values of the users.
+        """Check that queries read tables with `enough` rows only up to values of users.
 
-        A partition has fewer of the rows beyond these values than all users together.
+        Beyond these values, a partition has fewer rows than all users together.
         """
         of_users = {name for name, rows in joined.sources.items() if rows.of_users}
         for name, rows in joined.sources.items():
@@ -432,7 +433,7 @@ class _Examination:
                 raise NeedsAllUsersError
 
     def _named(self, name: str, rows: RowScope) -> list[set[str]]:
-        """Spell the columns that hold each part of the key."""
+        """Return the qualified columns that hold each part of the key."""
         return [
             {f"{name}.{column}" for column, its_part in rows.keys.items() if its_part == part}
             for part in range(self.n_keys)
@@ -445,7 +446,7 @@ class _Examination:
         ctes: Mapping[str, RowScope],
         whole: bool = False,
     ) -> RowScope:
-        """Find out whose rows a table has; `whole`: all of them are wanted."""
+        """Determine the rows of a table; `whole`: all of its rows are needed."""
         if isinstance(source, exp.Subquery):
             if whole:
                 raise NeedsAllUsersError
@@ -457,7 +458,7 @@ class _Examination:
         if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
             if list(source.find_all(exp.Column, exp.Query)):
                 raise NeedsAllUsersError
-            return RowScope()  # numbers, or a list that is written out
+            return RowScope()  # numbers, or literal rows
         alias = source.args.get("alias")
         _only(source, _OF_TABLE)
         if alias is not None:
@@ -490,7 +491,7 @@ class _Examination:
         select: exp.Select,
         ctes: Mapping[str, RowScope],
     ) -> RowScope:
-        """Join a further table, in place; returns whose rows it has."""
+        """Join a further table in place, and return its rows."""
         _only(join, _OF_JOIN)
         side, kind = join.side.upper(), join.kind.upper()
         if join.method or side not in ("", "LEFT", "FULL"):
@@ -517,7 +518,7 @@ class _Examination:
         if rows.of_users and joined.rows.of_users:
             if not all(is_linked(part) for part in range(self.n_keys)):
                 rows = self._source(join.this, select, ctes, whole=True)
-        elif rows.of_users and not inner:  # what has no match would be there in every partition
+        elif rows.of_users and not inner:  # rows without a match would occur in every partition
             rows = self._source(join.this, select, ctes, whole=True)
         if joined.rows.of_users and not rows.of_users and side == "FULL":
             raise NeedsAllUsersError
@@ -548,17 +549,17 @@ class _Examination:
 
 
 def _only(node: exp.Expr, allowed: Collection[str]) -> None:
-    """Check that a node has only clauses that are allowed.
+    """Check that a node has only allowed clauses.
 
     Raises:
-        NeedsAllUsersError: it says more.
+        NeedsAllUsersError: the node has another clause.
     """
     if {name for name, value in node.args.items() if value} - set(allowed):
         raise NeedsAllUsersError
 
 
 def _clauses(select: exp.Select) -> list[exp.Expr]:
-    """Return all clauses of a SELECT except for its tables."""
+    """Return all clauses of a SELECT except its tables."""
     clauses: list[exp.Expr] = list(select.expressions)
     for name in ("where", "group", "having", "qualify", "order", "distinct"):
         if select.args.get(name) is not None:
@@ -569,7 +570,7 @@ def _clauses(select: exp.Select) -> list[exp.Expr]:
 
 
 def _own(clauses: Iterable[exp.Expr], *types: type[exp.Expr]) -> Iterator[exp.Expr]:
-    """Find nodes, but not those of nested queries."""
+    """Find nodes outside nested queries."""
     for clause in clauses:
         for node in clause.walk(prune=lambda nested: isinstance(nested, exp.Query)):
             if isinstance(node, types):
@@ -577,7 +578,7 @@ def _own(clauses: Iterable[exp.Expr], *types: type[exp.Expr]) -> Iterator[exp.Ex
 
 
 def _nested(clauses: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
-    """Find the queries inside of expressions."""
+    """Find the queries inside expressions."""
     return _own(clauses, exp.Query)
 
 
@@ -586,7 +587,7 @@ def _selects(tree: exp.Expr) -> list[str]:
 
 
 def _spelled(expression: exp.Expr, names: Sequence[str]) -> str | None:
-    """Spell a column, or the first of several that has a value; None: it is something else."""
+    """Return the name of a column or of a COALESCE of columns; None for other expressions."""
     expression = expression.unnest()
     if isinstance(expression, exp.Column):
         table = expression.table.lower() or (names[0] if len(names) == 1 else "")
@@ -599,12 +600,12 @@ def _spelled(expression: exp.Expr, names: Sequence[str]) -> str | None:
 
 
 def _coalesced(spelled: Sequence[str]) -> str:
-    """Spell what has a value if one of the columns has: they never have different ones."""
+    """Return the name of the first non-NULL of several columns, which never differ."""
     return f"coalesce({', '.join(sorted(spelled))})"
 
 
 def _equal(condition: exp.Expr | None, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Find the pairs of columns that a condition compares for equality."""
+    """Yield the pairs of columns that a condition compares for equality."""
     if isinstance(condition, exp.Where):
         condition = condition.this
     for term in condition.flatten() if isinstance(condition, exp.And) else [condition]:
@@ -619,7 +620,7 @@ def _equal(condition: exp.Expr | None, names: Sequence[str]) -> Iterator[tuple[s
 def _limited(
     condition: exp.Expr | None, names: Sequence[str], of_users: Collection[str], always: int
 ) -> Iterator[str]:
-    """Find the columns that a condition keeps at, or below, a value of tables of users."""
+    """Find the columns that a condition limits to at most a value from tables of users."""
     if isinstance(condition, exp.Where):
         condition = condition.this
     for term in condition.flatten() if isinstance(condition, exp.And) else [condition]:
@@ -638,7 +639,7 @@ def _limited(
 def _is_not_more(
     by: exp.Expr, names: Sequence[str], of_users: Collection[str], always: int
 ) -> bool:
-    """Is an expression a value of a user, a number that is not above `always`, or smaller?"""
+    """Return whether an expression is at most a value of a user or the number `always`."""
     by = by.unnest()
     if isinstance(by, exp.Column):
         return (_spelled(by, names) or "").partition(".")[0] in of_users
@@ -647,7 +648,7 @@ def _is_not_more(
     if isinstance(by, exp.Sub) and isinstance(by.expression, exp.Literal):
         return _is_not_more(by.this, names, of_users, always)
     if isinstance(by, exp.Coalesce | exp.Greatest | exp.Least):
-        # also of LEAST: where a value is missing, it is that of the others
+        # LEAST ignores missing values
         return all(
             _is_not_more(argument, names, of_users, always)
             for argument in (by.this, *by.expressions)
@@ -656,7 +657,7 @@ def _is_not_more(
 
 
 def _columns_read(table: exp.Table, select: exp.Select) -> set[str]:
-    """Return the columns of a table that a SELECT reads; with "*" if that cannot be said."""
+    """Return the columns of a table that a SELECT reads; includes "*" if they are unknown."""
     alone = not select.args.get("joins")
     columns = set()
     for node in select.find_all(exp.Column, exp.Star):
@@ -672,7 +673,7 @@ def _columns_read(table: exp.Table, select: exp.Select) -> set[str]:
 
 
 def _merged_by(expression: exp.Expr) -> str:
-    """Name the aggregate of the values of partitions that is the one of all rows."""
+    """Return the aggregate that merges the partitions' values of an expression."""
     if isinstance(expression, exp.Filter):
         expression = expression.this
     how = _MERGED.get(type(expression))

@@ -1,7 +1,8 @@
-"""Computes a run for one partition of the users after another, in this process.
+"""Compute a run for one partition of the users after another, in this process.
 
-What every partition hands over goes to files, so that memory holds one partition at a time; the
-result is planned from these files. It is that of the whole run, up to the last digits of sums.
+The pieces of every partition are written to files, so that memory holds one partition at a time.
+The result is planned from these files. It equals the result of the whole run, up to the last digits
+of sums.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ from sqlmetrics.partitions.split import (
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import path_literal
 
-_GROUPS = 8  # row groups of a sorted table for each partition
-_LEAST, _MOST = 2_048, 122_880  # rows of one: what the engine can write, and what it does
+_GROUPS = 8  # row groups of a sorted table per partition
+_LEAST, _MOST = 2_048, 122_880  # rows per row group: minimum and default of the engine
 
 
 def tables_needed_whole(split: Split, root: Node) -> list[str]:
-    """Name the tables of users of which a result needs all rows at once."""
+    """Return the tables of users that a result needs completely."""
     return [piece.node.name for piece in _pieces(split, root) if piece.node.is_input]
 
 
 def _pieces(split: Split, root: Node) -> list[Piece]:
     """Find the queries below a result whose rows differ between partitions.
 
-    The result itself is not among them: its rows have an order that files of partitions lose.
+    The result itself is excluded, because its rows have an order, which is lost in files of
+    partitions.
     """
     return [piece for piece in split.pieces(root, below=True) if not piece.once]
 
@@ -52,19 +54,19 @@ def in_turn(
     """Compute the pieces for each partition, and plan the result from their rows.
 
     Args:
-        engine: where all of it runs.
-        split: cuts the plan.
+        engine: the engine that runs all queries.
+        split: splits the plan.
         root: the result.
         division: the number of partitions, or the ranges of their users.
-        folder: an empty folder, to be kept until the result is computed.
-        check: looks at the rows of a partition before these are computed with.
+        folder: an empty folder, which must exist until the result is computed.
+        check: function that checks the rows of a partition before they are used.
 
     Raises:
-        DataError: a table that is sorted first cannot be read.
+        DataError: a table that has to be sorted cannot be read.
     """
     pieces = named(piece for piece in _pieces(split, root) if not piece.node.is_input)
     columns = {}
-    # queries of whole tables are computed once
+    # compute queries of whole tables only once
     shared = {*engine.kept(), *(node.key for node in Plan(root).nodes())}
     for name in pieces:
         (folder / name).mkdir()
@@ -97,7 +99,7 @@ def in_turn(
 def _partitions(
     engine: EmbeddedEngine, split: Split, root: Node, division: Division, folder: Path
 ) -> list[Partition]:
-    """Assign the users to partitions; sort the tables that have no order first."""
+    """Assign the users to partitions; sort unsorted tables first."""
     bounds = division.bounds
     for number, node in enumerate(Plan(root).nodes()):
         if isinstance(node, Query) and node.is_input and node.table in division.to_sort:
@@ -116,17 +118,17 @@ def _partitions(
 def _sort(
     engine: EmbeddedEngine, split: Split, node: Query, division: Division, file: Path
 ) -> None:
-    """Write the rows of a table in the order of their users; partitions read them there."""
+    """Write the rows of a table sorted by user, for the partitions to read."""
     piece = Piece(node, node.columns)
     columns = columns_of(engine, piece, node)
-    # several row groups for each partition, of the usual size at most
+    # several row groups per partition, of at most the default size
     rows = min(max(division.rows // (_GROUPS * division.count), _LEAST), _MOST)
     written = for_parquet(node, columns, sorted_by=split.user_keys[0])
     try:
         engine.write_rows(Plan(written), file, rows_per_group=rows)
     except UnreadableError as error:
         raise DataError(f"{node.table}: the table cannot be read: {error.reason}") from error
-    title = f"one row per row of {node.table}, in the order of users"
+    title = f"one row per row of {node.table}, sorted by user"
     split.sorted[node.key] = reader(piece, node.name, path_literal([str(file)]), columns, title)
 
 

@@ -1,10 +1,10 @@
-"""Decides how a run fits into memory: as a whole, or as partitions of the users one after another.
+"""Decide whether a run fits into memory as a whole or needs partitions of the users.
 
-How much memory a run needs is estimated from the rows of its tables. If that is more than the
-engine should use, the users are split by ranges of the key. Where lists lie in the order of their
-users, as exports mostly do, every partition reads row groups of its own, so that all of them
-together read the file once. Others would be scanned anew for every partition, which costs more than
-to sort them first, to a temporary file. Keys whose order is not known are split by a hash.
+The memory of a run is estimated from the numbers of rows of its tables. If it exceeds the engine's
+limit, the users are split by ranges of the key. If the rows are sorted by user, as in most exports,
+every partition reads its own row groups, so that all partitions together read the file once.
+Unsorted tables would be scanned for every partition, which costs more than sorting them once into a
+temporary file. Keys with unknown order are split by a hash.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from sqlmetrics.partitions.split import MOST, Bounds
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import Source, Table, type_family
 
-# bytes of a value in memory; of a text, with what lies behind a pointer
+# bytes of a value in memory; text includes the data behind its pointer
 _WIDTH = 8
 _TEXT_WIDTH = 32
-_COPIES = 2  # of the rows of a table: as they are read, and sorted or hashed
-# bytes for a user or list of a table, measured: what is counted and aggregated of it, and its hits
+_COPIES = 2  # of the rows of a table: as read, and sorted or hashed
+# measured bytes per user or list of a table, for counts, aggregates and hits
 _OF_USER = 300
-_OF_WHOLE = 1 / 2  # share of the limit that a run may need to be left whole
-_OF_PARTITION = 1 / 4  # and a partition, since it costs nothing to have more of them
-_SMALL = 1 << 24  # bytes of files that are not worth a look
-_BYTES_OF_TEXT = 6  # of a value in a CSV file, with its comma
-# share of the rows that lie in row groups which reach across a cut between two ranges: half of them
-# in no order, one row group in order; and how many may be read again, for all cuts together
+_OF_WHOLE = 1 / 2  # maximum share of the limit for a run that is computed as a whole
+_OF_PARTITION = 1 / 4  # maximum share for a partition; smaller, since more partitions cost little
+_SMALL = 1 << 24  # maximum bytes of files that are not examined
+_BYTES_OF_TEXT = 6  # bytes of a value in a CSV file, including its comma
+# maximum share of rows in row groups that span a boundary between two ranges: half of the rows of
+# an unsorted file, one row group of a sorted file; and maximum share of rows read again in total
 _ACROSS = 0.35
 _REREAD = 2
 
@@ -48,10 +48,10 @@ class Division:
         rows: the number of rows of all tables with users.
         needed: the estimated memory for these rows, in bytes.
         limit: the memory limit of the engine, in bytes.
-        count: the number of partitions; a run of one partition is computed as a whole.
+        count: the number of partitions; 1 for a run computed as a whole.
         bounds: the ranges of users of the partitions, if known.
         to_sort: tables to sort by user, after which the ranges are known.
-        whole: tables of which the run needs all rows at once in any case.
+        whole: tables that the run needs completely in any case.
     """
 
     rows: int = 0
@@ -64,12 +64,12 @@ class Division:
 
     @property
     def is_whole(self) -> bool:
-        """Is the run computed as a whole?"""
+        """Return whether the run is computed as a whole."""
         return self.count == 1
 
     def __str__(self) -> str:
         how = "ranges" if self.bounds or self.to_sort else "a hash"
-        # where row groups end is known only once the rows are sorted
+        # the boundaries of row groups are known only after sorting
         count = f"up to {self.count}" if self.to_sort else str(self.count)
         text = (
             f"{self.rows:,} rows need about {_size(self.needed)} of memory, the limit is "
@@ -77,9 +77,9 @@ class Division:
             "the key"
         )
         if self.to_sort:
-            text += f", by which {_listed(self.to_sort)} are sorted first"
+            text += f", after sorting {_listed(self.to_sort)}"
         if self.whole:
-            text += f"; some of it needs all users at once, of {_listed(self.whole)}"
+            text += f"; all users of {_listed(self.whole)} are needed at once"
         return text
 
 
@@ -93,7 +93,7 @@ def _size(n_bytes: int) -> str:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows of a Parquet file, and the range that the keys of their users lie in."""
+    """Rows of a Parquet file, and the range of their user keys."""
 
     rows: int
     low: Any
@@ -106,13 +106,13 @@ def divide(
     user_keys: Sequence[str],
     asked: int | None = None,
 ) -> Division:
-    """Decide how a run over some tables is computed.
+    """Decide how to compute a run over these tables.
 
     Args:
-        engine: its limit counts.
-        tables: those that the run reads, by their names.
-        user_keys: the columns that make a user.
-        asked: the number of partitions, where it is not to be decided here; 1 leaves the run whole.
+        engine: the engine, whose memory limit applies.
+        tables: the tables that the run reads, by name.
+        user_keys: the columns that identify a user.
+        asked: the number of partitions requested by the user, or None; 1 means no split.
 
     Raises:
         DataError: a table cannot be read.
@@ -142,7 +142,7 @@ def divide(
     }
     limit = engine.memory_limit()
     whole = Division(sum(rows.values()), sum(needed.values()), limit)
-    # users are counted, in a scan, only if as many users as rows would be too many
+    # count users, which takes a scan, only if assuming one user per row would exceed the limit
     if asked is None and whole.needed + _OF_USER * whole.rows > _OF_WHOLE * limit:
         users = sum(
             _users_of(engine, table, source, user_keys)
@@ -161,25 +161,25 @@ def divide(
     to_sort += [
         name
         for name, its in groups.items()
-        # whatever is small is scanned for every partition
+        # small tables are scanned for every partition
         if name != "recommendations" and needed[name] > room and not ranges(its, count)
     ]
     return replace(whole, count=len(bounds) or count, bounds=bounds, to_sort=to_sort)
 
 
 def checked_count(asked: int | None) -> int | None:
-    """Return a number of partitions if it is one, or None.
+    """Validate a number of partitions and return it; None is valid.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the number is invalid.
     """
     if asked is not None and not (type(asked) is int and 1 <= asked <= MOST):
-        raise UsageError(f"partitions: a whole number from 1 to {MOST}, not {asked!r}")
+        raise UsageError(f"partitions must be an integer from 1 to {MOST}, not {asked!r}")
     return asked
 
 
 def ranges(groups: Sequence[RowGroup], count: int) -> list[Bounds]:
-    """Split users into about equal ranges, at most `count`; none where rows lie in no order."""
+    """Split users into at most `count` ranges of similar size; return none for unsorted rows."""
     if not groups or any(group.low is None or group.high is None for group in groups):
         return []
     ordered = sorted(groups, key=lambda group: group.low)
@@ -188,7 +188,7 @@ def ranges(groups: Sequence[RowGroup], count: int) -> list[Bounds]:
     starts = (bisect.bisect_left(before, number * rows / count) for number in range(1, count))
     cuts = sorted({ordered[start].low for start in starts if start < len(ordered)})
     cuts = [cut for cut in cuts if cut > ordered[0].low]
-    # a group is read again for every cut that it reaches across
+    # a row group is read again for every boundary that it spans
     reread = sum(
         group.rows * (bisect.bisect_right(cuts, group.high) - bisect.bisect_right(cuts, group.low))
         for group in ordered
@@ -207,11 +207,11 @@ def row_groups(
     """List the row groups of Parquet files.
 
     Args:
-        engine: reads them.
-        files: their paths.
-        key: the column of the key, of type `key_type`: a text or a whole number.
-        item: the column of items; a list of them counts as so many rows.
-        label: names the files in messages.
+        engine: the engine that reads the files.
+        files: the paths of the files.
+        key: the column of the key, with the type `key_type`: text or an integer type.
+        item: the column of items; a list of items counts as several rows.
+        label: the name of the files in messages.
 
     Raises:
         DataError: a file cannot be read.
@@ -229,7 +229,7 @@ def _read(read: type[int] | type[str], text: str | None) -> int | str | None:
 
 
 def _groups_of(engine: EmbeddedEngine, table: Table, source: Source, key: str) -> list[RowGroup]:
-    """Count the rows of a source: by row group in Parquet files, elsewhere as one."""
+    """Count the rows of a source: per row group of Parquet files, in total for other sources."""
     key_column, item = source.find(key), source.find("item_id")
     assert key_column is not None
     if source.format == "parquet":
@@ -250,7 +250,7 @@ def _groups_of(engine: EmbeddedEngine, table: Table, source: Source, key: str) -
 def _users_of(
     engine: EmbeddedEngine, table: Table, source: Source, user_keys: Sequence[str]
 ) -> int:
-    """Count the users of a source, about; with several models, its lists. 0 if it is elsewhere."""
+    """Estimate the number of users of a source, or of its lists; 0 if unknown."""
     if any("://" in file for file in source.files):
         return 0
     columns = [column.source for name in (*user_keys, "model") if (column := source.find(name))]
@@ -263,7 +263,7 @@ def _rendered(template: str, **context: Any) -> str:
 
 
 def _are_small(sources: Iterable[Source]) -> bool:
-    """Are all sources small files?"""
+    """Return whether all sources are small files."""
     size = 0
     for source in sources:
         if not source.files or any("://" in file for file in source.files):
@@ -273,7 +273,7 @@ def _are_small(sources: Iterable[Source]) -> bool:
 
 
 def _width(table: Table, user_keys: Collection[str]) -> int:
-    """Return the bytes of a row: the key, the item, and a score, rank or relevance."""
+    """Return the bytes of a row: key, item, and a score, rank or relevance."""
     types = [table.columns[name] for name in (*user_keys, "item_id") if name in table.columns]
     return _WIDTH + sum(
         _TEXT_WIDTH if type_family(type_name) == "text" else _WIDTH for type_name in types
@@ -281,9 +281,10 @@ def _width(table: Table, user_keys: Collection[str]) -> int:
 
 
 def _has_order(engine: EmbeddedEngine, source: Source, key: str) -> bool:
-    """Is the key of a type whose order in a file is that of the engine?
+    """Return whether a file sorts the type of the key in the same order as the engine.
 
-    Texts are in a connection of our own; others may have a collation.
+    The order of text is known only in a connection created by sqlmetrics; other connections may
+    have a collation.
     """
     column = source.find(key)
     assert column is not None

@@ -1,14 +1,13 @@
-"""Partitions of the users: what one of them can compute, and what puts their results together.
+"""Split plans by users: compute queries for each partition, and combine their results.
 
 A plan is cut at the queries nearest to its result that can be computed for one partition of the
-users (see `locality`). What lies above the cut, the reduction, reads their results from all
-partitions: rows of users one below the other, sums and extremes put together once more. So no
-metric needs a merge of its own, and one that cannot be split is computed in the reduction.
+users (see `locality`). The queries above the cut, the reduction, read the results of all
+partitions: the union of rows of users, or merged sums and extremes. Metrics therefore need no merge
+functions, and a metric that cannot be split is computed in the reduction.
 
-Which partition a user is in is said by a hash of the key as text or, where the lists lie in the
-order of their users, by a range of the key. Tables without users, and those whose rows of all users
-a query needs (the popularity of items, the highest relevance), are read whole in every partition;
-lists never are.
+The partition of a user is given by a hash of the key as text or, if the rows are sorted by user, by
+a range of the key. Tables without users, and tables of which a query needs the rows of all users
+(popularity of items, highest relevance), are read completely in every partition. Lists never are.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ MOST = 9999
 
 @dataclass(frozen=True)
 class Bounds:
-    """A range of the first column of the key: from `low` on and below `high`; None is no end."""
+    """A range of the first key column: `low` <= key < `high`; None means unbounded."""
 
     low: int | str | None = None
     high: int | str | None = None
@@ -48,9 +47,9 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Partition:
-    """One of the parts that users are split into: `number` (from 1) of `of`.
+    """A partition of the users: `number` (from 1) of `of`.
 
-    `bounds`: the range that its users lie in; without it, a hash says who they are.
+    `bounds` is the range of its users; without bounds, users are assigned by a hash.
     """
 
     number: int
@@ -59,17 +58,17 @@ class Partition:
 
     @classmethod
     def parse(cls, text: str) -> Partition:
-        """Read `3/8`.
+        """Parse a partition such as `3/8`.
 
         Raises:
-            UsageError: it is nothing of the kind.
+            UsageError: the text is not a partition.
         """
         match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text) if isinstance(text, str) else None
         number, of = map(int, match.groups()) if match else (0, 0)
         if not 1 <= number <= of <= MOST:
             raise UsageError(
-                f"partition {text!r}: write the number of the partition and how many there are, "
-                f"such as '3/8'; numbers go from 1 to {MOST}"
+                f"invalid partition {text!r}; write its number and the number of partitions, "
+                f"e.g. '3/8', with numbers from 1 to {MOST}"
             )
         return cls(number, of)
 
@@ -78,17 +77,17 @@ class Partition:
 
     @property
     def stem(self) -> str:
-        """The name of its files, but for the ending."""
+        """Return the name of the partition's files without the extension."""
         return f"part-{self.number:04}-of-{self.of:04}"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A query whose results the partitions hand over.
+    """A query whose results the partitions write.
 
-    `merge`: for each column the aggregate that puts the values of partitions together, None for
-    those that it groups by; without it, rows of all partitions stand one below the other. `once`:
-    the same in every partition, so that only the first hands it over.
+    `merge` maps each column to the aggregate that merges the values of partitions, or to None for
+    grouping columns; without `merge`, the result is the union of rows. `once` means that the rows
+    are equal in all partitions, so that only the first partition writes them.
     """
 
     node: Node
@@ -103,20 +102,20 @@ class _Kept(Rendered):
 
     @property
     def keep(self) -> bool:
-        """Is the result small and used again?"""
+        """Return whether the result is small and used again."""
         return True
 
 
 @dataclass
 class Split:
-    """Cuts plans into queries that partitions compute, and a query that puts their rows together.
+    """Splits plans into queries of partitions and a query that combines their rows.
 
     Args:
-        user_keys: the columns that make a user, and `types`: their types.
-        aggregates: names of all functions that aggregate (see `locality.aggregates_of`).
-        keeps: may the rows of a partition be kept, so that its tables are read once?
-        enough: names of further queries of which the rows for the users at hand are enough, beside
-            the stages that say so themselves.
+        user_keys: the columns that identify a user, and `types` their types.
+        aggregates: the names of all aggregate functions (see `locality.aggregates_of`).
+        keeps: whether rows of a partition may be kept, so that its tables are read once.
+        enough: names of queries whose rows for the partition's users suffice, in addition to the
+            stages that declare it.
     """
 
     user_keys: Sequence[str]
@@ -135,9 +134,9 @@ class Split:
     # ---- the cut -------------------------------------------------------------------------------
 
     def pieces(self, root: Node, below: bool = False) -> list[Piece]:
-        """Find where to cut: the queries nearest to the result that partitions can compute.
+        """Find the pieces: the queries nearest to the result that partitions can compute.
 
-        `below`: do not return the result itself.
+        `below` excludes the result itself.
         """
         pieces: dict[str, Piece] = {}
         seen: set[str] = set()
@@ -165,27 +164,27 @@ class Split:
     def reduction(self, root: Node, readers: Mapping[str, Node]) -> Plan:
         """Plan the result from the rows of the partitions.
 
-        `readers`: for each piece, by the identity of its node, a query that reads all its rows.
+        `readers` maps the identity of each piece's node to a query that reads all its rows.
         """
         return _replaced(Plan(root), lambda node: readers.get(node.key))
 
     def of_partition(self, plan: Plan, partition: Partition) -> Plan:
-        """Plan the part of a result that belongs to the users of a partition.
+        """Plan the part of a result for the users of a partition.
 
         Raises:
-            UsageError: it needs all users at once.
+            UsageError: the result needs all users at once.
         """
         readable = self.readable(plan.root)
         if readable.rows is None or not readable.rows.of_users:
             needed = ", ".join(dict.fromkeys(self._across_users(plan.root)))
             raise UsageError(
-                f"partition {partition}: what is asked for needs all users at once ({needed}), and "
-                "cannot be computed for some of them"
+                f"partition {partition}: this result needs all users at once ({needed}) and cannot "
+                "be computed for a partition"
             )
         return Plan(self.piece_of(plan.root, partition))
 
     def with_its_rows(self, plan: Plan, partition: Partition) -> Plan:
-        """Plan a look at the rows of a partition: tables with users in them have no others."""
+        """Restrict the tables with users in a plan to the rows of a partition."""
 
         def of_users(node: Node) -> Node | None:
             by_user = node.is_input and self.readable(node).rows is not None
@@ -194,11 +193,11 @@ class Split:
         return _replaced(plan, of_users)
 
     def rows_of(self, partition: Partition) -> Callable[[Plan], Plan]:
-        """Return a function that makes a plan read only the rows of a partition."""
+        """Return a function that restricts a plan to the rows of a partition."""
         return lambda plan: self.with_its_rows(plan, partition)
 
     def forget(self, partition: Partition) -> None:
-        """Give back the queries of a partition."""
+        """Forget the queries of a partition."""
         for memo in [memo for memo in self._of_partition if memo[1] == partition]:
             del self._of_partition[memo]
 
@@ -219,7 +218,7 @@ class Split:
                 return Readable(rows, whole=free or rows is None)
             if self._is_enough(node) and all(self.readable(p).at_all for p in _parents(node)):
                 rows = RowScope(enough=True)
-                if node.stage is not None:  # one row per number: as many as its users need
+                if node.stage is not None:  # as many numbers as its users need
                     up_to = frozenset(node.stage.unique)
                     rows = RowScope(enough=True, up_to=up_to, always=_always(self._tree(node)))
                 return Readable(rows, whole=free)
@@ -228,14 +227,14 @@ class Split:
                 return Readable(groups=frozenset(groups))
             if not free:
                 return Readable()
-        # rows of a partition are those whose columns of this name say so
+        # columns of this name identify the rows of the partition
         columns = {name.lower() for name in self._columns(node)}
         keys = {key.lower(): place for place, key in enumerate(self.user_keys)}
         by_user = RowScope(of_users=True, keys=keys) if keys.keys() <= columns else None
         return Readable(by_user, whole=free)
 
     def _locality(self, node: Node) -> Locality:
-        """Examine a query, unless it reads what needs all users at once."""
+        """Analyse a query, unless it reads a query that needs all users at once."""
         if node.is_input or not node.parents or self._is_enough(node):
             return Locality()
         if node.key not in self._localities:
@@ -251,12 +250,12 @@ class Split:
         return self._localities[node.key]
 
     def _is_enough(self, node: Node) -> bool:
-        """Are its rows for the users at hand all that queries about these users read?"""
+        """Return whether queries about the partition's users read only the rows for these users."""
         of_stage = node.stage is not None and node.stage.enough
         return not self._is_free(node) and (of_stage or node.name in self.enough)
 
     def _is_free(self, node: Node) -> bool:
-        """Does a query depend on nobody's list?"""
+        """Return whether a query does not depend on lists."""
         if node.key not in self._free:
             table = node.table if isinstance(node, Query) else ""
             self._free[node.key] = (
@@ -278,7 +277,7 @@ class Split:
         return self.readable(node).rows is not None
 
     def _tree(self, node: Node) -> exp.Expr:
-        """Parse a query whose tables have the names of identities."""
+        """Parse a query whose tables are named by identities."""
         if isinstance(node, Query):
             return node.tree
         if node.key not in self._trees:
@@ -294,7 +293,7 @@ class Split:
     # ---- queries of a partition ----------------------------------------------------------------
 
     def piece_of(self, node: Node, partition: Partition) -> Node:
-        """Plan what a partition computes in place of a query."""
+        """Plan the query that a partition computes instead of a query."""
         memo = (node.key, partition)
         if memo not in self._of_partition:
             self._of_partition[memo] = self._plan_piece(node, partition)
@@ -326,7 +325,7 @@ class Split:
         )
 
     def _read(self, parent: Node, how: str, partition: Partition) -> Node:
-        """Plan what stands in place of a table that is read so."""
+        """Plan the query that replaces a table read in this way."""
         if how in (OF_USERS, ENOUGH):
             return self.piece_of(parent, partition)
         if how == GROUPS:
@@ -342,7 +341,7 @@ class Split:
         def text(key: str) -> str:
             column = f"of_everybody.{identifier(key)}"
             if type_family(self.types.get(key, "")) in ("floating-point", "decimal"):
-                # equal numbers of different types are spelled alike, and so is -0
+                # equal numbers of different types get the same text, and -0 equals 0
                 column = f"CAST({column} AS DOUBLE) + 0"
             return f"CAST({column} AS VARCHAR)"
 
@@ -363,9 +362,9 @@ class Split:
         )
 
     def _all_groups(self, node: Node) -> Node:
-        """Plan all values that a merged query has in the columns that it groups by.
+        """Plan all values of a merged query's grouping columns.
 
-        They are read from the table that they come from, not from lists that are first counted.
+        They are read from the underlying table, not from lists that would have to be counted.
         """
         merge = self._locality(node).merge or {}
         columns = {name: name for name, how in merge.items() if how is None}
@@ -379,9 +378,9 @@ class Split:
     def _one_below(
         self, node: Node, columns: Mapping[str, str]
     ) -> tuple[Node, dict[str, str]] | None:
-        """Find columns of a query in the table that it reads, if they have the same values there.
+        """Find columns of a query that have the same values in the table it reads.
 
-        `columns`: name to give -> column of the query.
+        `columns` maps new names to columns of the query.
         """
         tree = self._tree(node)
         if node.is_input or not isinstance(tree, exp.Select):
@@ -406,7 +405,7 @@ class Split:
 
 
 def _always(tree: exp.Expr) -> int:
-    """Return the number of rows that a query always has: 10 if it says greatest(10, …)."""
+    """Return the minimum number of rows of a query, e.g. 10 for greatest(10, …)."""
     numbers = [
         int(argument.name)
         for greatest in tree.find_all(exp.Greatest)
@@ -425,7 +424,7 @@ def _parents(node: Node) -> Iterable[Node]:
 
 
 def _places(node: Node) -> list[Node]:
-    """Return the parent that stands in each place where a query reads one."""
+    """Return the parents of a query, one per reference."""
     if isinstance(node, Query):
         return [node.parents[table.name] for table in node.tables]
     assert isinstance(node, Rendered)
@@ -433,7 +432,7 @@ def _places(node: Node) -> list[Node]:
 
 
 def _rebuilt(node: Node, places: Sequence[Node]) -> Node:
-    """Return a query that reads other parents in its places."""
+    """Return a query that reads other parents in its references."""
     keys = [parent.key for parent in places]
     if keys == [parent.key for parent in _places(node)]:
         return node
@@ -451,7 +450,7 @@ def _rebuilt(node: Node, places: Sequence[Node]) -> Node:
 
 
 def _replaced(plan: Plan, instead: Callable[[Node], Node | None]) -> Plan:
-    """Put other queries in the place of some; what reads them is built anew."""
+    """Replace some queries of a plan and rebuild the queries that read them."""
     memo: dict[str, Node] = {}
 
     def visit(node: Node) -> Node:
@@ -498,7 +497,7 @@ def reader(
 def for_parquet(
     node: Node, columns: Sequence[Mapping[str, Any]], sorted_by: str | None = None
 ) -> Node:
-    """Plan a query with types that Parquet has, its rows in the order of a column if asked."""
+    """Plan a query with Parquet-compatible types, its rows sorted by a column if requested."""
     return _rendered(
         "for_parquet",
         {"written": node},

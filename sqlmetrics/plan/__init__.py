@@ -1,1 +1,1 @@
-"""The planner: from metric requests to the queries that compute them."""
+"""Plan the queries that compute metric requests."""

@@ -1,4 +1,4 @@
-"""From rendered text to a query of a plan: parses it and binds its tables to other queries."""
+"""Parse rendered queries and bind their tables to other queries of a plan."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sqlmetrics.tables.sources import RANKED
 
 @dataclass(frozen=True)
 class Text:
-    """A rendered query, with the warnings and needs of its template.
+    """A rendered query with the warnings and requirements of its template.
 
     Attributes:
         sql: the query.
-        where: the template, for messages.
-        warnings: what the user should know.
-        needs: optional columns that the query cannot do without, as pairs of table and column.
-        exact: columns whose sums do not depend on the order of rows, where an engine runs it.
+        where: the path of the template, for messages.
+        warnings: warnings for the user.
+        needs: optional columns that the query requires, as pairs of table and column.
+        exact: columns with exact sums, which do not depend on the order of rows.
     """
 
     sql: str
@@ -38,14 +38,14 @@ class Text:
 def bound(
     name: str, text: Text, find: Callable[[str], Node | None], stage: Stage | None = None
 ) -> Query:
-    """Make a node of a query; its tables stand for the nodes that `find` returns for their names.
+    """Create a node from a query; `find` returns the node for each table name in the query.
 
     Raises:
-        TemplateError: the text is not one SELECT.
+        TemplateError: the text is not a single SELECT.
         UsageError: two columns have the same name.
     """
     names = names_read(text.sql, text.where)
-    # where several tables are missing, that of the lists is named
+    # if several tables are missing, report the table of the lists
     nodes = {name: find(name) for name in sorted(names, key=lambda table: table not in RANKED)}
     parents = {name: node for name in names if (node := nodes[name]) is not None}
     keys = {table: node.key for table, node in parents.items()}
@@ -65,7 +65,7 @@ def bound(
 
 
 def input_node(name: str, text: str, table: str) -> Query:
-    """Make a node of a query that reads the sources of a table."""
+    """Create a node from a query that reads the sources of a table."""
     tree = parse(text, f"table {name}")
     return Query(identity_of(name, text), name, {}, is_input=True, tree=tree, table=table)
 
@@ -73,7 +73,7 @@ def input_node(name: str, text: str, table: str) -> Query:
 def node_of(
     key: str, name: str, tree: exp.Expr, parents: Iterable[Node], stage: Stage | None = None
 ) -> Query:
-    """Make a node of a tree whose tables are named by the identities of its parents."""
+    """Create a node from a tree whose tables are named by the identities of its parents."""
     by_key = {parent.key: parent for parent in parents}
     tables = [table for table in tree.find_all(exp.Table) if table.name in by_key]
     read = {table.name: by_key[table.name] for table in tables}
@@ -81,7 +81,7 @@ def node_of(
 
 
 def _tables_read(tree: exp.Expr) -> list[str]:
-    """List the names in a query that stand for stages or tables of the run."""
+    """List the table names in a query that refer to stages or tables of the run."""
     local = {cte.alias for cte in tree.find_all(exp.CTE)}
     return list(
         dict.fromkeys(
@@ -96,7 +96,7 @@ def _tables_read(tree: exp.Expr) -> list[str]:
 def _parsed(text: str, where: str) -> exp.Expr:
     """Parse a rendered query and apply the arithmetic passes.
 
-    The tree is shared by all evaluators of the process: callers must not change it.
+    All evaluators of the process share the tree; callers must not change it.
     """
     return arithmetic.apply(parse(text, where))
 
@@ -115,17 +115,17 @@ def _bound(
     exact: tuple[str, ...],
     keys: tuple[tuple[str, str], ...],
 ) -> tuple[exp.Expr, Sequence[exp.Table]]:
-    """Parse a query and replace the names of its tables by the identities of their nodes.
+    """Parse a query and replace its table names by the identities of their nodes.
 
-    The tree is shared by all evaluators of the process: callers must not change it.
+    All evaluators of the process share the tree; callers must not change it.
 
     Args:
-        name, text, where: what the query is called, and the rendered template with its path.
-        exact: columns whose sums are to be exact where the query runs.
+        name, text, where: the name of the query, the rendered template and its path.
+        exact: columns with exact sums.
         keys: pairs of a table name in the query and the identity of its node.
 
     Returns:
-        The tree, and the tables in it that stand for nodes.
+        The tree, and its tables that refer to nodes.
 
     Raises:
         UsageError: two columns have the same name.
@@ -144,8 +144,8 @@ def _bound(
         twice = [column for column in columns if columns.count(column) > 1]
         if twice:
             raise UsageError(
-                f"the column {twice[0]} of {name} is there twice; a key column cannot have "
-                "the name of a column that the queries compute: map it to user_id instead"
+                f"{name} has two columns named {twice[0]}; a key column must not have the name of "
+                "a computed column: map it to user_id instead"
             )
     own = set(identities.values())
     return tree, [table for table in tree.find_all(exp.Table) if table.name in own]

@@ -1,4 +1,4 @@
-"""The tables of the user as the queries of a plan read them."""
+"""Plan the queries that read the user's tables."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sqlmetrics.sql.templates import Keys, render_file
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 from sqlmetrics.tables.sources import RANKED
 
-# columns of the interactions that no query reads and that may hold a relevance: what a check reads
+# query for a check: columns of the interactions that no other query reads and may hold relevance
 UNREAD_RELEVANCE = "unread_relevance"
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables that were given, and the queries that read them.
+    """The user's tables and the queries that read them.
 
     Attributes:
-        tables: by their names.
-        keys: the columns that tell lists and users apart.
+        tables: the tables by name.
+        keys: the columns that identify lists and users.
     """
 
     tables: Mapping[str, Table]
@@ -33,30 +33,30 @@ class Inputs:
 
     @property
     def has_rank(self) -> bool:
-        """Do the lists have ranks?"""
+        """Return whether the lists have ranks."""
         return self.has("recommendations", "rank")
 
     def has(self, table: str, column: str) -> bool:
-        """Was a table given that has this column?"""
+        """Return whether a table was given and has this column."""
         return table in self.tables and column in self.tables[table].columns
 
     def has_user(self, table: str) -> bool:
-        """Was a table given that says whose each row is?"""
+        """Return whether a table was given and has the columns of the user key."""
         return table in self.tables and {*self.keys.users} <= {*self.tables[table].columns}
 
     def require(self, table: str, column: str | None, metric: str = "", setting: str = "") -> None:
-        """Check that a table was given, and that it has a column.
+        """Check that a table was given and that it has a column.
 
         Args:
-            table, column: the table and the column that are needed.
-            metric: the name of the metric that needs it, and `setting` the setting, if it is one.
+            table, column: the required table and column.
+            metric, setting: the metric and the setting that need them, for messages.
 
         Raises:
-            MissingTableError: names who needs it, and the argument that supplies it.
+            MissingTableError: the table or column is missing; names the argument that supplies it.
         """
-        who = f"the metric {metric}" if metric else "it"
+        who = f"the metric {metric}" if metric else "the request"
         who += f" with {setting}" if setting else ""
-        skip = Message("; ", Argument("skip_missing", True), " leaves such metrics out")
+        skip = Message("; ", Argument("skip_missing", True), " omits such metrics")
         leave = skip if metric else ""
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
@@ -79,7 +79,7 @@ class Inputs:
             )
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
-        """Return the order of the lists of a table: by rank column, score, or order of rows."""
+        """Return what orders the lists of a table: rank, score, or the order of rows."""
         given = self.tables.get(table)
         if table == "recommendations" or values["order"] == "row" or given is None:
             return str(values["order"])
@@ -87,7 +87,7 @@ class Inputs:
         return next(ordering, str(values["order"]))
 
     def removed_by(self, table: str, values: Mapping[str, Any]) -> list[str]:
-        """Name the settings that take rows out of the lists of a table."""
+        """Return the settings that remove rows from the lists of a table."""
         if table not in RANKED:
             return []
         masked = values["masked_scores"] == "drop" and self.order_of(table, values) == "score"
@@ -99,7 +99,7 @@ class Inputs:
     # ---- queries -------------------------------------------------------------------------------
 
     def rows(self, name: str, values: Mapping[str, Any]) -> Query:
-        """Plan the reading of a table, or of an attribute that a table holds in lists."""
+        """Plan the reading of a table, or of an attribute that a table stores in lists."""
         table_name = ATTRIBUTES[name][0] if name in ATTRIBUTES else name
         table = self.tables[table_name]
         by_row = table_name in RANKED and table.require_order(
@@ -116,10 +116,10 @@ class Inputs:
         return input_node(name, text, table_name)
 
     def _check_lists(self, table: Table) -> None:
-        """Check that the dialect can turn the lists of a table into rows.
+        """Check that the dialect can unnest the lists of a table.
 
         Raises:
-            DataError: they are in several columns, whose entries belong together.
+            DataError: the lists are in several parallel columns.
         """
         of_attributes = {column for owner, column in ATTRIBUTES.values() if owner == table.name}
         for source in () if self.keys.dialect == NATIVE else table.sources:
@@ -127,12 +127,12 @@ class Inputs:
             lists = [column.source for column in columns if column.is_list]
             if len(lists) > 1:
                 raise DataError(
-                    f"{table.name}: the lists in {' and '.join(lists)} belong together, which only "
-                    "DuckDB reads; export one row per item"
+                    f"{table.name}: the lists in {' and '.join(lists)} are parallel, which only "
+                    "DuckDB supports; export one row per item"
                 )
 
     def unread_relevance(self) -> Query:
-        """Plan the reading of columns of the interactions that may hold a relevance."""
+        """Plan the reading of columns of the interactions that may hold relevance."""
         table = self.tables["interactions"]
         text = self._rendered(
             UNREAD_RELEVANCE, source=table.sources[0], columns=table.unread_relevance
@@ -140,12 +140,12 @@ class Inputs:
         return input_node(UNREAD_RELEVANCE, text, "interactions")
 
     def kept(self, rows: Query, values: Mapping[str, Any], find: Callable[[str], Query]) -> Query:
-        """Plan what settings leave of the rows of lists; all else reads that in their place.
+        """Plan the rows of lists that remain under the settings; other queries read only these.
 
         Args:
-            rows: all of them.
+            rows: all rows.
             values: the settings.
-            find: plans another table.
+            find: function that plans another table.
 
         Raises:
             UsageError: the settings need a table that was not given.
@@ -179,14 +179,14 @@ class Inputs:
         )
 
     def _masked_scores_left(self, rows: Query, values: Mapping[str, Any]) -> Message:
-        """Say that masked scores stay in lists that their scores do not order."""
+        """Return a warning if masked scores stay in lists that are not ordered by score."""
         masks = values["masked_scores"] == "drop" and rows.name in RANKED
         order = self.order_of(rows.name, values) if masks else "score"
         if order == "score" or "score" not in rows.columns:
             return Message()
         return Message(
-            f"{rows.name}: masked_scores=drop leaves these lists as they are: {order} orders them, "
-            "and scores are not looked at. To order lists by score, add ",
+            f"{rows.name}: masked_scores=drop has no effect, because {order} orders these lists "
+            "and scores are ignored. To order lists by score, add ",
             set_to("order", "score"),
         )
 

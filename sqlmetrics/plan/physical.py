@@ -1,9 +1,10 @@
-"""From a logical plan to the queries that an engine runs: alternatives, and exact sums.
+"""Turn a logical plan into the queries that an engine runs, with alternatives and exact sums.
 
-An alternative is a template of `sql_templates/physical` that is called as the query that it
-replaces, a stage or a template of `results/`; its header says when. Exact sums are a pass over the
-parsed queries (`sql/exact_sums.py`). Both keep the rows of a query, so nothing else in a plan
-changes: the identity of the query stays, and what an engine has kept of one serves the other too.
+An alternative is a template in `sql_templates/physical` with the name of the query that it
+replaces: a stage or a template of `results/`. The header of the template states its conditions.
+Exact sums are a pass over the parsed queries (`sql/exact_sums.py`). Alternatives and exact sums do
+not change the rows of a query, so the query keeps its identity and an engine can reuse kept rows
+for either form.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 
 
 def physical(planner: Planner, plan: Plan) -> Plan:
-    """Plan how an engine runs a plan; `planner`: has its dialect, and planned most of its stages.
+    """Plan how an engine runs a logical plan.
 
-    Every alternative that the plan allows is put in, and sums are exact where templates say so.
+    `planner` has the dialect of the engine and planned most stages of the plan. Every allowed
+    alternative is used, and sums are exact where templates request it.
     """
     (root,) = physical_nodes(planner, [plan.root])
     return plan if root is plan.root else replace(plan, root=root)
 
 
 def physical_nodes(planner: Planner, roots: Sequence[Node]) -> list[Node]:
-    """Plan how an engine runs several queries together: see `physical`."""
+    """Plan how an engine runs several queries together; see `physical`."""
     nodes = list(dict.fromkeys(node for root in roots for node in Plan(root).nodes()))
     alternatives = {
         alternative.name: alternative
@@ -54,7 +56,7 @@ def physical_nodes(planner: Planner, roots: Sequence[Node]) -> list[Node]:
 
 
 def _called(node: Node) -> str:
-    """Return the name that an alternative of a query has; empty: there are none."""
+    """Return the name under which a query may have alternatives; empty if it has none."""
     if isinstance(node, Rendered):
         folder, _, name = node.template.rpartition("/")
         return name if folder == "results" else ""
@@ -64,7 +66,7 @@ def _called(node: Node) -> str:
 def _is_allowed(
     planner: Planner, alternative: Alternative, node: Node, nodes: Iterable[Node]
 ) -> bool:
-    """May this query, of a plan of such queries, be replaced?"""
+    """Return whether an alternative may replace a query of a plan with these nodes."""
     if not isinstance(node, Query):
         return True
     values = node.values
@@ -72,7 +74,7 @@ def _is_allowed(
         return False
     if any(values[name] not in allowed for name, allowed in alternative.when.items()):
         return False
-    if _planned(planner, node.name, values) != node:  # another planner's, over other stages
+    if _planned(planner, node.name, values) != node:  # of another planner, over other stages
         return False
     spared = {key for key, parent in node.parents.items() if parent.name == alternative.spares}
     readers = [reader for reader in nodes if spared & reader.parents.keys()]
@@ -103,7 +105,7 @@ def _planned(planner: Planner, name: str, values: Mapping[str, Any]) -> Query:
 
 
 def _summed_exactly(node: Node) -> Node:
-    """Return a query with exact sums in the place of those that its template names."""
+    """Return the query with exact sums for the columns that its template names."""
     if not isinstance(node, Query) or node.is_input:
         return node
     tree = exact(node.tree)

@@ -1,4 +1,4 @@
-"""Plan requested metrics as queries: find templates, render them and bind the names they read."""
+"""Plan requested metrics as queries: find templates, render them and bind the tables they read."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from sqlmetrics.sql.templates import Keys, render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 from sqlmetrics.tables.sources import RANKED
 
-CUTOFFS_OF_ROWS = "cutoffs of rows"  # among the values of a metric's query: what it is computed for
+# key of the cutoffs among the values of a query
+CUTOFFS_OF_ROWS = "cutoffs of rows"
 
 
 class StageSource:
-    """Puts other queries in the place of stages and tables; this one leaves all as they are."""
+    """Replaces the queries of stages and tables; the base class replaces none."""
 
     def node(
         self,
@@ -35,40 +36,40 @@ class StageSource:
         values: Mapping[str, Any],
         metric: Metric | None,
     ) -> Query | None:
-        """Plan what stands in place of a stage or table; None: the usual query."""
+        """Plan the query that replaces a stage or table; None for the usual query."""
 
     def everybody(
         self,
         metric: Metric,
         values: Mapping[str, Any],
     ) -> Query | None:
-        """Plan who gets a value of a metric; None: the users of its audience, or the models."""
+        """Plan the users or models that get a value; None for the usual audience or models."""
 
     def check_metric(self, metric: Metric, query: Query) -> None:
-        """Check that a metric can be computed from these stages.
+        """Check that a metric can be computed from the stages of this source.
 
         Raises:
-            UsageError: it cannot.
+            UsageError: the metric cannot be computed.
         """
 
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans queries over the given tables. It has no state but a memory of what it has planned.
+    """Plans queries over the given tables; its only state is a cache of planned queries.
 
     Attributes:
         catalog: the templates.
-        tables: those that were given, by name.
-        user_keys: the columns that make a user.
-        several_models: have the lists a column `model`?
-        model: the name of the only model, where they have none.
-        baseline_model: the model that is the baseline, if it is one of them.
-        checked: do stages also count what checks look for?
-        fuse: may metrics share a SELECT?
-        keeps: may an engine keep stages for later calls?
-        dialect: of the engine or warehouse that the queries are printed for.
-        stages: puts other queries in the place of stages and tables.
-        context: what all templates know besides.
+        tables: the given tables by name.
+        user_keys: the columns that identify a user.
+        several_models: whether the lists have a column `model`.
+        model: the name of the only model, if the lists have no such column.
+        baseline_model: the model that is the baseline, if the baseline is a model.
+        checked: whether stages also count rows for checks.
+        fuse: whether metrics may share a SELECT.
+        keeps: whether an engine may keep stages for later calls.
+        dialect: the dialect of the engine, or of the warehouse that queries are printed for.
+        stages: replaces the queries of stages and tables.
+        context: further variables of all templates.
     """
 
     catalog: Catalog
@@ -87,33 +88,33 @@ class Planner:
 
     @property
     def keys(self) -> Keys:
-        """The columns that tell lists and users apart."""
+        """Return the columns that identify lists and users."""
         return Keys(tuple(self.user_keys), self.several_models, self.model, self.dialect)
 
     @property
     def inputs(self) -> Inputs:
-        """The tables, and the queries that read them."""
+        """Return the tables and the queries that read them."""
         return Inputs(self.tables, self.keys)
 
     @property
     def has_rank(self) -> bool:
-        """Do the lists have ranks?"""
+        """Return whether the lists have ranks."""
         return self.inputs.has_rank
 
     # ---- plans ---------------------------------------------------------------------------------
 
     def stage(self, name: str, values: Mapping[str, Value], limit: int | None = None) -> Plan:
-        """Plan a look at one stage or input table; `limit`: the number of rows, the first ones."""
+        """Plan the rows of a stage or input table; `limit` is the maximum number of rows."""
         node = self._whole(name, values)
         return Plan(self.rendered("look", {"looked_at": node}, names=node.columns, limit=limit))
 
     def some_row(self, name: str, values: Mapping[str, Value]) -> Plan:
-        """Plan the question whether a stage or input table has a row: one row if so."""
+        """Plan a query that returns one row if a stage or input table is not empty."""
         node = self._whole(name, values)
         return Plan(self.rendered("some_row", {"looked_at": node}, table=name))
 
     def some_users(self, name: str, values: Mapping[str, Value], n_users: int) -> Plan:
-        """Plan a look at the first users of a stage or input table, in the order of their keys."""
+        """Plan the rows of the first users of a stage or input table, in key order."""
         node = self._whole(name, values)
         return Plan(self.rendered("some_users", {"looked_at": node}, table=name, n_users=n_users))
 
@@ -124,7 +125,7 @@ class Planner:
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
         """Plan the query of a check; without cutoffs in `values`, for whole lists.
 
-        What makes numbers wrong is looked for in the lists as given.
+        Checks for errors read the lists as given, including seen items.
         """
         values = {**cutoff_context([None]), **values}
         if not check.table or (check.at_the_door and check.table in RANKED):
@@ -135,16 +136,16 @@ class Planner:
     # ---- values of metrics ---------------------------------------------------------------------
 
     def everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
-        """Plan who gets a value: the users of the audience, or the models."""
+        """Plan the users of the audience, or the models, which get a value."""
         other = self.stages.everybody(metric, values)
         home = "audience" if metric.grain == "user" else "models"
         return self.node(home, values, metric) if other is None else other
 
     def nodes(self, call: MetricCall) -> dict[str, Node]:
-        """Find all that one metric reads, by name.
+        """Find the queries that a metric reads, by name.
 
         Raises:
-            MissingTableError: a table or a column of it was not given.
+            MissingTableError: a required table or column was not given.
         """
         metric, values = call.metric, call.values
         roots: list[Node] = [self.metric_query(metric, values), self.everybody(metric, values)]
@@ -153,7 +154,7 @@ class Planner:
         return {node.name: node for root in roots for node in Plan(root).nodes()}
 
     def metric_text(self, metric: Metric, values: Mapping[str, Any]) -> Text:
-        """Render the query of a metric as its template says it."""
+        """Render the query of a metric from its template."""
         more: dict[str, Any] = {}
         if metric.grain == "run":
             more = {"keys": "model", "keys_of": lambda alias: f"{alias}.model"}
@@ -164,7 +165,7 @@ class Planner:
         """Plan the query of a metric.
 
         Raises:
-            TemplateError: it returns other columns than keys, k and value.
+            TemplateError: the query does not return exactly the keys, k and value.
         """
         memo = ("metric", metric.name, _settings(values))
         if memo not in self._memo:
@@ -184,7 +185,7 @@ class Planner:
     def at_cutoffs(
         self, query: Query, values: Mapping[str, Any], ks: Sequence[int | None]
     ) -> Query:
-        """Plan the query of a metric whose stages are repeated for some cutoffs."""
+        """Plan the query of a metric whose stages are repeated for every cutoff."""
         cutoffs = self.node("cutoffs", {**values, **cutoff_context(ks)})
         parents: dict[str, Node] = {}
         tree = query.tree.copy()
@@ -217,11 +218,11 @@ class Planner:
     def node(self, name: str, values: Mapping[str, Any], metric: Metric | None = None) -> Query:
         """Plan a stage or an input table under the given settings.
 
-        `metric`: the metric that it is planned for, for messages.
+        `metric` is the metric that needs it, for messages.
 
         Raises:
             MissingTableError: the table was not given.
-            TemplateError: there is no stage or table of this name.
+            TemplateError: no stage or table has this name.
         """
         memo = (name, _settings(values))
         if memo not in self._memo:
@@ -257,7 +258,7 @@ class Planner:
         metric: Metric | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Query:
-        """Plan a stage by its template; `context`: what that knows besides."""
+        """Plan a stage from its template; `context` has further variables of the template."""
         stage = self.catalog.stages[name]
         text = self.stage_text(self._as_printed(name) or stage, values, metric, context)
         stage = stage if self.keeps else replace(stage, keep=False)
@@ -271,12 +272,12 @@ class Planner:
         metric: Metric | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Text:
-        """Render the query of a stage, or of an alternative to one, as its template says it."""
+        """Render the query of a stage, or of an alternative to a stage, from its template."""
         text = self.text(stage.body, str(stage.path), values, metric, context)
         return replace(text, exact=stage.exact)
 
     def _as_printed(self, name: str) -> Alternative | None:
-        """Find what the dialect needs in place of a stage or of a template of results."""
+        """Return the alternative that the dialect needs for a stage or a template of results."""
         return next(
             (
                 alternative
@@ -297,14 +298,15 @@ class Planner:
         """Render a template under the given settings.
 
         Args:
-            body: the template, and `where` its path, for messages.
-            values: the settings, and the cutoffs.
-            metric: the metric that it is rendered for, for messages.
+            body: the template.
+            where: the path of the template, for messages.
+            values: the settings and cutoffs.
+            metric: the metric that needs the template, for messages.
             context: further variables of the template.
 
         Raises:
-            MissingTableError: it needs a table or column that was not given.
-            TemplateError: it cannot be rendered.
+            MissingTableError: a required table or column was not given.
+            TemplateError: the template cannot be rendered.
         """
         heard = Heard()
         known = {
@@ -326,15 +328,15 @@ class Planner:
         apart: bool = False,
         **context: Any,
     ) -> Node:
-        """Plan one of the queries that put values together; `reads` are its parents by alias.
+        """Plan a query that combines values.
 
         Args:
             template: a file of `sql_templates/results`, or of another folder: `report/histogram`.
-            reads: its parents, by the names that it has for them.
-            name: what the query is called; by default as the file.
-            often: does it read each parent more than once?
-            apart: does it get a statement of its own?
-            context: what the template knows.
+            reads: the parents, by the names that the template uses.
+            name: the name of the query; by default, that of the file.
+            often: whether the query reads each parent more than once.
+            apart: whether the query gets a separate statement.
+            context: the variables of the template.
         """
         path = template if "/" in template else f"results/{template}"
         named = name or path.rpartition("/")[2]
@@ -353,7 +355,7 @@ class Planner:
 
 
 def as_given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Change settings so that lists keep the items that their users have in the history."""
+    """Return the settings with drop_seen off, so that lists keep the items in the history."""
     return {**values, "drop_seen": "false"}
 
 

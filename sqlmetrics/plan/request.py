@@ -1,7 +1,7 @@
-"""The requests of a run, resolved and planned: the first two steps of a run.
+"""Resolve and plan the requests of a run: the first two steps of a run.
 
-A run resolves a request (every metric, cutoff, setting and slice), plans it, checks the
-tables, executes the plan and presents the result: see `sqlmetrics/run/path.py`.
+A run resolves a request (metrics, cutoffs, settings and slices), plans it, checks the tables,
+executes the plan and presents the result; see `sqlmetrics/run/path.py`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Names: TypeAlias = str | Iterable[str] | None
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as the caller gave it; the attributes are the arguments of `Evaluator.evaluate`.
+    """A request by the caller; the attributes are the arguments of `Evaluator.evaluate`.
 
-    `per_user`: values of every user instead of means. `partition`: of the users of one partition.
+    `per_user` requests per-user values instead of means, `partition` the users of one partition.
     """
 
     metrics: Metrics = None
@@ -42,11 +42,11 @@ class Asked:
 
     @classmethod
     def of(cls, metrics: Metrics, k: Cutoffs, per_user: bool = False, /, **options: Any) -> Asked:
-        """Read the other arguments of `Evaluator.evaluate`, or of `Evaluator.per_user`.
+        """Create a request from the arguments of `Evaluator.evaluate` or `Evaluator.per_user`.
 
         Raises:
             TypeError: the method has no such argument.
-            UsageError: an interval that makes no sense.
+            UsageError: the confidence interval is invalid.
         """
         method, known = ("per_user", _PER_USER) if per_user else ("evaluate", _SUMMARY)
         for name in options:
@@ -58,7 +58,7 @@ class Asked:
         return cls(metrics, k, **options, per_user=per_user, interval=Interval(**interval))
 
 
-# arguments of methods, and the fields of an interval that they are
+# argument of a method -> field of `Interval`
 _INTERVAL = {
     "ci": "kind", "confidence": "confidence", "resamples": "resamples", "seed": "seed",
     "run_ci": "of_runs",
@@ -72,11 +72,11 @@ class Resolved:
     """A request with every choice resolved.
 
     Attributes:
-        requests: every metric call with its cutoff and the value of every setting.
+        requests: the metric requests, with the value of every setting.
         attributes: the attributes to slice by.
-        combinations: also the slices by fewer of them.
-        interval: the interval of every value.
-        warnings: omitted metrics, and the reasons.
+        combinations: whether to slice also by subsets of the attributes.
+        interval: the confidence interval of every value.
+        warnings: warnings about omitted metrics.
     """
 
     requests: tuple[MetricRequest, ...]
@@ -88,12 +88,12 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Reads:
-    """The queries that one metric call reads, under its settings: their tables are checked.
+    """The queries that one metric call reads under its settings, whose tables are checked.
 
     Attributes:
-        nodes: the queries, by name.
+        nodes: the queries by name.
         values: the settings.
-        where: "under the convention jurity", where settings differ between calls; else empty.
+        where: "under the convention jurity" if settings differ between calls, else empty.
     """
 
     nodes: Mapping[str, Node]
@@ -103,12 +103,12 @@ class Reads:
 
 @dataclass(frozen=True)
 class Sliced:
-    """An attribute of users or items to slice by, and the queries that check it.
+    """An attribute to slice by, and the queries that check it.
 
     Attributes:
-        attribute: the attribute to slice by.
-        reads: the query of a slice of the package or the user; None for a column.
-        uneven: finds users with several values of a column; None where there can be several.
+        attribute: the attribute of users or items.
+        reads: the query of a built-in or user-defined slice; None for a column.
+        uneven: the query for users with several values of a column; None if these are allowed.
     """
 
     attribute: Attribute
@@ -118,14 +118,14 @@ class Sliced:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """The plan of a result, and the conditions on its tables. A value, without an engine.
+    """The plan of a result and the conditions that its tables must satisfy; it holds no engine.
 
     Attributes:
         plan: the queries.
         requests: the metric requests to compute.
         reads: the queries that each metric call reads.
         slices: the attributes to slice by, with their checks.
-        of_users: for comparisons, the queries of which rows of users are needed.
+        of_users: for comparisons, the queries whose rows of users are needed.
     """
 
     plan: Plan
@@ -139,8 +139,8 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
     """Resolve every metric, cutoff, setting and slice of a request.
 
     Raises:
-        UsageError: something in it is unknown or makes no sense.
-        MissingTableError: it needs a table or column that was not given.
+        UsageError: the request has an unknown or invalid part.
+        MissingTableError: a required table or column was not given.
     """
     requests = definitions.requests(asked.metrics, asked.k, asked.per_user)
     warnings: tuple[Message, ...] = ()
@@ -151,7 +151,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
     )
     if asked.combinations and not attributes:
         raise UsageError(
-            "combinations are of columns to slice by; name them with ", Argument("by", ...)
+            "combinations needs columns to slice by; name them with ", Argument("by", ...)
         )
     return Resolved(
         tuple(requests), tuple(attributes), asked.combinations, asked.interval, warnings
@@ -161,7 +161,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
 def _that_can_be_planned(
     planner: Planner, requests: Sequence[MetricRequest]
 ) -> tuple[list[MetricRequest], tuple[Message, ...]]:
-    """Leave out, with a warning, what needs a table or column that was not given."""
+    """Omit, with a warning, the metrics that need a table or column that was not given."""
     kept: list[MetricRequest] = []
     missing: list[tuple[str, MissingTableError]] = []
     for call in calls_of(requests):
@@ -177,7 +177,7 @@ def _that_can_be_planned(
 
 
 def results_of(definitions: Definitions, planner: Planner, resolved: Resolved) -> Results:
-    """Start to plan results: their values, before these are summed up or compared."""
+    """Plan the values of results, before they are aggregated or compared."""
     slicing = None
     if resolved.attributes:
         slicing = Slicing(planner, resolved.attributes, resolved.combinations, definitions.values)
@@ -192,7 +192,7 @@ def results_of(definitions: Definitions, planner: Planner, resolved: Resolved) -
 
 
 def planned(results: Results, plan: Plan) -> PlannedRun:
-    """Put a plan of results together with what has to hold in the tables."""
+    """Combine a plan of results with the conditions that its tables must satisfy."""
     return PlannedRun(
         plan,
         tuple(results.requests),
@@ -205,7 +205,7 @@ def planned(results: Results, plan: Plan) -> PlannedRun:
 def reads_of(
     planner: Planner, calls: Sequence[MetricCall], under: str = "under the convention"
 ) -> tuple[Reads, ...]:
-    """Find the queries that metric calls read; `under`: the words before a call's convention."""
+    """Find the queries that metric calls read; `under` precedes the name of a call's convention."""
     several = len({call.convention for call in calls}) > 1
     return tuple(
         Reads(planner.nodes(call), call.values, f"{under} {call.convention}" if several else "")

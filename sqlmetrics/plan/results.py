@@ -1,4 +1,4 @@
-"""From values to results: the plans of summaries, values per user, and comparisons of models."""
+"""Plan results from values: summaries, per-user values and comparisons of models."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.stats.paired_tests import FEW
 
-# by the share of the cutoffs: the nodes of its tables of values, and its branches
+# share of the cutoffs -> the nodes of its wide tables, and its branches
 _Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
 
 
 @dataclass
 class Results:
-    """Plans results for requests: over all users, or for every slice.
+    """Plans results for requests, over all users or per slice.
 
-    `planner` plans queries without slices. `groups` are the columns that a value is computed for:
-    the model, and the numbers of the slices.
+    `planner` plans queries without slices. `groups` are the columns that values are grouped by: the
+    model, and the numbers of the slices.
     """
 
     planner: Planner
@@ -65,7 +65,7 @@ class Results:
             self._name("item_slice", "item_slice_names", names, self.slicing.of_items)
 
     def narrowed(self, requests: Sequence[MetricRequest]) -> Results:
-        """Return results for some of the requests, of values per user, from the same tables."""
+        """Return results for some of the requests with per-user values, from the same tables."""
         narrow = copy.copy(self)
         narrow.requests, narrow.of_runs = list(requests), []
         tables: dict[str, WideTable] = {}
@@ -78,7 +78,7 @@ class Results:
         return narrow
 
     def sliced(self, slicing: Slicing) -> Results:
-        """Return the same results for slices of users, from the same tables of their values."""
+        """Return the same results for slices of users, from the same per-user values."""
         sliced = copy.copy(self)
         sliced.slicing, sliced.groups = slicing, [*self.groups]
         sliced.names_of, sliced.names = [*self.names_of], {**self.names}
@@ -99,24 +99,24 @@ class Results:
 
     @property
     def of_users(self) -> list[Node]:
-        """The values of every user, the slices of every user, and the names of these slices."""
+        """Return the nodes of per-user values, slices of users and slice names."""
         tables = [table.node for table in self.wide.tables.values()]
         return [*tables, *(self.slices or ()), *self.names.values()]
 
     @property
     def of_everybody(self) -> list[Node]:
-        """The values per user and the values of the whole run, which results sum up."""
+        """Return the nodes of the per-user values and of the values of the whole run."""
         of_runs = wide_tables(self.planner, self.of_runs).tables if self.of_runs else {}
         return [table.node for table in (*self.wide.tables.values(), *of_runs.values())]
 
     @property
     def of_slices(self) -> list[Node]:
-        """The slices of users or items, and the names of these slices."""
+        """Return the nodes of the slices of users or items, and of the slice names."""
         by_item = self.item_slices
         return [*(self.slices or ()), *((by_item.slices, by_item.names) if by_item else ())]
 
     def _lists(self) -> list[Node]:
-        """Plan whose lists the values of a run are computed from."""
+        """Plan the lists that the values of a run are computed from."""
         return [self.planner.node("lists", call.values) for call in calls_of(self.of_runs)]
 
     # ---- summaries -----------------------------------------------------------------------------
@@ -161,14 +161,14 @@ class Results:
         if interval.kind == "bootstrap":
             share = f"{100 * interval.confidence:g} %"
             note = f"the interval holds {share} of the means of {interval.resamples} resamples"
-            of_runs = f"; of runs, value ± {interval.z} times what resamples vary by"
+            of_runs = f"; for values of runs, value ± {interval.z} standard deviations of resamples"
             return note + (of_runs if interval.of_runs else "")
         return ""
 
     def _rows(self, template: str, shares: _Shares, columns: Sequence[str], **context: Any) -> Node:
-        """Plan the rows of a result from wide tables: those of one share of the cutoffs apart.
+        """Plan the rows of a result from wide tables, separately for every share of the cutoffs.
 
-        One statement for all shares would take an engine long to plan.
+        An engine would take long to plan one statement for all shares.
         """
         several = len(shares) > 1
         parts = {
@@ -194,7 +194,7 @@ class Results:
     def _ended(
         self, rows: Node, columns: Sequence[str], order: Sequence[str], note: str = ""
     ) -> Plan:
-        """Put the names of slices beside the rows, and sort them."""
+        """Add the names of slices to the rows, and sort them."""
         summary = self.planner.rendered(
             "summary",
             {"summary_rows": rows, **self.names},
@@ -207,7 +207,7 @@ class Results:
         return Plan(summary, self.warnings)
 
     def _totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
-        """Plan what the values come to in every slice, and the percentiles of resampled means."""
+        """Plan the aggregates of values per slice, and the percentiles of resampled means."""
         wide = self.wide
         totals: dict[str, tuple[Node, Node | None]] = {}
         for name, table in wide.tables.items():
@@ -234,7 +234,7 @@ class Results:
         return wide, totals
 
     def _row_groups(self, table: WideTable, baseline: str | None = None) -> Node:
-        """Plan what gets values: every model (but the baseline) in every slice."""
+        """Plan the groups that get values: every model, except the baseline, in every slice."""
         homes = {kind["slice"]: kind["table"] for kind in self.names_of} | {"model": "models"}
         nodes = {**self.names, "models": self.planner.node("models", table.values)}
         homes = {name: homes[name] for name in self.groups}
@@ -244,7 +244,7 @@ class Results:
         )
 
     def _sliced(self, values: Node, columns: Sequence[str]) -> Node:
-        """Repeat the values of a user for every slice that the user is in."""
+        """Repeat the values of a user for every slice of the user."""
         if self.slices is None:
             return values
         names = [*self.of_users_planner.keys.lists, *columns]
@@ -252,7 +252,7 @@ class Results:
         return self.planner.rendered("sliced", reads, name=f"{values.name}_and_slice", names=names)
 
     def _run_totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
-        """Plan the values of a run for every slice of its users, and how much resamples vary."""
+        """Plan the values of a run per slice of users, and their spread over resamples."""
         planner, resampled = self.planner, None
         if self.interval.of_runs:
             lists = {f"members_{n}": node for n, node in enumerate(self._lists(), start=1)}
@@ -303,7 +303,7 @@ class Results:
     # ---- resampling ----------------------------------------------------------------------------
 
     def _resampled(self, values: Node, names: Sequence[str], flipped: bool = False) -> Node:
-        """Plan the means of resampled users, the same draw for every column."""
+        """Plan the means of resampled users, with the same draws for every column."""
         context = {"groups": self.groups, "names": names, **self.interval.draws}
         resample_groups = self.planner.rendered("resample_groups", {"per_user": values}, **context)
         return self.planner.rendered(
@@ -327,18 +327,18 @@ class Results:
     # ---- values per user -----------------------------------------------------------------------
 
     def per_user(self) -> Plan:
-        """Plan the values of every user: one row per user (and model, and convention) and cutoff.
+        """Plan the per-user values: one row per user (and model, and convention) and cutoff.
 
         Raises:
-            UsageError: a metric has one value for the whole run, none per user.
+            UsageError: a metric has one value for the whole run and no per-user values.
         """
-        self._require_users("none per user; use evaluate for it")
+        self._require_users("not per-user values; use evaluate")
         sliced = {name.lower() for kind in self.names_of for name in kind["columns"]}
         for request in self.requests:
             if request.call.name.lower() in sliced:
                 raise UsageError(
-                    f"per user, {request.call.name} would name both a metric and a slice; rename "
-                    "the column of the table"
+                    f"per_user: {request.call.name} is the name of both a metric and a slice; "
+                    "rename the column in its table"
                 )
         metrics = list(dict.fromkeys(request.call.name for request in self.requests))
         shares: _Shares = {}
@@ -393,8 +393,8 @@ class Results:
         )
 
     def _everyone(self, requests: Sequence[MetricRequest]) -> Node:
-        """Plan whose values per user a result has: everybody of any of the audiences."""
-        reads: dict[str, tuple[str, Node]] = {}  # by the audience: one of its tables
+        """Plan the users of all audiences of a result."""
+        reads: dict[str, tuple[str, Node]] = {}  # audience -> one of its tables
         for request in requests:
             name, _ = self.wide.home(request)
             table = self.wide.tables[name]
@@ -403,7 +403,7 @@ class Results:
         return self.of_users_planner.rendered("everyone", tables, audiences=[*tables])
 
     def _branch(self, metrics: Sequence[str], requests: Sequence[MetricRequest]) -> dict[str, Any]:
-        """Say where the values per user at one cutoff are; None: not asked for at this cutoff."""
+        """Return the tables and columns of per-user values at one cutoff; None if not requested."""
         homes = {request.call.name: self.wide.home(request) for request in requests}
         columns = []
         for metric in metrics:
@@ -413,9 +413,9 @@ class Results:
         return {"columns": columns, "sources": sources}
 
     def per_user_long(self) -> Plan | None:
-        """Plan the values of users in rows: one per user, metric and cutoff; None without any.
+        """Plan the per-user values in long form: one row per user, metric and cutoff, or None.
 
-        Slices of users are left out: a user's value is the same in all of them.
+        Slices of users are omitted, because a user's value is the same in all of them.
         """
         homes = []
         for request in self.requests:
@@ -449,7 +449,7 @@ class Results:
 
     def _require_users(self, instead: str) -> None:
         for request in self.of_runs:
-            raise UsageError(f"{request.call} has one value for all users together, {instead}")
+            raise UsageError(f"{request.call} has one value for all users, {instead}")
 
     # ---- comparisons ---------------------------------------------------------------------------
 
@@ -457,23 +457,23 @@ class Results:
         """Check that every metric is a mean over users.
 
         Raises:
-            UsageError: a metric has one value for the whole run, or is no mean over users.
+            UsageError: a metric has one value for the whole run, or is not a mean over users.
         """
-        self._require_users("none per user to compare; use evaluate for it")
+        self._require_users("not per-user values to compare; use evaluate")
         for request in self.requests:
             if request.values["aggregate"] != "mean":
                 raise UsageError(
-                    f"{request.call}: models are compared by their means, not by aggregate="
+                    f"{request.call}: models are compared by means, not by aggregate="
                     f"{request.values['aggregate']}"
                 )
 
     def comparison(self, baseline: str, test: str) -> Plan:
-        """Plan what a comparison of every model with `baseline` rests on: one row per comparison.
+        """Plan the statistics for a comparison of every model with `baseline`, one row each.
 
-        Its columns are those that `statistics.finished` reads.
+        The columns are those that `paired_tests.finished` reads.
 
         Raises:
-            UsageError: as `check_comparable`.
+            UsageError: as for `check_comparable`.
         """
         self.check_comparable()
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.wide.tables}
@@ -526,7 +526,7 @@ class Results:
     def _compared(
         self, table: WideTable, baseline: str, rows: Sequence[Mapping[str, Any]], test: str
     ) -> dict[str, Node]:
-        """Plan the differences of one audience: their totals, and the numbers that a test needs."""
+        """Plan the statistics of the differences in one audience: totals and inputs of the test."""
         planner = self.planner
         names = [column.name for column in table.columns]
         pairs = self.of_users_planner.rendered(

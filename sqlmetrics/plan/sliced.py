@@ -1,7 +1,7 @@
-"""Stages that come once per slice: what metrics read in place of the usual stages.
+"""Replace stages by stages that are computed once per slice.
 
-The templates of a folder stand in place of the stages of the same name; what reads them is planned
-anew, and what does not stays as it is. One template can replace several stages: `by_user/lists`
+A template in the folder replaces the stage of the same name. Queries that read a replaced stage are
+planned again; other queries do not change. One template can replace several stages: `by_user/lists`
 also replaces `ranked`, and `by_item/judged` every stage with `judged_only` in its header.
 """
 
@@ -26,10 +26,10 @@ from sqlmetrics.tables.sources import RANKED
 
 
 class SlicedStages(StageSource):
-    """The stages of `base`, once per slice.
+    """The stages of `base`, computed once per slice.
 
     Args:
-        base: plans the stages that are not sliced.
+        base: the planner of the stages that are not sliced.
         folder: the folder of the templates, "by_user" or "by_item".
         more: further queries that these templates read, by name.
         context: further variables of these templates.
@@ -50,7 +50,7 @@ class SlicedStages(StageSource):
             self._templates |= {stage.name: judged for stage in stages if stage.judged_only}
         else:
             self._templates["ranked"] = self._templates["lists"]
-        self._is_sliced: dict[str, bool] = {}  # by identity of a query of `base`
+        self._is_sliced: dict[str, bool] = {}  # by the identity of a query of `base`
 
     def node(
         self,
@@ -59,14 +59,14 @@ class SlicedStages(StageSource):
         values: Mapping[str, Any],
         metric: Metric | None,
     ) -> Query | None:
-        """Plan a stage once per slice; one that reads no such stage is that of `base`."""
+        """Plan a stage once per slice; return that of `base` if it reads no sliced stage."""
         usual = self.base.node(name, values, metric)
         if name in self._templates:
             return self.instead(name, values, metric)
         return None if self._reads_sliced(usual) else usual
 
     def instead(self, name: str, values: Mapping[str, Any], metric: Metric | None = None) -> Query:
-        """Plan the template of the folder that stands in place of a stage."""
+        """Plan the template of the folder that replaces a stage."""
         path = self._templates[name]
         stage, names = self.base.catalog.stages.get(name), list[str]()
         if stage is not None:
@@ -83,13 +83,14 @@ class SlicedStages(StageSource):
         return bound(f"{name}_{self.folder}", text, find, stage)
 
     def populations(self, values: Mapping[str, Any]) -> Query:
-        """Plan what values of a run are computed for: a number for every model and slice."""
+        """Plan the populations that values of a run are computed for: every model and slice."""
         return self.instead("populations", values)
 
     def everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query | None:
-        """Plan who gets a value: of a run every population, also one without a list.
+        """Plan the populations that get a value of a run, including those without a list.
 
-        Not so for resamples: what a draw leaves without lists says nothing about the others.
+        In resamples, populations without a list are not included: a draw without lists provides no
+        information about the others.
         """
         if metric.grain == "run" and not self.context.get("resampled"):
             return self.instead("populated", values, metric)
@@ -99,17 +100,17 @@ class SlicedStages(StageSource):
         """Check that a metric reads no lists that are not sliced.
 
         Raises:
-            UsageError: it reads the table of recommendations itself.
+            UsageError: the metric reads the table of recommendations directly.
         """
         parents = (parent for parent in query.parents.values() if isinstance(parent, Query))
         if any(parent.table in RANKED for parent in parents):
             raise UsageError(
-                f"{metric.name} reads the table recommendations itself; for slices and resamples a "
-                "metric reads the stages ranked, lists or what is made of them"
+                f"{metric.name} reads the table recommendations directly; for slices and "
+                "resamples, a metric must read the stages ranked or lists, or stages based on them"
             )
 
     def _reads_sliced(self, node: Node) -> bool:
-        """Does a query of `base` read a stage that comes once per slice?"""
+        """Return whether a query of `base` reads a stage that is computed once per slice."""
         if node.key not in self._is_sliced:
             self._is_sliced[node.key] = any(
                 parent.name in self._templates or self._reads_sliced(parent)
@@ -120,7 +121,7 @@ class SlicedStages(StageSource):
 
 @dataclass(frozen=True)
 class Judgeable:
-    """The metrics that can be computed for slices of items, and warnings about the others."""
+    """The metrics that support slices of items, and warnings about the other metrics."""
 
     calls: Sequence[MetricCall]
     warnings: tuple[Message, ...]
@@ -128,12 +129,13 @@ class Judgeable:
 
 @dataclass(frozen=True)
 class ItemSlices:
-    """Plans values for slices of items: the truth comes once per slice.
+    """Plans values for slices of items, in which the ground truth is split into slices.
 
     Attributes:
         planner: plans the metrics.
         usual: plans the same metrics without slices.
-        slices: the users or items of each slice, and `names`: the names of the slices.
+        slices: the users or items of each slice.
+        names: the names of the slices.
     """
 
     planner: Planner
@@ -143,7 +145,7 @@ class ItemSlices:
 
     @classmethod
     def of(cls, slicing: Slicing, values: Sequence[Mapping[str, Any]]) -> ItemSlices:
-        """Slice by item; `values`: the settings of all metrics that will be asked for."""
+        """Create slices by item; `values` are the settings of all metrics to be requested."""
         base = slicing.planner
         judged = {node.key: node for node in (base.node("judged", settings) for settings in values)}
         slices, names = slicing.slices(list(judged.values()), of_users=False)
@@ -159,12 +161,12 @@ class ItemSlices:
         return cls(planner, base, slices, names)
 
     def judgeable(self, calls: Iterable[MetricCall]) -> Judgeable:
-        """Keep the metrics that can be computed for a slice of the truth.
+        """Select the metrics that support slices of items.
 
-        Those that nobody asked for by name are left out, with a warning for each.
+        Metrics that the user did not name are omitted with a warning.
 
         Raises:
-            UsageError: a metric has no values per user, or also judges items that are not relevant.
+            UsageError: a named metric has no per-user values, or uses items that are not relevant.
         """
         kept: list[MetricCall] = []
         warnings: list[Message] = []
@@ -175,26 +177,26 @@ class ItemSlices:
                 kept.append(call)
                 continue
             problem = (
-                f"{call.name} {why}; slices of items are for metrics of the relevant items alone, "
+                f"{call.name} {why}; slices of items support only metrics of relevant items, "
                 "such as recall and ndcg"
             )
             if not all(request.call.implied for request in call.requests):
                 raise UsageError(problem)
-            warnings.append(Message(f"left out: {problem}"))
+            warnings.append(Message(f"omitted: {problem}"))
         if not kept:
             raise UsageError(problem)
         return Judgeable(kept, tuple(warnings))
 
     def _why_not(self, call: MetricCall) -> str:
-        """Say why a metric cannot be computed for a slice of the truth."""
+        """Return why a metric does not support slices of items."""
         if call.metric.grain != "user":
-            return "has one value for all users together"
+            return "has one value for all users"
         nodes = self.planner.nodes(call)
-        # not by its name, which a slice may have too
+        # identify the query by its key, because a slice may have the same name
         metric = self.planner.metric_query(call.metric, call.values)
         in_slices = {node.key for node in nodes.values() if self._comes_per_slice(node)}
         for node in (metric, *(stage for stage in nodes.values() if stage.key in in_slices)):
-            if node.parents.keys() & {self.slices.key, self.names.key}:  # puts rows into slices
+            if node.parents.keys() & {self.slices.key, self.names.key}:  # assigns rows to slices
                 continue
             for parent in node.parents.values():
                 if parent.key not in in_slices and self._is_of_users(parent):
@@ -202,14 +204,14 @@ class ItemSlices:
         return ""
 
     def _comes_per_slice(self, node: Node) -> bool:
-        """Does a query have a column that says the slice?"""
+        """Return whether a query has a column with the slice."""
         parents = node.parents
         return not parents.keys().isdisjoint((self.slices.key, self.names.key)) or any(
             self._comes_per_slice(parent) for parent in parents.values()
         )
 
     def _is_of_users(self, node: Node) -> bool:
-        """Does a query have rows of users?"""
+        """Return whether the rows of a query belong to users."""
         return isinstance(node, Query) and {*self.usual.user_keys} <= {*node.columns}
 
 
@@ -219,10 +221,10 @@ def by_user(
     users: Node | None = None,
     interval: Interval | None = None,
 ) -> tuple[Planner, SlicedStages]:
-    """Return a planner for values of a run: a population of lists stands in place of a model.
+    """Return a planner for values of a run, in which a population of lists replaces a model.
 
-    A population is a model, in a slice of its users, in a resample of them. `slices`: who is in
-    which, and their names; `users`: who is resampled, for `interval`.
+    A population is a model within a slice of its users, or within a resample of them. `slices` are
+    the members of the slices and their names, `users` the resampled users for `interval`.
     """
     more: dict[str, Node] = {}
     context: dict[str, Any] = {"sliced": slices is not None, "resampled": interval is not None}

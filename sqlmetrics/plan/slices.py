@@ -1,9 +1,9 @@
-"""Slices: groups of users, or of judged items, that get values of their own.
+"""Slices: groups of users or of relevant items with separate values.
 
-A slice of users is a part of the audience: what was computed per user is averaged over the users in
-it, and what has one value for a run is computed from their lists alone. A slice of items is a part
-of the truth: of every user, only the relevant items in it count, the lists and their ranks stay as
-they are. So a user counts once in each slice that an item of theirs is in.
+A slice of users is a part of the audience. Per-user values are averaged over the users in the
+slice; metrics with one value for a run are computed from the lists of these users alone. A slice of
+items is a part of the ground truth: only the relevant items in the slice count, while lists and
+ranks stay complete. A user therefore counts in every slice that contains one of their items.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TAKEN = [
     "model", "convention", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high",
     "baseline", "baseline_value", "difference", "relative", "wins", "ties", "losses", "test",
     "p_value", "p_adjusted", "effect_size",
-    # what the queries of comparisons compute besides
+    # further columns in the queries of comparisons
     "position", "interval_low", "interval_high", "n_extreme", "n_resamples", "n_nonzero",
     "positive_ranks", "negative_ranks", "tie_term", "few_differences",
 ]  # fmt: skip
@@ -58,7 +58,7 @@ _TAKEN = [
 class Attribute:
     """An attribute to slice by: a column of a table, or a query of `sql_templates/slices`.
 
-    `of`: "users", "items", or "interactions" (an item of one user).
+    `of` is "users", "items" or "interactions" (items of one user).
     """
 
     name: str
@@ -69,12 +69,12 @@ class Attribute:
 
     @property
     def built_in(self) -> bool:
-        """Is it a query of the package?"""
+        """Return whether the attribute is a built-in query."""
         return self.template is not None and template_root() in self.template.path.parents
 
     @property
     def missing(self) -> str:
-        """The name of the slice of users or items without a value."""
+        """Return the name of the slice of users or items without a value."""
         return Slice.missing if self.template is None else self.template.missing
 
 
@@ -88,8 +88,8 @@ def attributes_of(
     """Find the attribute for each name in `by` and `by_item`.
 
     Raises:
-        UsageError: a name that stands for nothing, for two things, or for a column of the result.
-        MissingTableError: the table that it is in was not given.
+        UsageError: a name is unknown, ambiguous or the name of a result column.
+        MissingTableError: the table of the column was not given.
     """
     attributes = [
         _attribute(name, option, catalog, tables)
@@ -99,11 +99,11 @@ def attributes_of(
     for position, attribute in enumerate(attributes):
         if attribute.name.lower() in (*_TAKEN, *(key.lower() for key in user_keys)):
             raise UsageError(
-                f"by: results have a column {attribute.name} of another meaning; rename the column "
-                "of the table, or read it through a view with another name"
+                f"by: {attribute.name} is also the name of a result column; rename the column of "
+                "the table, or read the table through a view with another column name"
             )
         if any(attribute.name.lower() == other.name.lower() for other in attributes[:position]):
-            raise UsageError(f"by: {attribute.name} is there twice")
+            raise UsageError(f"by: {attribute.name} is given twice; remove one of them")
     return attributes
 
 
@@ -113,12 +113,12 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
     listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     for name in listed:
         if not isinstance(name, str) or not name.strip():
-            raise UsageError(f"{option}: {name!r} is not the name of a column or a slice")
+            raise UsageError(f"{option}: {name!r} is not the name of a column or slice")
     return [str(name).strip() for name in listed]
 
 
 def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> Attribute:
-    """Find the attribute called `name`; `option` is the option that names it: by or by_item."""
+    """Find the attribute called `name`; `option` is by or by_item, for messages."""
     of_items = option == "by_item"
     owners = [
         owner
@@ -139,7 +139,7 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     table, dot, column = name.partition(".")
     if dot and "(" not in table:
         if of_items and table != "items":
-            raise UsageError(f"by_item: {name} is not a column of items; slice by it with by")
+            raise UsageError(f"by_item: {name} is not a column of items; use by instead")
         return _column(table, column, name, option, tables)
     try:
         call = parse_spec(name)
@@ -149,7 +149,7 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     if template is None or (of_items and template.of == "users"):
         raise _unknown(name, of_items, catalog, tables)
     if call.cutoff is not None:
-        raise UsageError(f"{option}: {name}: a slice has no cutoff")
+        raise UsageError(f"{option}: {name}: slices have no cutoffs; remove @k")
     for param in (param for param, _ in call.params if param not in template.params):
         close = suggestion(param, template.params)
         raise UsageError(f"{option}: {name}: {template.name} has no parameter {param!r}{close}")
@@ -164,7 +164,7 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
 def _column(
     table: str, name: str, asked: str, option: str, tables: Mapping[str, Table]
 ) -> Attribute:
-    """Read `table.name` as a column to slice by."""
+    """Find the column `table.name` to slice by."""
     of = "items" if table == "items" else "users"
     known = (*_USER_TABLES, "items")
     if table not in known:
@@ -188,8 +188,8 @@ def _column(
             )
         if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
             raise DataError(
-                f"{table}, column {name}: {source.label} holds {column.type}, which is no value "
-                "to slice by; export one value per row"
+                f"{table}, column {name}: {source.label} has the type {column.type}, which cannot "
+                "be sliced by; export one value per row"
             )
     return Attribute(name, of, table)
 
@@ -214,7 +214,7 @@ def _unknown(
         hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
     there = [f"columns of {owner}: {', '.join(names)}" for owner, names in columns.items()]
     listed = "; ".join([*there, f"slices: {', '.join(slices)}"])
-    return UsageError(f"by: there is nothing called {name!r} to slice by", hint, f"; {listed}")
+    return UsageError(f"by: unknown column or slice {name!r}", hint, f"; {listed}")
 
 
 class Slicing:
@@ -223,8 +223,8 @@ class Slicing:
     Args:
         planner: plans queries without slices.
         attributes: the attributes to slice by.
-        combinations: also slices by fewer of the columns, down to none of them.
-        values: settings for the stages that derived slices read.
+        combinations: whether to slice also by all subsets of the attributes.
+        values: settings for the stages that built-in slices read.
     """
 
     def __init__(
@@ -244,9 +244,9 @@ class Slicing:
     # ---- nodes ---------------------------------------------------------------------------------
 
     def slices(self, members: Sequence[Node], of_users: bool) -> tuple[Node, Node]:
-        """Plan who is in which slice, and the names of the slices.
+        """Plan the members of every slice and the names of the slices.
 
-        `members`: queries whose users (or judged items) are in slices.
+        `members` are queries whose users (or relevant items) are assigned to slices.
         """
         attributes = self.of_users if of_users else self.of_items
         member_keys = self.member_keys(of_users)
@@ -293,10 +293,10 @@ class Slicing:
         return slices, names
 
     def member_keys(self, of_users: bool) -> list[str]:
-        """Name the columns that identify the user, or the judged item, of a row of a slice.
+        """Return the columns that identify the user, or the user and relevant item, of a row.
 
-        The user is one of them also where slices are of items alone: then a slice and its user come
-        from one table. From two, an engine may join on the slice without the user.
+        The user is included also for slices of items alone, so that a slice and its user come from
+        one table. With two tables, an engine might join on the slice without the user.
         """
         keys = [identifier(key) for key in self.planner.user_keys]
         return keys if of_users else [*keys, "item_id"]
@@ -334,7 +334,7 @@ class Slicing:
         return node
 
     def uneven(self, attribute: Attribute) -> Plan:
-        """Plan a look at users that have several values of a column, or rows of a query."""
+        """Plan a query for users with several values of a column or rows of a slice query."""
         if attribute.template is not None:
             reads: dict[str, Node] = {"attribute": self.values_of(attribute)}
             return Plan(self.planner.rendered("repeated_users", reads))
@@ -360,7 +360,7 @@ def _found(source: Source, name: str) -> SourceColumn:
 
 
 def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
-    """Warn where nobody has a value of a column: ids may be of another kind."""
+    """Warn if no row has a value of a column, which may mean that ids do not match."""
     for attribute in sliced_by:
         if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
@@ -370,7 +370,7 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
                     problem,
                     table=attribute.table,
                     column=attribute.name,
-                    remedy="check that it holds the same kind of id",
+                    remedy="check that its ids match those of the other tables",
                 ),
                 stacklevel=callers_level(),
             )

@@ -1,4 +1,4 @@
-"""The context of templates of stages, metrics, slices and checks, beside keys and settings."""
+"""The context of templates of stages, metrics, slices and checks, besides keys and settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlmetrics.tables.schema import UNKNOWN, type_family
 
 @dataclass
 class Heard:
-    """The warnings of a template, and the columns that it needs, collected while it is rendered."""
+    """The warnings and required columns of a template, collected during rendering."""
 
     warnings: dict[Message, None] = field(default_factory=dict)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -27,56 +27,56 @@ def template_context(
     """Build the context of a template under the given settings.
 
     Args:
-        inputs: the tables; without any, a template is only described and lacks nothing.
-        values: the settings, and the cutoffs.
-        heard: collects the warnings and needs of the template.
-        metric: the name of the metric that it is rendered for.
+        inputs: the tables; without tables, the template is only described and requires none.
+        values: the settings and cutoffs.
+        heard: collects the warnings and required columns of the template.
+        metric: the name of the metric that needs the template.
     """
     tables, has = inputs.tables, inputs.has
     lists = tables.get("recommendations")
 
     def need(table: str, column: str, setting: str = "") -> str:
-        """Let a template name a column that it, or a setting of it, cannot do without."""
+        """Declare a column that the template, or one of its settings, requires."""
         heard.needs[table, column] = None
         if tables:
             inputs.require(table, column, metric, setting)
         return ""
 
     def need_time(table: str, column: str, unit: str = "timestamp") -> str:
-        """Let a template name a column that it reads as a time, in a unit."""
+        """Declare a column that the template reads as a time in this unit."""
         need(table, column)
         if table in tables:
             tables[table].require_time(column, unit)
         if unit != "timestamp" and inputs.keys.dialect != NATIVE:
             raise UsageError(
-                f"slices by month: numbers of {unit} become points in time in a way of its own in "
-                "every database; give a view with a timestamp as interactions, and unit=timestamp"
+                f"slices by month: every database converts numbers of {unit} to timestamps in its "
+                "own way; pass a view with a timestamp as interactions, and set unit=timestamp"
             )
         return ""
 
     def assume(table: str, column: str, value: str) -> str:
-        """Let a template name a substitute for a column that was not given."""
+        """Declare a substitute for a column that was not given."""
         if table in tables and not has(table, column):
             warning = Message(
-                f"{table}: there is no column {column}; assumed is {value}, the same for "
-                "all rows. If there is one, map it with ",
+                f"{table}: there is no column {column}; {value} is assumed for all rows. "
+                "If the table has such a column, map it with ",
                 map_column(table, column),
             )
             heard.warnings[warning] = None
         return ""
 
     def in_bytes(expression: str, is_text: bool = False) -> str:
-        """Let a template order items by the bytes of their ids, where those are texts."""
+        """Return the SQL that orders items by the bytes of their ids if these are text."""
         held = "" if lists is None else lists.columns["item_id"]
-        if inputs.keys.dialect != "postgres":  # the others compare bytes
+        if inputs.keys.dialect != "postgres":  # other dialects compare bytes
             return expression
         if held == UNKNOWN and not is_text:
             warning = Message(
-                "postgres: items with equal scores are ordered by item_id; if that is a text "
-                'and the database has another collation than "C", lists come out in another '
-                "order than elsewhere. Give an export of the table beside its name (",
+                "postgres: items with equal scores are ordered by item_id. If item_id is text and "
+                'the collation of the database is not "C", their order differs from that of other '
+                "engines. Pass an export of the table together with its name (",
                 give("recommendations"),
-                "), whose types tell",
+                "), which has the types of columns",
             )
             heard.warnings[warning] = None
             return expression

@@ -1,7 +1,7 @@
-"""Wide tables of values: a row per user (or model) of one audience, a column per metric and cutoff.
+"""Wide tables of values: one row per user (or model) of an audience, one column per request.
 
-Metrics of the same audience share a table, and metrics over the same stage share the SELECT that
-computes them (see `sql/fusion.py`). What several conventions have in common is computed once.
+Metrics with the same audience share a table, and metrics over the same stage share the SELECT that
+computes them (see `sql/fusion.py`). Values that several conventions share are computed once.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sqlmetrics.sql import fusion
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, new_name
 from sqlmetrics.sql.quoting import identifier
 
-# in one wide table: what an engine takes to plan a SELECT grows faster than its columns and joins
+# in one wide table: the planning time of an engine grows faster than its columns and joins
 _MOST_CUTOFFS = 20
-# of a column without its ends: engines cut names, Postgres those of more than 63 letters
+# length of a column name without its suffix; Postgres cuts names at 63 characters
 _LONGEST_NAME = 40
 
 
@@ -30,7 +30,7 @@ _LONGEST_NAME = 40
 class Column:
     """One metric at one cutoff: a column of the wide table of values.
 
-    `part` is the column of the metric's query: its value, or the standard error of that.
+    `part` is the column of the metric's query: the value, or its standard error.
     """
 
     metric: str
@@ -39,19 +39,19 @@ class Column:
     grain: str
     when_empty: str | None
     aggregate: str = "mean"
-    quantile: float = 0.5  # where the aggregate is one
+    quantile: float = 0.5  # for aggregates that are quantiles
     part: str = "value"
     source: str = ""
     defined: str = ""
-    standard_error: str = ""  # the column that holds it
+    standard_error: str = ""  # the column with the standard error
 
 
 @dataclass(frozen=True)
 class WideTable:
-    """A table of values: a row per user (or model) of one audience, a column per metric and cutoff.
+    """A table of values: one row per user (or model) of an audience, one column per request.
 
-    `values`: settings that make this audience, and `everybody`: who is in it. Many cutoffs are
-    shared out among several tables; `share`: which of them these are.
+    `values` are the settings of the audience, `everybody` plans its users. Many cutoffs are divided
+    among several tables; `share` is the number of this table's share.
     """
 
     node: Node
@@ -66,33 +66,33 @@ class WideTable:
 class Wide:
     """Wide tables of values by name: one per audience and share of the cutoffs.
 
-    `homes`: the table and the column of every request; requests that come to the same share one.
+    `homes` maps every request to its table and column; equivalent requests share a column.
     """
 
     tables: Mapping[str, WideTable]
     homes: Mapping[tuple[str, str, int | None], tuple[str, Column]]
 
     def home(self, request: MetricRequest) -> tuple[str, Column]:
-        """Find the table and the column that hold the value of a request."""
+        """Return the table and the column with the value of a request."""
         return self.homes[_label(request)]
 
     def __or__(self, other: Wide) -> Wide:
-        """Put two sets of tables together, whose names differ."""
+        """Combine two sets of tables with different names."""
         return Wide({**self.tables, **other.tables}, {**self.homes, **other.homes})
 
 
 def wide_tables(planner: Planner, requests: Sequence[MetricRequest]) -> Wide:
-    """Plan the wide tables of values of some requests."""
+    """Plan the wide tables of values for these requests."""
     return _Builder(planner, requests).build()
 
 
-# whose values a wide table holds: the grain, the identity of the audience, the share of the cutoffs
+# key of a wide table: the grain, the identity of the audience, the share of the cutoffs
 _Place: TypeAlias = tuple[str, str, int]
 
 
 @dataclass
 class _Table:
-    """A wide table that is being put together."""
+    """A wide table under construction."""
 
     grain: str
     share: int
@@ -103,7 +103,7 @@ class _Table:
 
 @dataclass
 class _Fused:
-    """A SELECT that several metrics share; it grows by the columns of each."""
+    """A SELECT that several metrics share, which grows by the columns of each metric."""
 
     select: fusion.FusedSelect
     grain: str
@@ -111,14 +111,14 @@ class _Fused:
     identity: list[str] = field(default_factory=list)
 
     def add(self, query: Query, parts: fusion.Fusable, columns: Iterable[Column]) -> None:
-        """Add columns of a metric whose query was taken apart."""
+        """Add columns of a metric, given the parts of its query."""
         self.queries[query.key] = query
         for column in columns:
             self.select.add(parts, column.k, column.name, column.part, column.when_empty)
             self.identity += [query.key, str(column.k), column.name]
 
     def node(self, name: str) -> Node:
-        """Make the query, once all columns are known."""
+        """Create the query from all columns."""
         tree = self.select.build()
         stage = self.select.base.source.alias
         tree.add_comments([f" one row per {self.grain} with {stage} "])
@@ -133,10 +133,10 @@ class _Fused:
 
 
 class _Builder:
-    """Puts the columns of requests into tables.
+    """Assigns the columns of requests to tables.
 
-    For each metric call: find its query and its audience, name its columns, choose the query that
-    computes them (a shared one if possible), and put them into the table of the audience.
+    For each metric call, it finds the query and the audience, names the columns, chooses the query
+    that computes them (shared if possible), and adds them to the table of the audience.
     """
 
     def __init__(self, planner: Planner, requests: Sequence[MetricRequest]) -> None:
@@ -147,15 +147,16 @@ class _Builder:
         self.share_of = {k: place // _MOST_CUTOFFS for place, k in enumerate(cutoffs)}
         self.names: set[str] = set()  # of columns
         self.tables: dict[_Place, _Table] = {}
-        # the queries that compute columns, by name: metrics that share one, or one alone
+        # name -> query that computes columns, of one metric or of several
         self.fused: dict[str, _Fused] = {}
         self.alone: dict[str, Node] = {}
-        self.groups: dict[str, str] = {}  # what metrics have in common that share one -> its name
-        self.defined: dict[str, Node] = {}  # by name, the stages that say who has a value at all
-        self.columns: dict[tuple[str, int | None], tuple[_Place, Column]] = {}  # by identity and k
+        self.groups: dict[str, str] = {}  # group of metrics that share a query -> name of the query
+        self.defined: dict[str, Node] = {}  # name -> stage of the users or models that have a value
+        # (identity, k) -> table and column
+        self.columns: dict[tuple[str, int | None], tuple[_Place, Column]] = {}
 
     def build(self) -> Wide:
-        """Plan all tables, and say where the value of every request is."""
+        """Plan all tables and map every request to its table and column."""
         placed: dict[tuple[str, str, int | None], tuple[_Place, Column]] = {}
         for call in self.calls:
             identity = self._add(call)
@@ -171,7 +172,7 @@ class _Builder:
                              placed.items()})  # fmt: skip
 
     def _add(self, call: MetricCall) -> str:
-        """Add the columns of a call, unless they are there; return the identity of its values."""
+        """Add the columns of a call unless they exist; return the identity of its values."""
         planner, metric = self.planner, call.metric
         query = planner.metric_query(metric, call.values)
         everybody = planner.everybody(metric, call.values)
@@ -194,7 +195,7 @@ class _Builder:
         return identity
 
     def _defined(self, call: MetricCall) -> str:
-        """Name the stage that says who has a value at all, if the metric has one."""
+        """Return the name of the stage with the users who have a value, if the metric has one."""
         if not call.metric.defined_for:
             return ""
         node = self.planner.node(call.metric.defined_for, call.values, call.metric)
@@ -210,7 +211,7 @@ class _Builder:
     def _named(
         self, call: MetricCall, requests: Iterable[MetricRequest], query: Query
     ) -> list[Column]:
-        """Name the columns of a call: its values, and their standard errors if it has such."""
+        """Name the columns of a call: its values and, if any, their standard errors."""
         metric, values = call.metric, call.values
         prefix = f"{call.convention}_" if self.several_conventions else ""
         columns = []
@@ -249,7 +250,7 @@ class _Builder:
         columns: Sequence[Column],
         share: int,
     ) -> str:
-        """Name the query that computes these columns; another share has queries of its own."""
+        """Return the name of the query with these columns; every share has its own queries."""
         planner = self.planner
         keys = planner.keys.lists if metric.grain == "user" else ["model"]
 
@@ -284,7 +285,7 @@ class _Builder:
         columns: Sequence[Column],
         keys: Sequence[str],
     ) -> Node:
-        """Plan a metric by itself: its stages are repeated for every cutoff, then pivoted."""
+        """Plan a metric separately: its stages are repeated for every cutoff, then pivoted."""
         planner = self.planner
         ks = list(dict.fromkeys(column.k for column in columns))
         rows = planner.at_cutoffs(query, values, ks)
@@ -298,7 +299,7 @@ class _Builder:
         )
 
     def _table(self, name: str, table: _Table, nodes: Mapping[str, Node]) -> WideTable:
-        """Plan a table: everybody of the audience, with the columns of each query."""
+        """Plan a table: the users or models of the audience, with the columns of each query."""
         sources = list(dict.fromkeys(column.source for column in table.columns))
         defined = list(dict.fromkeys(column.defined for column in table.columns if column.defined))
         filled = self.planner.rendered(
@@ -320,7 +321,7 @@ class _Builder:
 
 
 def identity_of_call(planner: Planner, call: MetricCall) -> str:
-    """Name all that the value of a metric call depends on; equal for what computes the same."""
+    """Return the identity of a metric call's value, which is equal for equal computations."""
     metric, values = call.metric, call.values
     nodes = [planner.metric_query(metric, values), planner.everybody(metric, values)]
     parts = [str(_when_empty(call))]
@@ -335,7 +336,7 @@ def identity_of_call(planner: Planner, call: MetricCall) -> str:
 
 
 def _when_empty(call: MetricCall) -> str | None:
-    """Return the value for a user (or model) without a row; None: the metric is undefined."""
+    """Return the value for a user (or model) without rows; None if the value is undefined."""
     metric = call.metric
     dropped = metric.audience == "relevant" and call.values["no_hits"] == "drop"
     value = metric.when_empty
@@ -347,7 +348,7 @@ def _when_empty(call: MetricCall) -> str | None:
 
 
 def _label(request: MetricRequest) -> tuple[str, str, int | None]:
-    """Tell requests apart: by convention, metric call and cutoff."""
+    """Return the key of a request: convention, metric call and cutoff."""
     return request.convention, request.call.name, request.k
 
 
@@ -356,7 +357,7 @@ def _row_of(grain: str) -> str:
 
 
 def _column_name(metric: str, k: int | None) -> str:
-    """Name a column of the wide table: `ndcg_gain_exponential_at_10`, `map_all`."""
+    """Return the name of a column of the wide table: `ndcg_gain_exponential_at_10`, `map_all`."""
     end = "all" if k is None else f"at_{k}"
     base = re.sub(r"[^a-z0-9]+", "_", metric.lower())[:_LONGEST_NAME].strip("_")
     return f"{base}_{end}"

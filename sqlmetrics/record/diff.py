@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlmetrics.wording import and_more, shown
 
-_SAME = 1e-9  # tolerance for sums in another order, relative to the value or, if larger, to 1
-# arguments that do not change a result: recorded, not compared
+_SAME = 1e-9  # relative tolerance, absolute below 1, for sums in another order
+# arguments that do not change a result; they are recorded but not compared
 HOW_COMPUTED = (
     "threads",
     "memory_limit",
@@ -21,18 +21,21 @@ HOW_COMPUTED = (
     "trust_input",
 )
 _COMPARED_ELSEWHERE = ("metrics", "k", "engine")
-# whole numbers that are not keys of a row
+# integer columns that do not identify a row
 _COUNTS = ("n_users", "wins", "ties", "losses")
-_MOST_SHOWN = 20  # lines
+_MOST_SHOWN = 20  # maximum number of lines
 
 _Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Differences between a record and a new one; `results`: those of data, users or values.
+    """The differences between a record and a newer one.
 
-    `unknown`: what one of the two does not say.
+    Attributes:
+        results: differences of data, users or values.
+        others: differences of versions, arguments, settings and SQL.
+        unknown: entries that are missing from one of the records.
     """
 
     results: Sequence[str] = ()
@@ -46,7 +49,7 @@ def differences(old: _Record, new: _Record) -> Differences:
         *_changes("", old["versions"], new["versions"]),
         *_changes("", _options(old), _options(new)),
         *_of_metrics(old, new),
-        *(["the SQL is another"] if old["sql"] != new["sql"] else []),
+        *(["the SQL differs"] if old["sql"] != new["sql"] else []),
     ]
     results: list[str] = []
     unknown: list[str] = []
@@ -55,18 +58,18 @@ def differences(old: _Record, new: _Record) -> Differences:
             results += compared(old, new)
         else:
             why = (old if entry not in old else new).get("unknown", {}).get(entry)
-            unknown.append(f"{what} ({why})" if why else f"{what}, not in the record")
+            unknown.append(f"{what} ({why})" if why else f"{what} (not in the record)")
     return Differences(results, others, unknown)
 
 
 def _joined(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Join two mappings: each key, and its value in both, None where it has none."""
+    """Yield the keys of two mappings with their values in both; None for a missing value."""
     for key in {**old, **new}:
         yield key, old.get(key), new.get(key)
 
 
 def _changes(where: str, old: _Record, new: _Record) -> Iterator[str]:
-    """Name the entries that are not the same."""
+    """Yield a line for every entry that differs."""
     for name, was, is_ in _joined(old, new):
         if was != is_:
             texts = ("not given" if value is None else _text(value) for value in (is_, was))
@@ -101,9 +104,9 @@ def _of_metrics(old: _Record, new: _Record) -> Iterator[str]:
 
     for metric, was, is_ in _joined(settings(old), settings(new)):
         if is_ is None:
-            yield f"{metric}: it is not computed any more"
+            yield f"{metric}: no longer computed"
         elif was is None:
-            yield f"{metric}: it was not computed"
+            yield f"{metric}: not computed before"
         else:
             yield from _changes(f"{metric}, ", was, is_)
 
@@ -117,13 +120,13 @@ def _of_contents(old: _Record, new: _Record) -> Iterator[str]:
 
     for (table, columns), was, is_ in _joined(tables(old), tables(new)):
         if is_ is None:
-            yield f"{table}: {columns} were read, and are not now"
+            yield f"{table}: columns no longer read: {columns}"
         elif was is None:
-            yield f"{table}: {columns} are read, and were not"
+            yield f"{table}: columns not read before: {columns}"
         elif is_["rows"] != was["rows"]:
             yield f"{table}: {is_['rows']:,} rows, were {was['rows']:,}"
         elif is_["fingerprint"] != was["fingerprint"]:
-            yield f"{table}: other values in {columns}"
+            yield f"{table}: different values in {columns}"
 
 
 def _of_users(old: _Record, new: _Record) -> Iterator[str]:
@@ -138,7 +141,7 @@ def _of_users(old: _Record, new: _Record) -> Iterator[str]:
         return counted
 
     for (users, _), was, is_ in _joined(counts(old), counts(new)):
-        if was is not None and is_ is not None:  # else, other metrics were asked for
+        if was is not None and is_ is not None:  # otherwise, the metrics of the request differ
             yield from _changes(f"{users}, ", was, is_)
 
 
@@ -150,13 +153,13 @@ def _named(what: str, model: str | None, link: str) -> str:
 
 
 def _of_rows(old: _Record, new: _Record) -> Iterator[str]:
-    """Describe for each metric the largest difference of its values, then rows of one record."""
+    """Yield the largest difference of each metric, then the rows that only one record has."""
     if any(len(row) != len(record["columns"]) for record in (old, new) for row in record["rows"]):
-        yield "values: the record is damaged: rows have more or fewer values than columns"
+        yield "values: the record is damaged: its rows have more or fewer values than columns"
         return
     shared = [name for name in new["columns"] if name in old["columns"]]
-    texts = [f"there was {name}" for name in old["columns"] if name not in shared]
-    texts += [f"there is {name}" for name in new["columns"] if name not in shared]
+    texts = [f"{name} is missing" for name in old["columns"] if name not in shared]
+    texts += [f"{name} is new" for name in new["columns"] if name not in shared]
     if texts:
         yield f"columns: {', '.join(texts)}"
     keys = _keys(shared, old, new)
@@ -164,14 +167,14 @@ def _of_rows(old: _Record, new: _Record) -> Iterator[str]:
     yield from _largest(keys, [name for name in shared if name not in keys], rows)
     gone = [row for row, _, is_ in rows if is_ is None]
     added = [row for row, was, _ in rows if was is None]
-    for some, what in ((gone, "are not there any more"), (added, "are new")):
+    for some, what in ((gone, "missing"), (added, "new")):
         if some:
             example = " ".join(_about(keys, some[0])).strip()
-            yield f"{len(some):,} rows {what}, such as {example}"
+            yield f"{what} rows: {len(some):,}, e.g. {example}"
 
 
 def _largest(keys: Sequence[str], measured: Sequence[str], rows: Sequence[Any]) -> Iterator[str]:
-    """Describe the largest difference of each metric, in its first column that differs."""
+    """Yield the largest difference of each metric, in the first column that differs."""
     told: set[str] = set()
     for column in measured:
         cells = [
@@ -191,7 +194,7 @@ def _largest(keys: Sequence[str], measured: Sequence[str], rows: Sequence[Any]) 
 
 
 def _keys(shared: Sequence[str], *records: _Record) -> list[str]:
-    """Return the columns that identify a row: no measured numbers, counts or marks."""
+    """Return the columns that identify a row: not measured values, counts or marks."""
     keys = []
     for name in shared:
         values = [
@@ -204,7 +207,7 @@ def _keys(shared: Sequence[str], *records: _Record) -> list[str]:
 
 
 def _by_key(record: _Record, keys: Sequence[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the rows by their keys; rows with the same keys are numbered."""
+    """Map keys to rows; rows with equal keys are numbered."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     copies: Counter[tuple[Any, ...]] = Counter()
     for values in record["rows"]:
@@ -216,15 +219,15 @@ def _by_key(record: _Record, keys: Sequence[str]) -> dict[tuple[Any, ...], dict[
 
 
 def _about(keys: Sequence[str], row: tuple[Any, ...]) -> tuple[str, str]:
-    """Return the metric of a row with its cutoff, and the other keys, as texts."""
-    about = dict(zip(keys, row, strict=False))  # without the number of the copy
+    """Return the metric of a row with its cutoff, and the other keys, as text."""
+    about = dict(zip(keys, row, strict=False))  # ignores the number of a row with equal keys
     metric, k = about.pop("metric", None), about.pop("k", None)
     others = " ".join(str(value) for value in about.values() if value is not None)
     return f"{'' if metric is None else metric}{'' if k is None else f'@{k}'}", others
 
 
 def _distance(old: Any, new: Any) -> float:
-    """Return the difference of two values: 0 if they are the same, infinite if one is no number."""
+    """Return the difference of two values: 0 if equal, infinite if one is not a number."""
     if isinstance(old, int | float) and isinstance(new, int | float):
         distance = abs(old - new)
         return 0.0 if distance <= _SAME * max(1.0, abs(old), abs(new)) else float(distance)
@@ -237,7 +240,7 @@ def _number(value: Any) -> str:
     )
 
 
-# entry of a record -> its name in messages, and its comparison
+# entry of a record -> its name in messages, its comparison
 _OF_RESULTS: Mapping[str, tuple[str, Callable[[_Record, _Record], Iterable[str]]]] = {
     "contents": ("the contents of tables", _of_contents),
     "users": ("counts of users", _of_users),
@@ -249,15 +252,15 @@ _OF_RESULTS: Mapping[str, tuple[str, Callable[[_Record, _Record], Iterable[str]]
 
 
 def message(path: str, differing: Differences) -> str:
-    """Return the message about a result and an earlier one: one line if they are the same."""
+    """Return the message that compares a result with an earlier record."""
     lines = [*differing.results, *differing.others]
     lines += [f"not compared: {text}" for text in differing.unknown]
     if not lines:
         return f"the same as in {path}"
     if not differing.results and len(lines) == 1:
-        return f"the same as in {path}, but for {lines[0]}"
+        return f"the same as in {path}, except {lines[0]}"
     head = "not the same as" if differing.results else "the same result as"
     shown = lines[:_MOST_SHOWN]
     more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
-    tail = "" if differing.results else ", but for"
+    tail = "" if differing.results else ", except"
     return "\n  ".join([f"{head} in {path}{tail}:", *shown, *more])

@@ -1,4 +1,4 @@
-"""Entries of a record: the types of its values, which records that are read are checked against."""
+"""The entries of a record as types, which records read from files are validated against."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from sqlmetrics.messages import TABLES
 from sqlmetrics.shapes import Constraint
 
-FORMAT = 1  # of records; a higher one has entries that this version does not know
+FORMAT = 1  # format of records; later formats have entries that this version does not know
 
 ResultName = Literal["evaluate", "per_user", "compare", "leaderboard"]
 Scalar = str | int | float | bool | None
 
 
 class MetricEntry(TypedDict):
-    """A metric under one convention; `settings` are those that are not the same for all metrics."""
+    """A metric under one convention; `settings` are those that differ between metrics."""
 
     metric: str
     convention: str
@@ -23,7 +23,7 @@ class MetricEntry(TypedDict):
 
 
 class SourceEntry(TypedDict):
-    """The rows of a table or model; `source` is None where they have no name."""
+    """The source of a table or model; `source` is None for a source without a name."""
 
     table: Annotated[str, Constraint("the name of a table", TABLES.__contains__)]
     model: str | None
@@ -33,7 +33,7 @@ class SourceEntry(TypedDict):
 
 
 class ContentsEntry(TypedDict):
-    """The rows that were read of a table or model."""
+    """The rows that were read from a table or model."""
 
     table: str
     model: str | None
@@ -43,7 +43,7 @@ class ContentsEntry(TypedDict):
 
 
 class UsersEntry(TypedDict):
-    """Counts of users, for metrics with one audience."""
+    """Counts of users for metrics with one audience."""
 
     model: str | None
     convention: str
@@ -55,7 +55,7 @@ class UsersEntry(TypedDict):
 
 
 class Record(TypedDict):
-    """A record; `docs/record.md` describes its entries."""
+    """A record; see `docs/record.md` for its entries."""
 
     record: int
     result: ResultName

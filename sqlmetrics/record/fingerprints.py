@@ -1,10 +1,10 @@
-"""Tells whether jobs, or runs at other times, were asked for the same, of the same data.
+"""Identify requests and data, to tell whether two jobs or runs computed the same from the same.
 
-The same files may have other paths there, so paths are no part of what is asked. What is in a table
-is told by the sum of the hashes of its rows, whatever their order and the files and types that they
-are held in. Jobs of one run only need to know that they read the same files, which are told without
-reading them: by their sizes, their first bytes and their last, which in a Parquet file say how many
-rows and which values every column has.
+File paths are not part of a request, because the same files may have other paths elsewhere. The
+content of a table is identified by the sum of the hashes of its rows, which does not depend on the
+order of rows, nor on the files and types that hold them. Jobs of one run only need to know that
+they read the same files. Files are identified without a full read: by their size, first bytes and
+last bytes. The last bytes of a Parquet file hold the number of rows and the range of each column.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.quoting import path_of_pattern
 from sqlmetrics.tables.schema import ATTRIBUTES
 
-_ENDS = 1 << 20  # bytes that are read of both ends of a file
-_ORDER = "row_number"  # a column that says where a row lies, not what is in it
+_ENDS = 1 << 20  # number of bytes read at both ends of a file
+_ORDER = "row_number"  # a column with the position of a row, which is not part of the content
 
 _WHOLE = re.compile(r"(TINYINT|SMALLINT|INTEGER|BIGINT|UTINYINT|USMALLINT|UINTEGER)\Z")
 _FRACTIONS = re.compile(r"(FLOAT|DOUBLE|DECIMAL.*)\Z")
@@ -34,7 +34,7 @@ _TIMES = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_S|TIMESTAMP_MS|TIMESTAMP WITH TI
 
 
 def identity(*roots: Node) -> str:
-    """Name a result by its queries, whatever the files or tables that they read."""
+    """Return a hash of a result's queries, regardless of the files or tables that they read."""
     names: dict[str, str] = {}
     for root in roots:
         for node in Plan(root).nodes():
@@ -50,10 +50,10 @@ def identity(*roots: Node) -> str:
 
 @dataclass(frozen=True)
 class TableContent:
-    """The content of a table: the number of rows, and the sum of their hashes (None: not read).
+    """The content of a table: number of rows, and sum of row hashes (None if not read).
 
-    `model`: whose rows of the table these are, where it has a column that says so. `columns`: their
-    names in the queries.
+    `model` is the model of the rows, in tables with a column of models. `columns` are the names of
+    the columns in queries.
     """
 
     table: str
@@ -64,15 +64,15 @@ class TableContent:
 
     @property
     def fingerprint(self) -> str:
-        """Name the content: equal for the same rows, in any order, of any files and types."""
+        """Return a hash of the content; it does not depend on order, files or types of rows."""
         return _short(json.dumps([self.columns, self.rows, str(self.hashes)]))
 
 
 def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent]:
-    """Read every table that results read, once for each set of its columns.
+    """Read the content of every table that results read, once per set of columns.
 
     Returns:
-        One entry per table, set of columns and model, in the order of their names.
+        One entry per table, set of columns and model, sorted by name.
 
     Raises:
         DataError, EngineError: a table cannot be read.
@@ -87,11 +87,11 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent
 
 
 def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[TableContent]:
-    """Describe the rows of a query that reads a table: one entry, or one per model."""
+    """Return the content of a query that reads a table: one entry, or one per model."""
     types: Mapping[str, str] = {}
     if with_values:
         types = engine.describe(f"({Plan(node).statement(pretty=False)})", node.name)
-    # the column of an attribute is called value in its query, whatever it is of
+    # the column of any attribute is called value in its query
     of_attribute = ATTRIBUTES.get(node.name, ("", node.name.removesuffix(f"_of_{node.table}")))[1]
     columns = tuple(of_attribute if name == "value" else name for name in _columns(node))
     return [
@@ -107,14 +107,14 @@ def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) ->
 
 
 def _columns(node: Query) -> list[str]:
-    """Name the columns whose values count, in an order that does not depend on the source."""
+    """Return the columns that are part of the content, in an order independent of the source."""
     return sorted({*node.columns} - {_ORDER, "model"})
 
 
 def rows_of(node: Query, types: Mapping[str, str]) -> Node:
-    """Plan the number of rows that a query returns, per model, and the sum of their hashes.
+    """Plan the number of rows that a query returns and the sum of their hashes, per model.
 
-    `types`: those of its columns; without any, rows are only counted.
+    `types` are the types of its columns; without types, rows are only counted.
     """
     hashed = [{"name": name, **_kind(types[name])} for name in _columns(node) if types]
     return Rendered.of(
@@ -126,7 +126,7 @@ def rows_of(node: Query, types: Mapping[str, str]) -> Node:
 
 
 def _kind(type_name: str) -> dict[str, str]:
-    """Return the kind of hash for values of a type: see the macro value_hash."""
+    """Return the kind of hash for values of a type; see the macro value_hash."""
     if _WHOLE.match(type_name):
         return {"kind": "whole"}
     if _FRACTIONS.match(type_name):
@@ -150,7 +150,7 @@ def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
         other = any(isinstance(t.this, exp.Identifier) for t in node.tree.find_all(exp.Table))
         local = [Path(path) for path in paths if "://" not in path]
         texts = [_of_file(path) for path in local]
-        if other or len(local) < len(paths):  # of files elsewhere, rows are only counted
+        if other or len(local) < len(paths):  # rows of remote files are only counted
             rows = content_of(engine, node, with_values=len(local) == len(paths))
             texts += sorted(content.fingerprint for content in rows)
         of_table.setdefault(node.table, []).extend(texts)

@@ -1,7 +1,7 @@
-"""The record of a result: versions, settings, sources, users, and the SQL, as plain values.
+"""The record of a result as plain values: versions, settings, sources, counts of users and SQL.
 
-A record can be written as JSON. All that costs nothing is in it always; what takes a pass over the
-tables, their contents and the counts of users, only where it is asked for.
+Records can be written as JSON. The contents of tables and the counts of users need a pass over the
+tables, so they are recorded only on request; all other entries are always recorded.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from sqlmetrics.rows import Rows
     from sqlmetrics.tables.schema import Table
 
-ATTRIBUTE = "sqlmetrics"  # of a data frame: the entry of its attrs that is its record
-MOST_ROWS = 5000  # of a result that a record holds
+ATTRIBUTE = "sqlmetrics"  # key of the record in the attrs of a data frame
+MOST_ROWS = 5000  # maximum number of rows of a result that a record stores
 _NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *TABLES}
-# arguments that say where a result goes, or whether it is good enough
+# arguments that choose the output or a condition of failure
 _OF_FILES = {"path", "name", "force", "per_user", "fail_if"}
 _METHODS = {"rows": "evaluate"}
-_ON_SPARK = "on Spark, it would take another pass over the tables"
+_ON_SPARK = "on Spark, this would need another pass over the tables"
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -56,21 +56,21 @@ class Recorded(Protocol):
     recorder: Recorder
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan that counts users, of tables that were checked."""
+        """Run a plan that counts users of tables that have been checked."""
 
 
 class HasSession(Protocol):
-    """A class whose methods have results that are recorded."""
+    """A class with methods whose results are recorded."""
 
     _session: Any  # a Recorded
 
 
 class Recorder:
-    """Makes the records of the results of an evaluator.
+    """Makes the records of an evaluator's results.
 
     Args:
-        given: what the evaluator was given, by the names of its arguments.
-        with_contents: read the tables for what is in them, and count users.
+        given: the arguments of the evaluator, by name.
+        with_contents: also record the contents of tables and the counts of users.
     """
 
     def __init__(self, given: Mapping[str, Any], with_contents: bool = False) -> None:
@@ -81,13 +81,13 @@ class Recorder:
         self.last: dict[str, Any] | None = None
 
     def ran(self, run: PlannedRun) -> None:
-        """Keep a run for the record of the result that is being computed."""
+        """Add a run to the record of the current result."""
         if self.runs is not None:
             self.runs.append(run)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[list[PlannedRun]]:
-        """Collect the runs of a result while it is computed."""
+        """Collect the runs of the current result."""
         self.runs = []
         try:
             yield self.runs
@@ -103,10 +103,10 @@ class Recorder:
         started: datetime,
         seconds: float,
     ) -> dict[str, Any]:
-        """Put a record together: docs/record.md lists its content."""
+        """Assemble the record; see docs/record.md for its entries."""
         requests = [request for run in runs for request in run.requests]
         given = dict(self.given)
-        if "baseline" not in session.tables:  # the name of a model, if it was given
+        if "baseline" not in session.tables:  # may be the name of a model
             given["baseline"] = plain(self._sources["baseline"])
         settings, metrics = _settings(requests)
         record: Record = {
@@ -142,7 +142,7 @@ class Recorder:
         return entries
 
     def _described(self, tables: Mapping[str, Table]) -> Iterator[SourceEntry]:
-        """Describe every source: the given value, and the kind of source."""
+        """Describe every source: the value given by the user, and the kind of source."""
         for name, table in tables.items():
             for source in table.sources:
                 given: Any = self._sources[name]
@@ -157,9 +157,9 @@ class Recorder:
 
 
 def recorded(method: _Method) -> _Method:
-    """Let a method of the evaluator make a record of its result.
+    """Make a method of the evaluator record its result.
 
-    The record is `last_record` of the evaluator, and in the attrs of a data frame.
+    The record is `last_record` of the evaluator, and an entry of the attrs of a data frame.
     """
     signature = inspect.signature(method)
 
@@ -167,21 +167,21 @@ def recorded(method: _Method) -> _Method:
     def with_record(evaluator: HasSession, *args: Any, **kwargs: Any) -> Any:
         session: Recorded = evaluator._session
         recorder = session.recorder
-        if recorder.runs is not None:  # a part of another result
+        if recorder.runs is not None:  # a call inside another recorded method
             return method(evaluator, *args, **kwargs)
         try:
             bound = signature.bind(evaluator, *args, **kwargs)
         except TypeError:
-            return method(evaluator, *args, **kwargs)  # says what is wrong with them
+            return method(evaluator, *args, **kwargs)  # raises the error about wrong arguments
         for name, value in bound.arguments.items():
-            if isinstance(value, Iterator):  # can be read once only
+            if isinstance(value, Iterator):  # an iterator can be read only once
                 bound.arguments[name] = list(value)
         started, clock = datetime.now(UTC), time.perf_counter()
         failed: GateError | None = None
         with recorder.running() as runs:
             try:
                 result = method(*bound.args, **bound.kwargs)
-            except GateError as error:  # there is a result
+            except GateError as error:  # the result exists although a gate failed
                 result, failed = error.frame, error
         seconds = time.perf_counter() - clock
         is_frame = hasattr(result, "attrs")
@@ -203,15 +203,14 @@ def recorded(method: _Method) -> _Method:
 def with_result(
     record: Mapping[str, Any], result: Rows | pd.DataFrame | Path | None
 ) -> dict[str, Any]:
-    """Add the rows of a result to its record, if they are few enough to be compared by.
+    """Add the rows of a result to its record, unless there are too many.
 
-    `result`: its rows, or the Parquet file that they were written to; None where they are
-    somewhere else.
+    `result` is the rows, or the Parquet file that holds them; None if they are stored elsewhere.
     """
     from sqlmetrics.rows import Rows
 
     if result is None:
-        return _unknown(dict(record), rows="they are where Spark wrote them")
+        return _unknown(dict(record), rows="Spark wrote the rows to files")
     if isinstance(result, Path):
         import pyarrow.parquet as pq
 
@@ -223,7 +222,7 @@ def with_result(
     else:
         n_rows = len(result)
     if n_rows > MOST_ROWS:
-        why = f"the result has {n_rows:,} rows, a record holds {MOST_ROWS:,} at most"
+        why = f"the result has {n_rows:,} rows; a record stores at most {MOST_ROWS:,}"
         return _unknown(dict(record), rows=why)
     rows = result if isinstance(result, Rows) else Rows.of_frame(result)
     values = [[plain(value) for value in row] for row in rows.values]
@@ -231,19 +230,19 @@ def with_result(
 
 
 def _unknown(record: dict[str, Any], **reasons: str) -> dict[str, Any]:
-    """Write the reason for missing entries into a record."""
+    """Add the reasons for missing entries to a record."""
     return {**record, "unknown": {**record.get("unknown", {}), **reasons}}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it; values that JSON lacks become text."""
+    """Convert a value to a JSON value; values without a JSON equivalent become text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         if math.isnan(value):
             return None
         return value if math.isfinite(value) else str(value)
-    if hasattr(value, "item") and not hasattr(value, "__len__"):  # a number of NumPy
+    if hasattr(value, "item") and not hasattr(value, "__len__"):  # a NumPy number
         return plain(value.item())
     if isinstance(value, Mapping):
         return {str(name): plain(entry) for name, entry in value.items()}
@@ -253,7 +252,7 @@ def plain(value: Any) -> Any:
 
 
 def _asked(bound: inspect.BoundArguments, method: str) -> tuple[dict[str, Any], str]:
-    """Return the arguments of the request that a method got, and the name of its result."""
+    """Return the arguments of a request as the user passed them, and the name of its result."""
     asked: dict[str, Any] = {}
     for name, value in list(bound.arguments.items())[1:]:
         more = bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
@@ -273,8 +272,8 @@ def _versions(engine: Engine) -> dict[str, str]:
 
 
 def _settings(requests: Iterable[MetricRequest]) -> tuple[dict[str, Any], list[MetricEntry]]:
-    """Return the settings that have one value for all metrics, and the metrics with the others."""
-    # of a leaderboard, values and comparisons are both asked for
+    """Return the settings that all metrics share, and the metrics with their other settings."""
+    # a leaderboard requests both values and comparisons
     distinct = {(request.convention, request.call.name, request.k): request for request in requests}
     calls = calls_of(distinct.values())
     texts = [
@@ -298,12 +297,12 @@ def _settings(requests: Iterable[MetricRequest]) -> tuple[dict[str, Any], list[M
 
 
 def _source(given: Any, kind: str) -> tuple[Any, str]:
-    """Return the name of a source, None if it has none, and its kind."""
+    """Return the name of a source, None if it has no name, and its kind."""
     if isinstance(given, TableName):
         return given.name, "name"
     if isinstance(given, str | Path):
         text = str(given)
-        # of files that Spark reads, only the path is known
+        # for files read by Spark, only the path is known
         is_path = isinstance(given, Path) or "/" in text or text.endswith(".parquet")
         return text, "stdin" if text == "-" else kind or ("parquet" if is_path else "table")
     if isinstance(given, list | tuple) and all(isinstance(path, str | Path) for path in given):
@@ -314,7 +313,7 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
 
 
 def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[UsersEntry]:
-    """Count users: those that metrics are averaged over, and those of whom a side is missing."""
+    """Count the users that metrics average over, and the users without a list or without truth."""
     planner = session.planner
     counts: dict[str, tuple[Node, str, list[str], Any]] = {}
     for call in (call for run in runs for call in calls_of(run.requests)):

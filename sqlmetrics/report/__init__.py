@@ -1,4 +1,4 @@
-"""A report of a run: one HTML file with the leaderboard, charts, examples and the SQL."""
+"""The report of a run: one HTML file with the leaderboard, charts, examples and SQL."""
 
 from __future__ import annotations
 
@@ -11,41 +11,46 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.files import whole_file
 from sqlmetrics.report.content import Content
 
-_HEIGHT = 900  # pixels that a report takes in a notebook; the rest scrolls
+_HEIGHT = 900  # pixels of the frame in a notebook; the page scrolls inside it
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A report: its content, and the page that shows it.
+    """A report: its content and its HTML page.
 
-    In a notebook it shows itself. It needs neither the evaluator nor the tables any more.
+    Notebooks display it as the last value of a cell. It stays usable after the evaluator is closed
+    and the tables are gone.
     """
 
     content: Content
 
     @functools.cached_property
     def html(self) -> str:
-        """The page: one HTML file that loads nothing."""
+        """The page as one self-contained HTML document."""
         from sqlmetrics.report.page import page
 
         return page(self.content)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the page to a file, whole or not at all; an existing one only with `force`.
+        """Write the page to a file; a failed write leaves no partial file.
+
+        Args:
+            path: the file name, which must end in .html or .htm.
+            force: overwrite an existing file.
 
         Raises:
-            UsageError: the name does not end in .html.
-            DataError: the file exists, or cannot be written.
+            UsageError: the file name does not end in .html.
+            DataError: the file exists and `force` is not set, or the file cannot be written.
         """
         check_name(path)
         with whole_file(Path(path), force) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
 
     def __repr__(self) -> str:
-        return f"<Report {self.content.title!r}: save(path) writes it>"
+        return f"<Report {self.content.title!r}: call save(path) to write it to a file>"
 
     def _repr_html_(self) -> str:
-        # in a frame, the styles and scripts of the page and of the notebook do not meet
+        # a frame keeps the styles and scripts of the page and the notebook apart
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.content.title)}" '
             f'style="width: 100%; height: {_HEIGHT}px; border: 0" '
@@ -54,10 +59,10 @@ class Report:
 
 
 def check_name(path: str | Path) -> None:
-    """Check that a report can have this name.
+    """Check that a report can be saved under this file name.
 
     Raises:
-        UsageError: it does not end in .html.
+        UsageError: the name does not end in .html.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{path}: a report is a page; end its name in .html")
+        raise UsageError(f"{path}: a report is an HTML file; use a file name that ends in .html")

@@ -1,4 +1,4 @@
-"""The values of one run, computed once, and the data of figures about them."""
+"""The values of one run and the data of the report's figures, each computed once."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from sqlmetrics.stats.leaderboard import best_models, leaderboard
 if TYPE_CHECKING:
     import pandas as pd
 
-PRIMARY = "ndcg"  # what models are ranked by, if it is there and nothing else is asked for
+PRIMARY = "ndcg"  # the default primary metric, if it is among the requested metrics
 CUTOFFS = (1, 3, 5, 10)
 MAIN_CUTOFF = 10
-BEYOND = ("catalogue", "diversity", "novelty")  # families of metrics that know no hits
+BEYOND = ("catalogue", "diversity", "novelty")  # families of metrics that do not use hits
 
 SHOWN_CUTOFFS = 20
-SHOWN = 12  # so many models, the best ones, are in charts; the leaderboard has all
-PAIRED = 6  # so many are compared pair by pair
-PAIRED_METRICS = 4  # by so many metrics
+SHOWN = 12  # maximum number of models in charts, the best ones; the leaderboard has all models
+PAIRED = 6  # maximum number of models in pairwise comparisons
+PAIRED_METRICS = 4  # maximum number of metrics in pairwise comparisons
 N_BINS = 20
-N_POINTS = 50  # of the curve of exposure
+N_POINTS = 50  # of a Lorenz curve
 POPULARITY_GROUPS = 10
 SHOWN_SLICES = 20
-MOST_COLUMNS = 4  # of users, where nobody said by what to slice
-FEW_VALUES = 12  # a column of users with more different values is no slice unless asked for
-N_EXAMPLES = 3  # users of each kind
-SHOWN_TRUTH = 12  # relevant items of an example
-TITLES = ("title", "name")  # columns of items that say what they are called
-_MOST_LISTED = 20  # items of a list in an example
+MOST_COLUMNS = 4  # maximum number of user columns to slice by, unless --by is given
+FEW_VALUES = 12  # a user column with more distinct values is sliced by only on request
+N_EXAMPLES = 3  # example users of each kind
+SHOWN_TRUTH = 12  # maximum number of relevant items shown for an example user
+TITLES = ("title", "name")  # columns of the items table that may hold item names
+_MOST_LISTED = 20  # maximum number of items shown of an example list
 
 
 def metrics_of_reports(catalog: Catalog) -> list[str]:
-    """Name the metrics of a report that names none: the default set, and those beyond accuracy."""
+    """Return the default metrics of a report: the default set and the beyond-accuracy metrics."""
     first = [name for name in catalog.default_set() if name == PRIMARY]
     beyond = [metric.name for metric in catalog.metrics.values() if metric.family in BEYOND]
     return list(dict.fromkeys([*first, *catalog.default_set(), *beyond]))
@@ -56,7 +56,7 @@ def metrics_of_reports(catalog: Catalog) -> list[str]:
 
 @dataclass(frozen=True)
 class Question:
-    """The choices of a report; the attributes are the arguments of `Evaluator.report`."""
+    """The options of a report; the attributes are the arguments of `Evaluator.report`."""
 
     metrics: str | Iterable[str | MetricSpec] | None = None
     k: int | Iterable[int] | None = None
@@ -78,16 +78,16 @@ class Question:
 
 @dataclass
 class Study:
-    """The values of a run and questions about them; every answer is a data frame.
+    """The values of a run and the analyses of them, each as a data frame.
 
     Attributes:
-        run: runs a plan.
-        hold: computes nodes once, for all plans that run afterwards.
+        run: function that runs a plan.
+        hold: function that computes nodes once for all later plans.
         results: all requested metrics, without slices.
-        how: the choices of the report, such as the test of differences.
+        how: the options of the report, such as the significance test.
         attributes: the attributes to slice by.
-        chosen: the metric that models are ranked by, if it was named.
-        room: the share of the maximum size of figures that they use.
+        chosen: the primary metric, if the user named one.
+        room: fraction of the maximum figure size that figures may use.
     """
 
     run: Callable[[Plan], pd.DataFrame]
@@ -111,26 +111,26 @@ class Study:
 
     @property
     def asked(self) -> list[MetricSpec]:
-        """All metrics, each with its cutoff."""
+        """Return all metrics with their cutoffs."""
         return [replace(request.call, cutoff=request.k) for request in self.requests]
 
     @property
     def asked_at_main(self) -> list[MetricSpec]:
-        """All metrics, each at the cutoff that the report is about."""
+        """Return all metrics at the main cutoff of the report."""
         return [replace(request.call, cutoff=request.k) for request in self.main]
 
-    # ---- computed first ------------------------------------------------------------------------
+    # ---- shared queries ------------------------------------------------------------------------
 
     @functools.cached_property
     def item_counts(self) -> Node:
-        """Plan how often every item is recommended by every model."""
+        """Plan the number of recommendations per model and item."""
         return self.planner.rendered(
             "report/item_counts", {"ranked": self._stage("ranked")}, k=self.primary.k
         )
 
     @property
     def held(self) -> list[Node]:
-        """The queries that several answers read."""
+        """Return the queries that several analyses read."""
         return [*self.results.of_everybody, self.item_counts, self._stage("ranked")]
 
     def _stage(self, name: str, planner: Planner | None = None) -> Query:
@@ -141,7 +141,10 @@ class Study:
 
     @functools.cached_property
     def values(self) -> pd.DataFrame:
-        """The result of `Evaluator.evaluate`, with a model and a label (`ndcg@10`) in every row."""
+        """Return the result of `Evaluator.evaluate` with the columns `model` and `label`.
+
+        A label is a metric with its cutoff: `ndcg@10`.
+        """
         return self._labelled(self.run(self.results.summary()))
 
     def _labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -154,14 +157,14 @@ class Study:
 
     @functools.cached_property
     def at_main(self) -> pd.DataFrame:
-        """The rows of `values` at the cutoff that the report is about."""
+        """Return the rows of `values` at the main cutoff of the report."""
         return self.values[self.values["label"].isin(self.positions)].reset_index(drop=True)
 
     @functools.cached_property
     def models(self) -> list[str]:
-        """All models, the best by the primary metric first."""
+        """Return all models, ordered from best to worst by the primary metric."""
         rows = self.at_main[self.at_main["label"] == label(self.primary)]
-        # sums that threads share differ beyond twelve digits, as the leaderboard knows
+        # multi-threaded sums may differ after 12 digits; the leaderboard rounds in the same way
         rows = rows.assign(value=[float(f"{value:.12g}") for value in rows["value"].astype(float)])
         order = rows.sort_values(
             ["value", "model"],
@@ -172,29 +175,30 @@ class Study:
 
     @property
     def shown(self) -> list[str]:
-        """The models that charts show, the best ones."""
+        """Return the best models, which the charts show."""
         return self.models[:SHOWN]
 
     @property
     def paired(self) -> list[str]:
-        """The models that are compared pair by pair, the best ones."""
+        """Return the best models, which the pairwise comparisons use."""
         return self.models[:PAIRED] if self.planner.several_models else []
 
     # ---- comparisons ---------------------------------------------------------------------------
 
     @functools.cached_property
     def better(self) -> dict[str, bool | None]:
-        """Metric -> whether high values are the better ones."""
+        """Map every metric to whether higher values are better; None if neither is."""
         return {
             metric.name: metric.higher_is_better for metric in self.planner.catalog.metrics.values()
         }
 
     @functools.cached_property
     def comparisons(self) -> pd.DataFrame:
-        """The result of `Evaluator.compare`; baselines are the best models of each metric.
+        """Return the results of `Evaluator.compare` with several baselines.
 
-        With the other models that are compared pair by pair, only for the primary metric.
-        P-values are not corrected: who is compared with whom is up to those who read it.
+        The best model of each metric is a baseline for all metrics. The other models of the
+        pairwise comparisons are baselines for the primary metric only. P-values are not corrected,
+        because callers choose which comparisons to test.
         """
         import pandas as pd
 
@@ -203,7 +207,7 @@ class Study:
         best = best_models(self.at_main, self.better)
         everything = self.results.narrowed(self.compared)
         frames = [self._compared(everything, model, test=self.how.test) for model in best]
-        if self.primary in self.compared:  # of others, only who is better for how many users
+        if self.primary in self.compared:  # the other baselines only give wins, ties and losses
             primary = self.results.narrowed([self.primary])
             others = [model for model in self.paired if model not in best]
             frames += [self._compared(primary, model) for model in others]
@@ -216,7 +220,7 @@ class Study:
         names: Mapping[str, str] | None = None,
         test: str = "t",
     ) -> pd.DataFrame:
-        """Compare all models with one; `names` are those of columns, of slices, to be changed."""
+        """Compare all models with a baseline; `names` maps columns of slices to new names."""
         how = self.how
         frame = self.run(results.comparison(baseline, test)).rename(columns=names or {})
         frame["model"] = frame["model"].astype(str)
@@ -227,7 +231,7 @@ class Study:
 
     @functools.cached_property
     def board(self) -> pd.DataFrame:
-        """The result of `Evaluator.leaderboard` at the cutoff of the report."""
+        """Return the result of `Evaluator.leaderboard` at the main cutoff."""
         values = self.at_main.drop(columns="label")
         tested = self.comparisons
         tested = tested.drop(columns="label") if len(tested) else tested
@@ -235,7 +239,7 @@ class Study:
 
     @functools.cached_property
     def from_best(self) -> pd.DataFrame:
-        """Differences of every model to the best of each metric, with corrected p-values."""
+        """Return the difference of every model to the best model, with corrected p-values."""
         rows = self.comparisons
         if not len(rows):
             return rows
@@ -254,7 +258,10 @@ class Study:
 
     @functools.cached_property
     def histograms(self) -> pd.DataFrame:
-        """Count users by value: `model, label, low, high, n_users, share`, the empty bins too."""
+        """Return histograms of per-user values, including empty bins.
+
+        The columns are `model, label, low, high, n_users, share`.
+        """
         import pandas as pd
 
         frames = []
@@ -293,10 +300,11 @@ class Study:
 
     @functools.cached_property
     def difference_histograms(self) -> pd.DataFrame:
-        """Count users by difference, for pairs of models: `model, baseline, label, low, high, …`.
+        """Return histograms of per-user differences between pairs of models.
 
-        The bin from 0 to 0 holds the users for whom both models are as good. `outcome` says for
-        whom a bin is better: "better" (for the model), "equal" or "worse".
+        The columns are `model, baseline, label, low, high, outcome, n_users, share`. The bin from
+        0 to 0 holds the users for whom both models have the same value. `outcome` is "better" if
+        the model is better than the baseline in this bin, otherwise "equal" or "worse".
         """
         import pandas as pd
 
@@ -345,7 +353,7 @@ class Study:
         return sorted(rows, key=lambda row: (row["model"], row["label"], row["low"], row["high"]))
 
     def _columns(self, requests: Iterable[MetricRequest]) -> dict[str, list[dict[str, Any]]]:
-        """Find the columns of the wide tables of values that requests are in, by table."""
+        """Find the columns with the per-user values of the requests, grouped by wide table."""
         by_table: dict[str, list[dict[str, Any]]] = {}
         for request in requests:
             name, column = self.results.wide.home(request)
@@ -363,10 +371,10 @@ class Study:
     # ---- slices --------------------------------------------------------------------------------
 
     def add_usual_slices(self) -> None:
-        """Slice by what there is, where nobody said by what.
+        """Add the default slices, unless the user named slices.
 
-        These are columns of users with few different values, how active users are, and how popular
-        items are.
+        The default slices are columns of the users table with few distinct values, user activity
+        and item popularity.
         """
         planner, how = self.planner, self.how
         slicing = Slicing(planner, [], False, self.primary.values)
@@ -411,9 +419,10 @@ class Study:
 
     @functools.cached_property
     def slices(self) -> dict[str, pd.DataFrame]:
-        """The result of `Evaluator.evaluate` for every slice: attribute -> rows, with `slice`.
+        """Return the sliced results of `Evaluator.evaluate`: attribute -> rows with a `slice`.
 
-        All at the cutoff that the report is about; of items, only a few metrics of relevant items.
+        All results are at the main cutoff. Slices of relevant items have only the first few
+        metrics that support them.
         """
         frames = {}
         for attribute, results in self._sliced:
@@ -423,9 +432,10 @@ class Study:
 
     @functools.cached_property
     def wins(self) -> pd.DataFrame:
-        """Count who is better off, for pairs of models: as `comparisons`, also for slices of users.
+        """Count wins, ties and losses for pairs of models, over all users and in slices of users.
 
-        `by` is the attribute to slice by, empty for all users together; `slice` is the slice.
+        The columns are those of `comparisons`, and `by` and `slice`: the attribute to slice by,
+        which is empty for all users, and the slice.
         """
         import pandas as pd
 
@@ -442,7 +452,7 @@ class Study:
             compared = [self._compared(narrow, baseline, names) for baseline in self.paired[1:]]
             frames += [frame.assign(by=attribute.name) for frame in compared]
         frame = pd.concat(frames, ignore_index=True)
-        # of every pair, the better model is the one that is compared
+        # in every pair, the better model is `model` and the other one is `baseline`
         places = {model: place for place, model in enumerate(self.paired)}
         kept = [
             model in places and baseline in places and places[model] < places[baseline]
@@ -452,7 +462,7 @@ class Study:
 
     @functools.cached_property
     def _sliced(self) -> list[tuple[Attribute, Results]]:
-        """Plan the results of every attribute: for users all metrics, for items those it allows."""
+        """Plan the sliced results: all metrics for user slices, supported ones for item slices."""
         sliced: list[tuple[Attribute, Results]] = []
         for attribute in self.attributes if self.of_users else ():
             slicing = Slicing(self.planner, [attribute], False, self.primary.values)
@@ -461,17 +471,17 @@ class Study:
             else:
                 try:
                     results = self._sliced_by_item(slicing)
-                except UsageError:  # none of the metrics is of the relevant items alone
+                except UsageError:  # no metric supports slices of relevant items
                     if self.how.by_item is not None:
                         raise
                     continue
             sliced.append((attribute, results))
-        # how large they are is then known to the engine, or it joins in a costly order
+        # held tables have known sizes; without them, the engine may choose a slow join order
         self.hold([node for _, results in sliced for node in results.of_slices])
         return sliced
 
     def _sliced_by_item(self, slicing: Slicing) -> Results:
-        """Plan slices of items, of the few first metrics that have them."""
+        """Plan slices of relevant items for the first few metrics that support them."""
         results = self.results
         few = sorted(self.of_users, key=lambda request: request != self.primary)[:PAIRED_METRICS]
         implied = [_implied(request) for request in few]
@@ -481,7 +491,10 @@ class Study:
 
     @functools.cached_property
     def exposure(self) -> pd.DataFrame:
-        """Points of the Lorenz curves: `model, share_of_items, share_of_recommendations, gini`."""
+        """Return the points of the Lorenz curves.
+
+        The columns are `model, share_of_items, share_of_recommendations, gini, n_items, n_listed`.
+        """
         import pandas as pd
 
         reads: dict[str, Node] = {"item_counts": self.item_counts}
@@ -498,7 +511,7 @@ class Study:
         frame["model"] = frame["model"].astype(str)
         starts = []
         for _, own in frame.groupby("model", sort=False):
-            # up to the items that are in no list, nothing is recommended
+            # the curve is 0 over the items that are never recommended
             first = own.iloc[0]
             starts.append({**first, "share_of_items": 0.0, "share_of_recommendations": 0.0})
             if first["n_listed"] < first["n_items"]:
@@ -510,16 +523,16 @@ class Study:
 
     @property
     def has_catalogue(self) -> bool:
-        """Is it known which items could be recommended?"""
+        """Return whether the tables define the catalogue of recommendable items."""
         return self._if_there("catalogue") is not None
 
     @functools.cached_property
     def popularity(self) -> pd.DataFrame:
-        """Shares of the recommendations by how popular items are: `model, group, share`.
+        """Return the share of recommendations by item popularity: `model, group, share`.
 
-        The model of the rows of the history itself is missing; `group` is a number, 1 for the most
-        popular tenth of the items, and missing for items that the history lacks. No rows without a
-        history.
+        `group` is 1 for the most popular tenth of the items, and missing for items that are not in
+        the history. Rows without a model hold the shares of the history itself. The result is
+        empty without a history.
         """
         import pandas as pd
 
@@ -534,7 +547,7 @@ class Study:
         frame = self.run(Plan(plan)).rename(
             columns={"popularity_group": "group", "share_of_rows": "share"}
         )
-        # tenths that a model leaves out altogether have a share too
+        # a model has a row, with share 0, for a tenth that it never recommends
         owners = [*dict.fromkeys(frame["model"].dropna().astype(str)), None]
         shares = {
             (None if pd.isna(row["model"]) else str(row["model"]), _whole(row["group"])):
@@ -558,10 +571,11 @@ class Study:
 
     @functools.cached_property
     def examples(self) -> dict[str, pd.DataFrame]:
-        """Find users that show what numbers mean: `users`, `lists`, `truth` and `values`.
+        """Return the tables of example users: `users`, `lists`, `truth` and `values`.
 
-        They are the best, typical and worst of the best model by the primary metric. No tables
-        where the primary metric has no values per user, or there is no truth.
+        The example users have the best, typical and worst values of the primary metric under the
+        best model. The dict is empty if the primary metric has no per-user values or there are no
+        interactions.
         """
         planner, primary = self.planner, self.primary
         if primary.metric.grain != "user" or "interactions" not in planner.tables:
@@ -624,12 +638,12 @@ class Study:
 
     @property
     def shown_places(self) -> int:
-        """The number of items of a list that an example shows."""
+        """Return the number of leading items that an example list shows."""
         return min(self.primary.k or _MOST_LISTED, _MOST_LISTED)
 
     @property
     def _titles(self) -> Query | None:
-        """Plan the names of items, if the table of items has a column for them."""
+        """Plan the names of items, if the items table has a column with names."""
         items = self.planner.tables.get("items")
         for name in TITLES:
             if items is not None and all(source.find(name) for source in items.sources):
@@ -640,13 +654,13 @@ class Study:
     # ---- order ---------------------------------------------------------------------------------
 
     def _in_order(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Put the rows of better models first, and leave their order otherwise."""
+        """Sort the rows by model, the best first; the sort is stable."""
         places = {model: place for place, model in enumerate(self.models)}
         return frame.sort_values("model", key=lambda names: names.map(places), kind="stable")
 
 
 class _RowsOfUsers(StageSource):
-    """Tables with the rows of a few users only; `usual` plans all their rows."""
+    """Restricts input tables to the rows of a few users; `usual` plans the complete tables."""
 
     def __init__(self, usual: Planner, users: Node) -> None:
         self.usual = usual
@@ -655,7 +669,7 @@ class _RowsOfUsers(StageSource):
     def node(
         self, planner: Planner, name: str, values: Mapping[str, Any], metric: Metric | None
     ) -> Query | None:
-        """Plan the rows of these users, of a table that has users."""
+        """Plan the rows of these users in a table that has users."""
         if name not in planner.tables or not planner.inputs.has_user(name):
             return None
         rows = self.usual.node(name, values, metric)
@@ -667,12 +681,12 @@ class _RowsOfUsers(StageSource):
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a data frame, each as a dict."""
+    """Return the rows of a data frame as dicts."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def label(request: MetricRequest) -> str:
-    """Spell a metric with its cutoff: `ndcg@10`."""
+    """Return a metric with its cutoff as text: `ndcg@10`."""
     return _label(request.call.name, request.k)
 
 
@@ -681,14 +695,14 @@ def _label(metric: str, k: int | None) -> str:
 
 
 def _whole(k: Any) -> int | None:
-    """Read a cutoff of a data frame, where it may be missing."""
+    """Convert a cutoff from a data frame to int, or to None if it is missing."""
     import pandas as pd
 
     return None if pd.isna(k) else int(k)
 
 
 def _primary(requests: Sequence[MetricRequest]) -> MetricRequest:
-    """Choose what models are ranked by: nDCG at 10, or what comes closest to that."""
+    """Choose the primary metric: nDCG@10, or the request closest to it."""
 
     def distance(request: MetricRequest) -> tuple[bool, bool, bool, bool, int]:
         return (
@@ -705,32 +719,32 @@ def _primary(requests: Sequence[MetricRequest]) -> MetricRequest:
 def chosen_request(
     requests: Sequence[MetricRequest], call: MetricSpec, typed: str
 ) -> MetricRequest:
-    """Find the metric that models are to be ranked by among those that are computed.
+    """Find the primary metric that the user named among the metrics of the report.
 
     Args:
         requests: the metrics of the report.
-        call: the metric, as its convention spells it, with a cutoff or without.
-        typed: what the user wrote.
+        call: the metric under its convention's name, with or without a cutoff.
+        typed: the metric as the user typed it.
 
     Raises:
-        UsageError: it is not computed.
+        UsageError: the report does not have this metric.
     """
     at_cutoff = [request for request in requests if call.cutoff in (None, request.k)]
     matching = [request for request in at_cutoff if request.call.name == call.name]
-    if not matching and not call.params:  # there may be one with parameters
+    if not matching and not call.params:  # accept the metric with parameters if it is unambiguous
         matching = [request for request in at_cutoff if request.metric.name == call.metric]
         matching = matching if len({request.call.name for request in matching}) == 1 else []
     if not matching:
         known = [label(request) for request in requests]
         raise UsageError(
-            f"primary: {typed} is not among the metrics of this report; they are "
+            f"primary: {typed} is not a metric of this report; choose one of "
             f"{', '.join(known)}{suggestion(typed, known)}"
         )
     return _primary(matching)
 
 
 def _at_main(requests: Sequence[MetricRequest], k: int | None) -> list[MetricRequest]:
-    """Choose one cutoff of every metric: that of the primary metric, if it has that."""
+    """Choose one cutoff per metric: that of the primary metric if available, else the largest."""
     chosen: dict[str, MetricRequest] = {}
     for request in requests:
         best = chosen.get(request.call.name)

@@ -1,4 +1,4 @@
-"""From a study to what a report says."""
+"""Build the content of a report from a study."""
 
 from __future__ import annotations
 
@@ -34,50 +34,51 @@ from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.stats.leaderboard import marked_columns
 from sqlmetrics.version import __version__
 
-_MOST = 600_000  # characters of figures: the page is smaller than 2 MB, half of it Vega
+_MOST = 600_000  # characters of all figures; keeps the page below 2 MB, half of which is Vega
 _LEAST_ROOM = 1 / 16
-_OF_CELL = 30  # of its markup
-TITLE = "How good the recommendations are"
+_OF_CELL = 30  # characters of markup per table cell
+TITLE = "Recommendation quality report"
 
-# name, title, what it is about, kinds of figures
+# name, title, introduction, kinds of figures
 _SECTIONS = (
-    ("models", "Models side by side", "", ("scores", "against_best")),
+    ("models", "Comparing models", "", ("scores", "against_best")),
     (
         "cutoffs",
-        "Against the cutoff",
-        "How values change with the number of places that count; bands are intervals of means.",
+        "Metrics by cutoff",
+        "Values at every cutoff, with confidence intervals of the means as bands.",
         ("cutoffs",),
     ),
     (
         "users",
-        "Users",
-        "What is behind the means: few users with much or many with a little, and who gains from "
-        "which model.",
+        "Per-user values",
+        "The per-user values behind the means, and the users who gain or lose when one model "
+        "replaces another.",
         ("distribution", "differences", "wins"),
     ),
     (
         "slices",
         "Slices",
-        "For whom, and for which items, the models work.",
+        "Values for groups of users and for groups of relevant items.",
         ("slices",),
     ),
     (
         "beyond",
         "Beyond accuracy",
-        "How much of the catalogue is shown, how popular it is, and what that costs.",
+        "Distribution of recommendations over the catalogue, popularity bias, and the trade-off "
+        "between accuracy and novelty, diversity or coverage.",
         ("exposure", "popularity", "trade_off"),
     ),
 )
 _TEST = {
     "t": "paired t-test",
-    "wilcoxon": "Wilcoxon's signed-rank test",
-    "randomization": "randomization test",
+    "wilcoxon": "Wilcoxon signed-rank test",
+    "randomization": "randomisation test",
     "bootstrap": "bootstrap test",
 }
 _CORRECTION = {
-    "holm": "Holm's correction over all comparisons with the best",
-    "bh": "Benjamini and Hochberg's correction over all comparisons with the best",
-    "none": "not corrected",
+    "holm": "Holm correction over all comparisons with the best model",
+    "bh": "Benjamini-Hochberg correction over all comparisons with the best model",
+    "none": "no correction for multiple comparisons",
 }
 
 
@@ -93,17 +94,18 @@ def content(
     statement: str,
     with_examples: bool,
 ) -> Content:
-    """Put together all that a report says.
+    """Assemble the content of a report.
 
     Args:
         study: the values of the run.
-        title: of the page, or None for the usual one.
-        conventions: whose definitions are used, the fallback last.
+        title: the title of the page, or None for the default.
+        conventions: the conventions of the metrics, the fallback last.
         sources: table -> the source of its rows.
-        conditions: table -> the condition that its rows satisfy.
-        findings: what `check` warns of; `unchecked` says why it did not look, if so.
-        statement: the SQL of the values of the leaderboard.
-        with_examples: show a few users with their lists.
+        conditions: table -> the condition of `--where`.
+        findings: the findings of the data checks.
+        unchecked: the reason why the data checks were skipped, or empty.
+        statement: the SQL of the leaderboard's values.
+        with_examples: include example users with their lists.
     """
     sections = _sections(study)
     while _size(sections) > _MOST and study.room > _LEAST_ROOM:
@@ -143,7 +145,7 @@ def _sections(study: Study) -> list[Section]:
 
 
 def _size(sections: Iterable[Section]) -> int:
-    """Tell about how many characters of the page figures take."""
+    """Estimate the number of characters that the figures take on the page."""
     size = 0
     for figure in (figure for section in sections for figure in section.figures):
         size += len(json.dumps(figure.chart, separators=(",", ":")))
@@ -166,26 +168,28 @@ def _facts(
     if len(n_users):
         low, high = int(n_users.min()), int(n_users.max())
         count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        facts.append(("Judged on", f"{count} {_audience(primary)}"))
+        facts.append(("Audience", f"{count} {_audience(primary)}"))
     facts += [
         ("Convention", f"{convention.name}: {convention.title}".removesuffix(": "))
         for convention in conventions
     ]
     how = study.how
     if study.values["ci_low"].notna().any():
-        facts.append(("Intervals", f"{100 * how.confidence:g} %, value ± z standard errors"))
+        facts.append(
+            ("Confidence intervals", f"{100 * how.confidence:g} %, value ± z standard errors")
+        )
     if low_is_good := [
         label(request) for request in study.main if request.metric.higher_is_better is False
     ]:
-        facts.append(("Best when low", ", ".join(low_is_good)))
+        facts.append(("Lower is better", ", ".join(low_is_good)))
     facts += [(_TABLE[table], what) for table, what in sources.items()]
-    facts += [(f"Only {table} where", condition) for table, condition in conditions.items()]
+    facts += [(f"Filter on {table}", condition) for table, condition in conditions.items()]
     return facts
 
 
 _TABLE = {
     "recommendations": "Recommendations",
-    "interactions": "Held-out truth",
+    "interactions": "Held-out interactions",
     "history": "History",
     "items": "Items",
     "users": "Users",
@@ -202,7 +206,7 @@ def _audience(request: MetricRequest) -> str:
         "recommended": "users with recommendations",
         "both": "users with a relevant item and recommendations",
         "either": "users with a relevant item or recommendations",
-        "judged": "users with a row in the truth",
+        "judged": "users with held-out interactions",
         "baseline": "users with a baseline list",
     }.get(audience, "users")
 
@@ -231,7 +235,7 @@ def _leaderboard(study: Study) -> Leaderboard:
     if len(study.from_best):
         legend = (
             f"{_TEST[how.test]} over the same users, {_CORRECTION[how.correction]}, "
-            f"p ≥ {how.alpha:g}; only means over users are tested"
+            f"p ≥ {how.alpha:g}; only metrics averaged over users are tested"
         )
     return Leaderboard(names, lines, legend)
 
@@ -254,9 +258,10 @@ def _count(value: Any) -> int | None:
 def _chosen_so(study: Study) -> str:
     who = f" of {study.models[0]}, the best model" if len(study.models) > 1 else ""
     return (
-        "Among the users with a list and a relevant item, those with the best, the most typical "
-        f"and the worst {label(study.primary)}{who}; of equal ones, those with the most relevant "
-        f"items. Lists are shown to place {study.shown_places}; hits are marked."
+        "Users with the best, the most typical and the worst values of "
+        f"{label(study.primary)}{who}, among the users with a list and a relevant item. Users with "
+        "equal values are ordered by their number of relevant items, the largest first. The lists "
+        f"show the first {study.shown_places} items; hits are marked."
     )
 
 
@@ -332,7 +337,7 @@ def _definitions(study: Study) -> list[Definition]:
         *definitions,
         Definition(
             metric="all metrics",
-            title="The settings that they share",
+            title="Shared settings",
             formula="",
             facts=[(param.name, param.doc) for param in planner.catalog.stage_params.values()],
             settings=settings,
@@ -342,7 +347,7 @@ def _definitions(study: Study) -> list[Definition]:
 
 
 def _facts_of(call: MetricCall) -> list[tuple[str, str]]:
-    """Describe the average of a metric under the settings of this run."""
+    """Return the facts about a metric under the settings of this run."""
     facts = dict(metric_facts(call.metric))
     if call.metric.grain == "user":
         facts["averaged over"] = _audience(call.requests[0])
@@ -350,7 +355,7 @@ def _facts_of(call: MetricCall) -> list[tuple[str, str]]:
 
 
 def _query(planner: Planner, call: MetricCall) -> str:
-    """Render a metric's own query, over the stages that it reads, for all its cutoffs."""
+    """Render the query of a metric, which reads stages, for all its cutoffs."""
     metric: Metric = call.metric
     text = planner.metric_text(metric, call.values)
     tree = arithmetic.apply(parse(text.sql, text.where))

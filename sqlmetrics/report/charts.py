@@ -1,7 +1,7 @@
-"""Charts of a report: data frames in, Altair charts out.
+"""Draw the Altair charts of a report from data frames.
 
-A chart has no colours of its own and no size: the page, or a notebook's theme, gives both. Models
-have the same colour and the same shape of point in all charts, by their place in `models`.
+The charts set neither colours nor sizes; the page or the notebook's theme sets both. A model has
+the same colour and point shape in all charts, given by its position in `models`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXACT = ".4~g"
 _SHARE = ".1~%"
 _TICKS = 8
 _HAS_INTERVAL = "isValid(datum.ci_low)"
-_ROW = 20  # pixels of a row of a chart whose height grows with what it shows
+_ROW = 20  # height in pixels of one row, for charts whose height depends on the number of rows
 OUTCOMES = ("worse", "equal", "better")
 VERDICTS = ("significantly worse", "not significantly worse", "not tested")
 
@@ -32,20 +32,23 @@ def altair() -> Any:
     """Import Altair.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: Altair is not installed.
     """
     try:
         import altair
     except ImportError as error:
         raise UsageError(
-            f"charts need altair, which cannot be imported ({error}); install it with "
+            f"charts need altair, which cannot be imported ({error}); run "
             "pip install 'sqlmetrics[report]'"
         ) from error
     return altair
 
 
 def cutoffs(rows: pd.DataFrame, models: Sequence[str], metric: str) -> Chart:
-    """Draw a metric against the cutoff; `rows` are of it: `model, k, value, ci_low, ci_high`."""
+    """Draw the values of one metric by cutoff.
+
+    `rows` have the columns `model, k, value, ci_low, ci_high, n_users`.
+    """
     alt = altair()
     base = alt.Chart(_data(rows, "model", "k", "value", "ci_low", "ci_high", "n_users"))
     x = alt.X("k:Q", title="cutoff", scale=alt.Scale(zero=False, nice=False, padding=8))
@@ -65,7 +68,7 @@ def cutoffs(rows: pd.DataFrame, models: Sequence[str], metric: str) -> Chart:
 
 
 def scores(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
-    """Draw every model's value and interval, of a metric that is chosen."""
+    """Draw the value and interval of every model, with a menu to choose the metric."""
     alt = altair()
     metric = _choice("metric", "Metric", rows["label"])
     base = _chosen(rows, metric, "model", "label", "value", "ci_low", "ci_high", "n_users")
@@ -85,9 +88,9 @@ def scores(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
 
 
 def against_best(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
-    """Draw the difference of every model to the best, of a metric that is chosen.
+    """Draw the difference of every model to the best, with a menu to choose the metric.
 
-    `rows` are those of `Study.from_best`, with a `verdict`.
+    `rows` are those of `Study.from_best` with a column `verdict`.
     """
     alt = altair()
     metric = _choice("metric", "Metric", rows["label"])
@@ -127,13 +130,13 @@ def against_best(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
 
 
 def distribution(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
-    """Draw how many users have which value: of a metric, for one model or two that are chosen."""
+    """Draw histograms of per-user values, with menus to choose the metric and two models."""
     alt = altair()
     metric = _choice("metric", "Metric", rows["label"])
     first = _choice("model", "Model", models)
     params = [metric, first]
     base = _chosen(rows, metric, "model", "label", "low", "high", "n_users", "share")
-    x = alt.X("low:Q", bin="binned", title="value of a user")
+    x = alt.X("low:Q", bin="binned", title="per-user value")
     x = x.scale(zero=False, nice=False).axis(tickCount=_TICKS, grid=False)
     y = alt.Y("share:Q", title="share of users").axis(format=_SHARE)
     color, _ = _of_model(models)
@@ -162,9 +165,10 @@ def distribution(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
 
 
 def differences(rows: pd.DataFrame) -> Chart:
-    """Draw for how many users a model is better, and by how much; the two are chosen.
+    """Draw histograms of per-user differences, with menus to choose the models and the metric.
 
-    `rows` have a `pair`, a number for each two models, and a `pair_name`.
+    `rows` are those of `Study.difference_histograms` with the columns `pair`, the number of the
+    pair of models, and `pair_name`.
     """
     alt = altair()
     pair = _chosen_pair(rows)
@@ -173,11 +177,11 @@ def differences(rows: pd.DataFrame) -> Chart:
         rows, metric, "pair", "pair_name", "label", "low", "high", "outcome", "n_users", "share"
     )
     base = base.transform_filter("datum.pair === pair")
-    x = alt.X("low:Q", bin="binned", title="difference of a user")
+    x = alt.X("low:Q", bin="binned", title="per-user difference")
     x = x.scale(zero=True, nice=False).axis(tickCount=_TICKS, grid=False)
     y = alt.Y("share:Q", title="share of users").axis(format=_SHARE)
     tooltip = [
-        *_texts(pair_name="models", outcome="the first is"),
+        *_texts(pair_name="models", outcome="the first model is"),
         *_numbers(low="from", high="to"),
         alt.Tooltip("n_users:Q", title="users", format=","),
         alt.Tooltip("share:Q", title="share", format=_SHARE),
@@ -191,16 +195,17 @@ def differences(rows: pd.DataFrame) -> Chart:
         base.transform_filter("datum.outcome === 'equal'")
         .mark_bar(size=6)
         .encode(
-            alt.X("low:Q", title="difference of a user"), y, color=_of_outcome(), tooltip=tooltip
+            alt.X("low:Q", title="per-user difference"), y, color=_of_outcome(), tooltip=tooltip
         )
     )
     return _layered(bars, equal).add_params(pair, metric)
 
 
 def wins(rows: pd.DataFrame) -> Chart:
-    """Draw for which share of the users of every slice a model is better; the two are chosen.
+    """Draw the shares of wins, ties and losses per slice, with a menu to choose the models.
 
-    `rows` are those of `Study.wins`, with a number for each `pair`, and a `pair_name`.
+    `rows` are those of `Study.wins` with the columns `pair`, the number of the pair of models, and
+    `pair_name`.
     """
     import pandas as pd
 
@@ -237,8 +242,8 @@ def wins(rows: pd.DataFrame) -> Chart:
             color=_of_outcome(),
             order=alt.Order("place:Q"),
             tooltip=[
-                *_texts(pair_name="models", where="users", outcome="the first is"),
-                alt.Tooltip("count:Q", title="for users", format=","),
+                *_texts(pair_name="models", where="users", outcome="the first model is"),
+                alt.Tooltip("count:Q", title="number of users", format=","),
                 alt.Tooltip("share:Q", title="share", format=_SHARE),
             ],
         )
@@ -249,10 +254,10 @@ def wins(rows: pd.DataFrame) -> Chart:
 
 
 def slices(rows: pd.DataFrame, models: Sequence[str], name: str = "metric") -> Chart:
-    """Draw every model's value in every slice, of a metric that is chosen.
+    """Draw the value of every model in every slice, with a menu to choose the metric.
 
-    `rows` have a `slice` and are in the order of the slices. `name` is of what is chosen, where
-    several of these charts are put together.
+    `rows` have a column `slice` and are sorted by slice. `name` is the name of the menu's
+    parameter, which must be unique where several of these charts are combined.
     """
     alt = altair()
     metric = _choice(name, "Metric", rows["label"])
@@ -276,15 +281,15 @@ def slices(rows: pd.DataFrame, models: Sequence[str], name: str = "metric") -> C
 
 
 def exposure(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
-    """Draw the Lorenz curve of every model; `rows` are those of `Study.exposure`."""
+    """Draw the Lorenz curves of all models; `rows` are those of `Study.exposure`."""
     import pandas as pd
 
     alt = altair()
     names = ("model", "share_of_items", "share_of_recommendations", "gini")
     color, _ = _of_model(models)
-    x = alt.X("share_of_items:Q", title="share of the items, the least recommended first")
+    x = alt.X("share_of_items:Q", title="share of items, least recommended first")
     x = x.scale(domain=[0, 1]).axis(format="%")
-    y = alt.Y("share_of_recommendations:Q", title="share of the recommendations")
+    y = alt.Y("share_of_recommendations:Q", title="share of recommendations")
     y = y.scale(domain=[0, 1]).axis(format="%")
     ends = pd.DataFrame({"share_of_items": [0], "share_of_recommendations": [0], "end": [1]})
     diagonal = alt.Chart(ends).mark_rule(style="reference").encode(x, y, x2="end:Q", y2="end:Q")
@@ -298,8 +303,10 @@ def exposure(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
             order="share_of_items:Q",
             tooltip=[
                 *_texts(model="model"),
-                alt.Tooltip("share_of_items:Q", title="these items", format=_SHARE),
-                alt.Tooltip("share_of_recommendations:Q", title="have of all", format=_SHARE),
+                alt.Tooltip("share_of_items:Q", title="share of items", format=_SHARE),
+                alt.Tooltip(
+                    "share_of_recommendations:Q", title="share of recommendations", format=_SHARE
+                ),
                 *_numbers(gini="Gini coefficient"),
             ],
         )
@@ -308,14 +315,14 @@ def exposure(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
 
 
 def popularity(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
-    """Draw which share of the recommendations goes to popular items.
+    """Draw the share of recommendations by item popularity.
 
-    `rows` have a `model`, a `group` (text, in their order) and a `share`; those of the history have
-    the model None.
+    `rows` have the columns `model`, `group` (text) and `share`, sorted by group. Rows with model
+    None are those of the history.
     """
     alt = altair()
     order = list(dict.fromkeys(rows["group"]))
-    x = alt.X("group:N", sort=order, title="items by popularity, the most popular tenth first")
+    x = alt.X("group:N", sort=order, title="tenths of the items, most popular first")
     x = x.axis(labelAngle=0, labelOverlap=True)
     y = alt.Y("share:Q", title="share").axis(format="%")
     color, shape = _of_model(models)
@@ -323,12 +330,12 @@ def popularity(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     history = alt.Chart(_data(rows[is_history], "group", "share"))
     steps = history.mark_bar(opacity=0.25, style="reference").encode(
         x, y, tooltip=[*_texts(group="items"),
-                       alt.Tooltip("share:Q", title="of the history", format=_SHARE)]
+                       alt.Tooltip("share:Q", title="share of the history", format=_SHARE)]
     )  # fmt: skip
     base = alt.Chart(_data(rows[~is_history], "model", "group", "share"))
     tooltip = [
         *_texts(model="model", group="items"),
-        alt.Tooltip("share:Q", title="of the recommendations", format=_SHARE),
+        alt.Tooltip("share:Q", title="share of recommendations", format=_SHARE),
     ]
     line = base.mark_line(opacity=0.6).encode(x, y, color=color)
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
@@ -338,13 +345,13 @@ def popularity(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
 
 
 def trade_off(rows: pd.DataFrame, models: Sequence[str], accuracy: str) -> Chart:
-    """Draw the models by accuracy and by something else that is chosen.
+    """Draw the primary metric against another metric, with a menu to choose the other one.
 
-    `rows` have `model, label, value` of the other metric, and `accuracy`, the value of the metric
-    that models are ranked by.
+    `rows` have the columns `model`, `label` and `value` of the other metric, and `accuracy`, the
+    value of the primary metric.
     """
     alt = altair()
-    metric = _choice("metric", "Against", rows["label"])
+    metric = _choice("metric", "Other metric", rows["label"])
     base = _chosen(rows, metric, "model", "label", "value", "accuracy")
     x = alt.X("accuracy:Q", title=accuracy, scale=alt.Scale(zero=False, padding=30))
     x = x.axis(tickCount=_TICKS)
@@ -358,7 +365,7 @@ def trade_off(rows: pd.DataFrame, models: Sequence[str], accuracy: str) -> Chart
         tooltip=[
             *_texts(model="model"),
             *_numbers(accuracy=accuracy),
-            *_texts(label="against"),
+            *_texts(label="other metric"),
             *_numbers(value="value"),
         ],
     )
@@ -375,7 +382,7 @@ def _layered(*layers: Chart) -> Chart:
 
 
 def _data(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Keep some columns, with numbers as long as one can see in a chart."""
+    """Select columns and round their numbers to the precision visible in a chart."""
     short = rows[list(names)].copy()
     for name in short.columns:
         if str(short[name].dtype) in ("float64", "Float64"):
@@ -387,7 +394,7 @@ def _data(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
 
 
 def _of_model(models: Sequence[str], legend: bool = True) -> tuple[Any, Any]:
-    """Tell models by colour and by shape, the same everywhere."""
+    """Return the colour and shape encodings of models, which all charts share."""
     alt = altair()
     where = alt.Legend(orient="top") if legend else None
     scale = alt.Scale(domain=list(models))
@@ -418,7 +425,7 @@ def _zero(channel: str) -> Chart:
 
 
 def _choice(name: str, title: str, options: Any, start: int = 0) -> Any:
-    """Let the reader choose one of some texts."""
+    """Return a parameter with a menu of text options."""
     alt = altair()
     known = list(dict.fromkeys(options))
     bound = alt.binding_select(options=known, name=title)
@@ -426,13 +433,13 @@ def _choice(name: str, title: str, options: Any, start: int = 0) -> Any:
 
 
 def _chosen(rows: pd.DataFrame, metric: Any, *names: str) -> Any:
-    """Start a chart of the rows of the metric that the reader chooses."""
+    """Start a chart filtered to the metric that the reader chooses."""
     alt = altair()
     return alt.Chart(_data(rows, *names)).transform_filter(f"datum.label === {metric.name}")
 
 
 def _chosen_pair(rows: pd.DataFrame) -> Any:
-    """Let the reader choose one of the pairs of models."""
+    """Return a parameter with a menu of model pairs."""
     alt = altair()
     names = dict(zip(rows["pair"], rows["pair_name"], strict=True))
     bound = alt.binding_select(options=list(names), labels=list(names.values()), name="Models")
@@ -450,7 +457,7 @@ def _numbers(**titles: str) -> list[Any]:
 
 
 def _tooltip(*names: str, metric: str = "value") -> list[Any]:
-    """Say whose value this is, the value, its interval, and of how many users it is the mean."""
+    """Return the tooltip of a value: named columns, value, interval and number of users."""
     alt = altair()
     titles: Mapping[str, str] = {"label": "metric"}
     own = [alt.Tooltip("k:Q", title="cutoff", format="d")] if "label" not in names else []

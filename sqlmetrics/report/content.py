@@ -1,4 +1,4 @@
-"""The content of a report as plain values, which the page lays out."""
+"""The content of a report as plain values, for the page to lay out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 Cell: TypeAlias = str | int | float | None
-"""A text, a count, a number, or nothing."""
+"""A table cell: text, count, number, or None for an empty cell."""
 
 
 @dataclass(frozen=True)
 class FigureTable:
-    """The numbers of a figure: rows of cells under named columns; `note` names omitted rows."""
+    """The data table of a figure; `note` states how many rows are omitted."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -21,18 +21,19 @@ class FigureTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, its description in words, and its numbers.
+    """A figure: a chart, its description and its data table.
 
     Attributes:
-        name: tells figures apart; letters and underscores.
-        title: a short title.
-        text: a description, one or two sentences.
-        chart: a Vega-Lite specification of one view, as wide as its container; it may have
-            parameters that are bound to inputs. None: there is only the table.
-        alternative: the text for readers who do not see the chart.
-        table: the numbers that are drawn.
-        note: names omitted data, if any.
-        wide: takes the whole width of the page; others stand side by side.
+        name: unique name, of letters and underscores.
+        title: short title.
+        text: description of one or two sentences.
+        chart: Vega-Lite specification of one view, as wide as its container, with or without
+            parameters bound to inputs; None if the figure is only a table.
+        alternative: text alternative of the chart for screen readers.
+        table: the data that the chart shows.
+        note: statement of omitted data, or empty.
+        wide: whether the figure takes the full width of the page; other figures are placed side by
+            side.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """Figures about one question."""
+    """A section of the report with its figures."""
 
     name: str
     title: str
@@ -67,7 +68,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Models, the best first, with a score for every metric; `legend` says how it was tested."""
+    """Models from best to worst with a score per metric; `legend` names the significance test."""
 
     metrics: Sequence[str]
     rows: Sequence[tuple[str, int | None, Sequence[Score]]]  # model, users, scores
@@ -76,7 +77,7 @@ class Leaderboard:
 
 @dataclass(frozen=True)
 class Listed:
-    """A recommended item: its place, its id and name, and whether it is a hit."""
+    """A recommended item: its rank, its name and id, and whether it is a hit."""
 
     rank: int
     item: str
@@ -85,7 +86,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class ExampleList:
-    """The recommendations of a model for a user, from the top, and their value."""
+    """The ranked list of a model for a user, and its value of the primary metric."""
 
     model: str
     value: float | None
@@ -94,10 +95,14 @@ class ExampleList:
 
 @dataclass(frozen=True)
 class Example:
-    """A user: who (`user_id = 7`), of which kind ("best", "typical", "worst"), and the lists.
+    """An example user with the ranked lists of several models.
 
-    `relevant` are the items that the user has in the held-out truth, at most a few of the
-    `n_relevant`.
+    Attributes:
+        user: the key of the user, such as `user_id = 7`.
+        kind: "best", "typical" or "worst".
+        n_relevant: the number of relevant items.
+        relevant: the first few relevant items.
+        lists: the ranked lists.
     """
 
     user: str
@@ -109,7 +114,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Definition:
-    """The definition of a metric: formula, facts (label, text), settings, and its own query."""
+    """The definition of a metric: formula, facts as (label, text), settings and query."""
 
     metric: str
     title: str
@@ -121,7 +126,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Warned:
-    """Something that `check` found: its level ("warning" or "note"), name, finding and remedy."""
+    """A finding of the data checks: level ("warning" or "note"), check, finding and remedy."""
 
     level: str
     check: str
@@ -131,18 +136,20 @@ class Warned:
 
 @dataclass(frozen=True)
 class Content:
-    """All that a report says.
+    """The content of a report.
 
     Attributes:
-        title: of the page.
-        facts: what was judged, on whom and how: (label, text).
-        warnings: what `check` found; `unchecked` says why it did not look, if so.
-        leaderboard: the models.
-        sections: figures, in their order.
-        examples: users with their lists; `examples_text` says how they were chosen.
-        definitions: how every metric is computed.
-        statement: the SQL of the whole result.
-        made_by: what made the page.
+        title: the title of the page.
+        facts: models, audience, conventions and tables of the run, as (label, text).
+        warnings: the findings of the data checks.
+        leaderboard: the models with their scores.
+        sections: the sections in page order.
+        definitions: the definitions of the metrics.
+        statement: the SQL of the leaderboard's values.
+        made_by: the versions of the software that made the page.
+        unchecked: the reason why the data checks were skipped, or empty.
+        examples: example users with their lists.
+        examples_text: the rule by which the example users were selected.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The figures of a report, by kind: what each shows, its numbers and its chart."""
+"""The figures of a report by kind: the text, the data and the chart of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart and the numbers behind it; attributes are those of `Figure`."""
+    """A chart and its data; the attributes are those of `Figure`."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class Drawn:
     wide: bool = True
 
     def figure(self) -> Figure:
-        """Return the figure for the page: the chart is as wide as its place there."""
+        """Return the figure for the page, with a chart as wide as its container."""
         chart = self.chart.properties(width="container")
         if not _has_height(self.chart):
             chart = chart.properties(height=_HEIGHT)
@@ -59,8 +59,8 @@ class Drawn:
 
 
 _HEIGHT, _WIDTH = 220, 480
-_ROWS = 50  # of a table on the page
-# so many rows are drawn at most, of all figures of a kind together; less where there is less room
+_ROWS = 50  # maximum number of rows of a table on the page
+# maximum numbers of rows in all charts of a kind; multiplied by `Study.room`
 _OF_CUTOFFS, _OF_SLICES, _OF_OTHERS = 2000, 3000, 1000
 _LEAST_CUTOFFS = 5
 Draw: TypeAlias = Callable[[Study], list[Drawn]]
@@ -71,15 +71,16 @@ def _scores(study: Study) -> list[Drawn]:
     if not len(rows) or len(study.models) < 2:
         return []
     rows, first = _primary_first(rows, study)
-    tested = " Which differences are real is tested user by user, below." * bool(
-        len(study.from_best)
+    tested = (
+        " Overlapping intervals do not show whether two models differ; see Significant differences."
+        * bool(len(study.from_best))
     )
     return [
         Drawn(
             "scores",
-            "Values and intervals",
-            "A point is the value of a model, the line its interval, if it has one: how well the "
-            "value is known by itself." + tested,
+            "Values and confidence intervals",
+            "A point is the value of a model. A line is the confidence interval of the value, if "
+            "there is one." + tested,
             charts.scores(rows, study.shown),
             _named(rows, model="model", label="metric", value="value", ci_low="interval from",
                    ci_high="to", n_users="users"),
@@ -106,9 +107,9 @@ def _against_best(study: Study) -> list[Drawn]:
     return [
         Drawn(
             "against_best",
-            "Which differences are real",
-            "Every model against the best one, over the same users. A model is significantly worse "
-            f"if p{corrected} is below {how.alpha:g}.",
+            "Significant differences",
+            "Difference of every model to the best model, over the same users. A model is "
+            f"significantly worse if p{corrected} is below {how.alpha:g}.",
             charts.against_best(rows, study.shown),
             shown,
             f"Differences to the best model by {first}: "
@@ -122,7 +123,7 @@ def _against_best(study: Study) -> list[Drawn]:
 
 
 def _verdict(study: Study, row: Mapping[str, Any]) -> str:
-    """Return the verdict about a model beside the best one, from the marks of the leaderboard."""
+    """Return the verdict on a model compared with the best one, from the leaderboard's marks."""
     board = study.board
     mark = board.loc[board["model"] == row["model"], f"{row['label']} mark"]
     if str(mark.iloc[0]):
@@ -138,7 +139,7 @@ def _cutoffs(study: Study) -> list[Drawn]:
     most = min(max(fit, _LEAST_CUTOFFS), SHOWN_CUTOFFS)
     kept = _some_cutoffs(rows["k"], study.primary.k, most)
     if left := rows["k"].nunique() - len(kept):
-        note = _notes(note, f"Left out: {left:,} cutoffs.")
+        note = _notes(note, f"{left:,} cutoffs are omitted.")
     rows = rows[rows["k"].isin(kept)]
     for metric, own in rows.groupby("metric", sort=False):
         if own["k"].nunique() < 2:
@@ -152,7 +153,7 @@ def _cutoffs(study: Study) -> list[Drawn]:
                 charts.cutoffs(own, study.shown, str(metric)),
                 _named(own, model="model", k="cutoff", value="value", ci_low="interval from",
                        ci_high="to", n_users="users"),
-                f"{metric} against the cutoff; at {largest}: "
+                f"{metric} by cutoff; at {largest}: "
                 + _listing(own, f"{metric}@{largest}"),
                 note=note,
                 wide=False,
@@ -170,15 +171,15 @@ def _distribution(study: Study) -> list[Drawn]:
     return [
         Drawn(
             "distribution",
-            "How many users have which value",
-            "Filled bars are of the first model, outlined ones of the model it is compared with."
+            "Distribution of per-user values",
+            "Filled bars show the first model, outlined bars the model it is compared with."
             if len(study.models) > 1
-            else "A bar is the share of the users whose value lies in it.",
+            else "The height of a bar is the share of users with a value in its range.",
             charts.distribution(rows, study.shown),
             _named(rows[(rows["n_users"] > 0) & (rows["label"] == first)],
                    model="model", label="metric", low="from",
                    high="to", n_users="users", share="share"),
-            "Histogram of the values of users, for a metric and models that are chosen",
+            "Histogram of per-user values for the chosen metric and models",
             note=_notes(note, unfit),
         )
     ]  # fmt: skip
@@ -191,19 +192,19 @@ def _differences(study: Study) -> list[Drawn]:
     rows, first = _primary_first(rows, study)
     rows = _with_pairs(rows, study)
     left = len(study.compared) - rows["label"].nunique()
-    by_few = f"Left out: {left:,} metrics." if left else ""
+    by_few = f"{left:,} metrics are omitted." if left else ""
     rows, unfit = _fitting(rows, "label", int(_OF_OTHERS * study.room))
     return [
         Drawn(
             "differences",
             "Paired differences",
-            "For how many users the first of two models is better, and by how much. The bar in the "
-            "middle is of users for whom both are worth the same.",
+            "Distribution of per-user differences between two models. The bar at 0 shows the users "
+            "for whom both models have the same value.",
             charts.differences(rows),
             _named(rows[rows["label"] == first], model="model",
                    baseline="compared with", label="metric", low="from", high="to",
-                   outcome="the first is", n_users="users", share="share"),
-            "Histogram of the differences of users between two models that are chosen",
+                   outcome="the first model is", n_users="users", share="share"),
+            "Histogram of per-user differences between the two chosen models",
             note=_notes(_only_paired(study), unfit, by_few),
         )
     ]  # fmt: skip
@@ -213,7 +214,7 @@ def _wins(study: Study) -> list[Drawn]:
     import pandas as pd
 
     rows = study.wins
-    if not len(rows) or not (rows["n_users"] > 0).any():  # or no users in common
+    if not len(rows) or not (rows["n_users"] > 0).any():  # the models may have no common users
         return []
     first = label(study.primary)
     rows = rows[rows["n_users"] > 0]
@@ -222,19 +223,19 @@ def _wins(study: Study) -> list[Drawn]:
     for by, own in rows[rows["by"] != ""].groupby("by", sort=False):
         largest, left = _largest_of(own, own["n_users"], by_size=_is_column(study, str(by)))
         kept.append(_in_slices(own, largest))
-        notes.append(_smaller(left, f"smaller slices by {by}"))
+        notes.append(_smaller(left, f"smaller slices of {by}"))
     rows = pd.concat(kept, ignore_index=True)
     rows, unfit = _fitting(_with_pairs(rows, study), "pair", int(_OF_OTHERS * study.room) // 3)
     return [
         Drawn(
             "wins",
-            "Where users win and lose",
-            f"For which share of the users the first of two models is better by {first}, among all "
-            "users and in every slice.",
+            "Wins and losses",
+            f"Share of users for whom the first of two models has a better, equal or worse {first} "
+            "than the second, over all users and in every slice.",
             charts.wins(rows),
             _named(rows, model="model", baseline="compared with", by="by", slice="users",
                    wins="better for", ties="equal for", losses="worse for",
-                   difference="mean difference", n_users="of users"),
+                   difference="mean difference", n_users="number of users"),
             "Shares of users for whom one model is better than another: "
             + "; ".join(
                 f"{row['model']} better than {row['baseline']} for {row['wins']} of "
@@ -259,13 +260,16 @@ def _slices(study: Study) -> list[Drawn]:
         rows = _named_slices(rows, largest)
         rows, unfit = _fitting(rows, "label", int(_OF_SLICES * study.room) // len(study.slices))
         of_items = of[attribute] != "users"
-        what = f"In brackets: the users that {first} is averaged over."
+        what = f"Numbers in brackets: users that {first} is averaged over."
         if of_items:
-            what = f"Of every user, the relevant items in a slice count; lists stay. {what}"
+            what = (
+                "Only relevant items in the slice count as relevant; the lists are complete. "
+                f"{what}"
+            )
         drawn.append(
             Drawn(
                 f"slices_{len(drawn)}",
-                f"By {attribute}" + (" of the relevant items" if of_items else ""),
+                f"Values by {attribute}" + (" of relevant items" if of_items else ""),
                 what,
                 charts.slices(rows, study.shown, f"metric_{len(drawn)}"),
                 _named(rows, slice=attribute, model="model", label="metric", value="value",
@@ -281,11 +285,11 @@ def _slices(study: Study) -> list[Drawn]:
     return drawn
 
 
-_HEARD = 24  # values in a text alternative; the table has them all
+_HEARD = 24  # maximum number of values in a text alternative; the table has all of them
 
 
 def _is_column(study: Study, attribute: str) -> bool:
-    """Tell columns, whose values have no order to keep, from slices of templates."""
+    """Return whether an attribute is a column; only slices of templates have an order."""
     return any(
         candidate.name == attribute and candidate.template is None for candidate in study.attributes
     )
@@ -294,9 +298,9 @@ def _is_column(study: Study, attribute: str) -> bool:
 def _largest_of(
     rows: pd.DataFrame, n_users: pd.Series[Any], by_size: bool
 ) -> tuple[dict[str, int], int]:
-    """Find the largest slices and their numbers of users; and how many others there are.
+    """Return the largest slices with their numbers of users, and the number of other slices.
 
-    `by_size`: the largest first; else they stay in their own order.
+    The slices are sorted by size if `by_size`, and keep their order otherwise.
     """
     sizes = n_users.groupby(rows["slice"], sort=False).max().fillna(0)
     largest = sizes.sort_values(ascending=False, kind="stable").index[:SHOWN_SLICES]
@@ -305,20 +309,20 @@ def _largest_of(
 
 
 def _in_slices(rows: pd.DataFrame, slices: Iterable[str]) -> pd.DataFrame:
-    """Keep some slices, in their order."""
+    """Keep the rows of these slices, in the order given."""
     places = {name: place for place, name in enumerate(slices)}
     rows = rows[rows["slice"].isin(places)]
     return rows.sort_values("slice", key=lambda names: names.map(places), kind="stable")
 
 
 def _named_slices(rows: pd.DataFrame, sizes: Mapping[str, int]) -> pd.DataFrame:
-    """Keep some slices, in their order, each with its number of users in its name."""
+    """Keep the rows of these slices, and append the number of users to their names."""
     rows = _in_slices(rows, sizes)
     return rows.assign(slice=[f"{name} ({sizes[name]:,})" for name in rows["slice"]])
 
 
 def _smaller(left: int, what: str = "smaller slices") -> str:
-    return f"Left out: {left:,} {what}." if left else ""
+    return f"{left:,} {what} are omitted." if left else ""
 
 
 def _exposure(study: Study) -> list[Drawn]:
@@ -330,10 +334,10 @@ def _exposure(study: Study) -> list[Drawn]:
     return [
         Drawn(
             "exposure",
-            "How recommendations are spread over items",
-            f"A curve that hugs the corner: few of the {n_items:,} items{_of_what(study)} have "
-            f"most of the recommendations{_in_top(study)}. On the dashed line, all would have as "
-            "many.",
+            "Distribution of recommendations over items",
+            f"Lorenz curves of the recommendations{_in_top(study)} over the {n_items:,} "
+            f"{_of_what(study)}. On the dashed line, all items are recommended equally often; the "
+            "further a curve is below it, the fewer items receive most of the recommendations.",
             charts.exposure(rows, study.shown),
             _named(rows, model="model", share_of_items="share of items",
                    share_of_recommendations="share of recommendations", gini="Gini coefficient"),
@@ -350,8 +354,8 @@ def _in_top(study: Study) -> str:
 
 
 def _of_what(study: Study) -> str:
-    """Name the items that are counted: those of the catalogue, or all recommended items."""
-    return " of the catalogue" if study.has_catalogue else " that are recommended at all"
+    """Name the items that are counted: items of the catalogue, or recommended items."""
+    return "items of the catalogue" if study.has_catalogue else "recommended items"
 
 
 def _popularity(study: Study) -> list[Drawn]:
@@ -370,11 +374,11 @@ def _popularity(study: Study) -> list[Drawn]:
         Drawn(
             "popularity",
             "Popularity bias",
-            f"Which share of the recommendations{_in_top(study)} goes to items that many users "
-            "have in the history; grey bars are the shares of the history itself.",
+            f"Share of the recommendations{_in_top(study)} for every tenth of the items, ordered "
+            "by popularity in the history. Grey bars show the shares in the history itself.",
             charts.popularity(rows, study.shown),
             _named(shown, model="model", group="items", share="share"),
-            "Shares of the recommendations that go to the most popular tenth of the items: "
+            "Share of recommendations for the most popular tenth of the items: "
             + ", ".join(f"{row['model']} {100 * row['share']:.0f} %" for row in records(top)),
             wide=False,
         )
@@ -403,10 +407,10 @@ def _trade_off(study: Study) -> list[Drawn]:
     return [
         Drawn(
             "trade_off",
-            "Accuracy against the rest",
-            f"Models by {first} and by what accuracy does not see: novelty, diversity, coverage.",
+            "Accuracy and other qualities",
+            f"{first} of every model, plotted against a metric of novelty, diversity or coverage.",
             charts.trade_off(rows, study.shown, first),
-            _named(rows, model="model", accuracy=first, label="against", value="value"),
+            _named(rows, model="model", accuracy=first, label="other metric", value="value"),
             f"Models by {first} and another metric: "
             + "; ".join(
                 f"{row['model']} {_number(row['accuracy'])}, {row['label']} {_number(row['value'])}"
@@ -433,14 +437,14 @@ KINDS: Mapping[str, Draw] = {
 
 
 def checked_kind(figure: str) -> str:
-    """Check that there is a figure of this name.
+    """Check that a kind of figure exists, and return it.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no figure of this kind.
     """
     if figure not in KINDS:
         raise UsageError(
-            f"there is no figure {figure!r}; there are {', '.join(KINDS)}"
+            f"unknown figure {figure!r}; choose one of {', '.join(KINDS)}"
             f"{suggestion(str(figure), KINDS)}"
         )
     return figure
@@ -454,7 +458,7 @@ def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
     """
     drawn = KINDS[kind](study)
     if not drawn:
-        raise UsageError(f"{kind}: there is nothing to draw; {_NEEDS[kind]}")
+        raise UsageError(f"{kind}: nothing to draw; {_NEEDS[kind]}")
     named = [
         (
             figure.chart if _has_height(figure.chart) else figure.chart.properties(height=_HEIGHT)
@@ -468,11 +472,11 @@ def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
 
 
 def _title_with_choices(drawn: Drawn) -> Any:
-    """Put the choices of the menus into the title: a picture of the chart has no menus."""
+    """Add the chosen menu options to the title, because saved images have no menus."""
     parts = [json.dumps(drawn.title)]
     for param in specification(drawn.chart).get("params", []):
         bound = param.get("bind", {})
-        if "labels" in bound:  # the options are the places of the labels
+        if "labels" in bound:  # the options are indexes of the labels
             parts.append(f"{json.dumps(bound['labels'])}[{param['name']}]")
         elif "options" in bound:
             parts.append(param["name"])
@@ -480,16 +484,16 @@ def _title_with_choices(drawn: Drawn) -> Any:
 
 
 _NEEDS = {
-    "scores": "it compares several models",
-    "against_best": "it compares several models, by metrics that have a value per user",
-    "cutoffs": "it needs a metric at several cutoffs: k=[1, 5, 10]",
-    "distribution": "it needs a metric that has a value per user",
-    "differences": "it compares several models, by metrics that have a value per user",
-    "wins": "it compares several models, by a metric that has a value per user",
-    "slices": "name what to slice by, or give the table history or users",
+    "scores": "pass several models",
+    "against_best": "pass several models and metrics with per-user values",
+    "cutoffs": "pass several cutoffs, e.g. k=[1, 5, 10]",
+    "distribution": "pass a metric with per-user values",
+    "differences": "pass several models and metrics with per-user values",
+    "wins": "pass several models and a primary metric with per-user values",
+    "slices": "pass by=…, or the table history or users",
     "exposure": "there are no recommendations",
-    "popularity": "it needs the table history",
-    "trade_off": "it compares several models, and needs a metric of novelty, diversity or coverage",
+    "popularity": "pass the table history",
+    "trade_off": "pass several models and a metric of novelty, diversity or coverage",
 }
 
 
@@ -497,7 +501,7 @@ _NEEDS = {
 
 
 def specification(chart: Chart) -> dict[str, Any]:
-    """Spell a chart in Vega-Lite, all of its data in it, whatever the notebook has set up."""
+    """Return the Vega-Lite specification with inline data, regardless of notebook settings."""
     alt = charts.altair()
     with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None):
         spec: dict[str, Any] = chart.to_dict(validate=False)
@@ -505,7 +509,7 @@ def specification(chart: Chart) -> dict[str, Any]:
 
 
 def table_of(frame: pd.DataFrame) -> FigureTable:
-    """Put a data frame into the rows of a table on the page, not more than one can read."""
+    """Convert a data frame to a table for the page, limited to the first rows."""
     shown = frame.head(_ROWS).itertuples(index=False, name=None)
     note = f"The first {_ROWS} of {len(frame):,} rows." if len(frame) > _ROWS else ""
     rows = [[_cell(value) for value in row] for row in shown]
@@ -521,21 +525,21 @@ def _cell(value: Any) -> Cell:
 
 
 def _named(rows: pd.DataFrame, **names: str) -> pd.DataFrame:
-    """Choose columns of a table, and name them as people would."""
+    """Select columns and give them readable names."""
     return rows[list(names)].rename(columns=names)
 
 
 def _primary_first(rows: pd.DataFrame, study: Study) -> tuple[pd.DataFrame, str]:
-    """Put the metric first that models are ranked by, or another if there are no rows of it.
+    """Put the rows of the primary metric first, and return the rows and the first label.
 
-    Returns the rows and the label of that metric.
+    If the primary metric has no rows, the label is that of another metric.
     """
     rows = _first(rows, "label", label(study.primary))
     return rows, str(rows["label"].iloc[0])
 
 
 def _first(rows: pd.DataFrame, column: str, value: str) -> pd.DataFrame:
-    """Put the rows with a value of a column first: what is shown before the reader chooses."""
+    """Put the rows with this value first; charts show them until the reader chooses others."""
     return rows.iloc[(rows[column] != value).argsort(kind="stable")].reset_index(drop=True)
 
 
@@ -555,16 +559,16 @@ def _is_missing(value: Any) -> bool:
 
 
 def _of_shown(study: Study, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Keep the rows of the models that charts show; the note says how many are left out."""
+    """Keep the rows of the models shown in charts; the note counts the omitted models."""
     left = len(study.models) - len(study.shown)
     if not len(rows) or not left:
         return rows, ""
     kept = rows[rows["model"].isin(study.shown)].reset_index(drop=True)
-    return kept, f"The best {SHOWN} models; left out: {left:,}."
+    return kept, f"Only the best {SHOWN} models are shown; {left:,} are omitted."
 
 
 def _with_pairs(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Number pairs of models, those of the best models first, and name them."""
+    """Number and name the pairs of models, starting with the best models."""
     places = {model: place for place, model in enumerate(study.models)}
     pairs = list(zip(rows["model"], rows["baseline"], strict=True))
     known = sorted(set(pairs), key=lambda pair: (places[pair[0]], places[pair[1]]))
@@ -576,12 +580,12 @@ def _with_pairs(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 
 def _fitting(rows: pd.DataFrame, column: str, most: int) -> tuple[pd.DataFrame, str]:
-    """Keep the first values of a column whose rows are not too many together, one at least."""
+    """Keep the first values of a column, at least one, with at most `most` rows together."""
     sizes = rows.groupby(column, sort=False).size()
     kept = list(sizes.index[sizes.cumsum() <= most]) or [sizes.index[0]]
     left = len(sizes) - len(kept)
     what = {"label": "metrics", "pair": "pairs of models"}[column]
-    note = f"Left out: {left:,} {what}, to keep the page small." if left else ""
+    note = f"{left:,} {what} are omitted to limit the size of the page." if left else ""
     return rows[rows[column].isin(kept)].reset_index(drop=True), note
 
 
@@ -590,7 +594,7 @@ def _notes(*notes: str) -> str:
 
 
 def _some_cutoffs(known: Iterable[int], main: int | None, most: int) -> set[int]:
-    """Choose cutoffs to draw, evenly spread, where there are more than can be told apart."""
+    """Choose at most `most` evenly spaced cutoffs, and the main cutoff."""
     ordered = sorted({int(k) for k in known})
     if len(ordered) <= most:
         return set(ordered)
@@ -601,7 +605,7 @@ def _some_cutoffs(known: Iterable[int], main: int | None, most: int) -> set[int]
 
 def _only_paired(study: Study) -> str:
     left = len(study.models) - len(study.paired)
-    return f"Pairs of the best {PAIRED} models; left out: {left}." if left > 0 else ""
+    return f"Only the best {PAIRED} models are paired; {left} are omitted." if left > 0 else ""
 
 
 def _has_height(chart: Chart) -> bool:

@@ -2,10 +2,10 @@
 (() => {
   const root = document.documentElement;
   const THEMES = ["auto", "light", "dark"];
-  const COLUMNS = "page_legend_columns"; // a parameter that every chart is given
-  const PRINTED_WIDTH = 680; // pixels; a page of A4 or Letter within its margins
+  const COLUMNS = "page_legend_columns"; // a parameter added to every chart
+  const PRINTED_WIDTH = 680; // pixels; width of A4 or Letter paper inside the margins
 
-  // Where the page is a file or in a frame, the browser may refuse to keep anything.
+  // Browsers may refuse storage to pages opened from a file or inside a frame.
   const kept = {
     get() {
       try {
@@ -18,7 +18,7 @@
       try {
         localStorage.setItem("sqlmetrics-theme", theme);
       } catch {
-        // it holds until the page is left
+        // without storage, the theme applies until the page is closed
       }
     },
   };
@@ -41,7 +41,7 @@
     button.hidden = false;
   }
 
-  // What is wider than its place is scrolled, also with the keyboard; the rest is no stop for it.
+  // Elements that overflow can be scrolled with the keyboard; other elements are no tab stops.
   function scrolledPlaces() {
     const watch = new ResizeObserver((entries) => {
       for (const { target } of entries) {
@@ -55,7 +55,7 @@
     document.querySelectorAll(".scroll").forEach((place) => watch.observe(place));
   }
 
-  // Without the right to the clipboard, as in a file: select the text, and copy what is selected.
+  // Without clipboard permission, for example in a local file, select the text and copy it.
   async function copy(element) {
     try {
       await navigator.clipboard.writeText(element.textContent);
@@ -75,7 +75,7 @@
       button.addEventListener("click", async () => {
         const copied = await copy(button.parentElement.querySelector("code"));
         const said = copied ? "Copied" : "Selected";
-        status.textContent = copied ? said : "Selected; copy it with the keyboard";
+        status.textContent = copied ? said : "Selected; press Ctrl+C to copy";
         button.textContent = said;
         setTimeout(() => {
           button.textContent = "Copy";
@@ -86,10 +86,10 @@
     }
   }
 
-  // The SVG takes colours as they are written, so the page's style says what they are: light, dark
-  // and print need no second drawing. Scales that mix colours cannot read variables.
+  // Charts use CSS variables as colours, so themes and printing need no redrawing. Scales that
+  // interpolate colours cannot read variables.
   function chartConfig() {
-    const aria = false; // the container has one description of the whole
+    const aria = false; // the container has one description of the whole chart
     const ink = "var(--ink)";
     const quiet = "var(--muted)";
     const font = getComputedStyle(document.body).fontFamily;
@@ -137,15 +137,15 @@
         titleColor: quiet,
         titleFontSize: 12,
         titleFontWeight: "normal",
-        symbolOpacity: 1, // also of bands, which are pale
+        symbolOpacity: 1, // also for bands, whose marks are transparent
         symbolStrokeWidth: 2,
       },
       style: { reference: { stroke: quiet, strokeDash: [4, 3], strokeWidth: 1 } },
     };
   }
 
-  // As many columns as fit, in even rows: names may be long, and phones are narrow. Vega makes room
-  // for a legend only if asked again.
+  // Lay out the legend in even rows with as many columns as fit the chart. Vega reserves space for
+  // the legend only after `resize`.
   function layOut(chart, view) {
     const labels = [...chart.querySelectorAll(".role-legend-label text")];
     if (labels.length > 0) {
@@ -165,8 +165,8 @@
       const { view } = await window.vegaEmbed(chart, spec, {
         mode: "vega-lite",
         actions: false,
-        ast: true, // expressions are interpreted: the page may not make code of text
-        bind: figure.querySelector(".controls"), // not within what is one image to a reader
+        ast: true, // interpret expressions, because the policy of the page forbids eval
+        bind: figure.querySelector(".controls"), // outside the element with role img
         config,
         defaultStyle: false,
         renderer: "svg",
@@ -174,7 +174,7 @@
       });
       await view.runAsync();
       layOut(chart, view);
-      // Vega calls it a document of graphics, whose parts would have names
+      // Vega sets role graphics-document, which expects named parts
       chart.setAttribute("role", "img");
       chart.setAttribute("aria-label", label);
       chart.removeAttribute("aria-roledescription");

@@ -1,9 +1,9 @@
-"""Lays out a report as one HTML file that reads nothing from elsewhere.
+"""Render a report as one self-contained HTML file.
 
-What comes from tables (names of models, items and segments, texts, SQL) stands in the page only as
-text: markup goes through Jinja's escaping, the data of charts through `_as_json`. A content
-security policy allows the page's own scripts by their hashes and nothing else, so that a mistake in
-the escaping would still run nothing.
+Text from the user's tables (names of models, items and slices, conditions, SQL) is always escaped:
+Jinja escapes the markup, `_as_json` the data of charts. A content security policy allows only the
+page's own scripts, by their hashes, so text from a table cannot run as a script even if the
+escaping has a bug.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _DIGITS = 4
 
 
 def page(content: Content) -> str:
-    """Return the whole page as HTML, to be written in UTF-8.
+    """Return the complete page as HTML, to be saved in UTF-8.
 
     Raises:
-        UsageError: altair or vl-convert-python is missing, or they do not fit together; only a
-            report with charts needs them.
+        UsageError: altair or vl-convert-python is missing, or their versions are incompatible.
+            Only reports with charts need these packages.
     """
     scripts = [_script(_file("page.js"))]
     if any(figure.chart is not None for section in content.sections for figure in section.figures):
@@ -63,13 +63,13 @@ def page(content: Content) -> str:
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
     )
-    return html.lstrip()  # the lines of macros
+    return html.lstrip()  # remove the empty lines that macro definitions leave
 
 
 def shown(value: Cell) -> str:
-    """Spell a cell of a table: four significant digits, counts in groups of three, `–` for nothing.
+    """Format a table cell: 4 significant digits, grouped thousands, `–` for missing values.
 
-    A float keeps its zeros (0.25 is 0.2500): they say how precise it is.
+    A float keeps its trailing zeros (0.25 is 0.2500), because they show its precision.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -87,8 +87,8 @@ def shown(value: Cell) -> str:
 
 
 def _significant(value: float) -> str:
-    """Round to significant digits; no digit before the point is lost, small values get a power."""
-    value = with_significant(value, _DIGITS)  # first: 0.99999 has one digit before the point
+    """Round to significant digits; keep all integer digits; use exponents for extreme values."""
+    value = with_significant(value, _DIGITS)  # before taking the power: 0.99999 becomes 1
     power = int(f"{value:.{_DIGITS - 1}e}".partition("e")[2])
     if power < -_DIGITS or power > 14:
         return f"{value:.{_DIGITS - 1}e}"
@@ -96,7 +96,7 @@ def _significant(value: float) -> str:
 
 
 def _numeric(table: FigureTable) -> list[bool]:
-    """Tell of every column whether it has numbers, which are set to the right."""
+    """Return for every column whether it is numeric, and thus right-aligned."""
     columns = [[row[n] for row in table.rows] for n in range(len(table.columns))]
     return [
         any(cell is not None for cell in cells) and not any(isinstance(cell, str) for cell in cells)
@@ -105,7 +105,7 @@ def _numeric(table: FigureTable) -> list[bool]:
 
 
 def _by_kind(examples: Sequence[Example]) -> list[tuple[str, list[Example]]]:
-    """Return the examples of every kind, the kinds as they come first."""
+    """Group the examples by kind, in the order of the first example of each kind."""
     kinds = list(dict.fromkeys(example.kind for example in examples))
     ordered = sorted(examples, key=lambda example: kinds.index(example.kind))
     return [(kind, list(of_kind)) for kind, of_kind in groupby(ordered, lambda e: e.kind)]
@@ -115,12 +115,12 @@ _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def _as_json(value: Mapping[str, Any]) -> Markup:
-    """Return JSON that cannot end the element it stands in.
+    """Return JSON that cannot close the HTML element around it.
 
-    The characters that could are only in strings, where their escapes mean the same.
+    The escaped characters occur only in JSON strings, where escapes do not change the value.
 
     Raises:
-        ValueError: a number is NaN or infinite, which JSON does not have.
+        ValueError: a number is NaN or infinite, which JSON does not support.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(_ESCAPED))
@@ -132,13 +132,13 @@ def _file(name: str) -> str:
 
 
 def _script(text: str) -> str:
-    """Return a script that the element it stands in cannot misread; strings mean the same."""
-    text = text.replace("\r\n", "\n")  # as the browser reads it, whose hash is taken
+    """Escape sequences in strings of a script that would end the HTML element around it."""
+    text = text.replace("\r\n", "\n")  # browsers normalise line ends before they compute the hash
     return re.sub(r"<(?=/script|!--|script)", r"\\x3c", text, flags=re.IGNORECASE)
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return the content security policy: these scripts, our style, and nothing from elsewhere."""
+    """Return the content security policy: only these scripts, inline styles and data images."""
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
@@ -149,15 +149,14 @@ def _policy(scripts: Sequence[str]) -> str:
 
 @cache
 def _vega() -> str:
-    """Return the scripts that draw charts, of the Vega-Lite that altair writes; takes seconds."""
+    """Return the scripts of the Vega-Lite version that Altair writes; takes seconds."""
     altair, vl_convert = _imported("altair"), _imported("vl_convert")
     version = ".".join(str(altair.SCHEMA_VERSION).lstrip("v").split(".")[:2])
     known = vl_convert.get_vegalite_versions()
     if version not in known:
         raise UsageError(
-            f"altair writes charts for Vega-Lite {version}, which vl-convert-python does not have "
-            f"(it has {', '.join(known)}); install newer ones with "
-            "pip install --upgrade 'sqlmetrics[report]'"
+            f"altair writes charts for Vega-Lite {version}, but vl-convert-python supports only "
+            f"{', '.join(known)}; upgrade both with pip install --upgrade 'sqlmetrics[report]'"
         )
     return _script(_bundle(version))
 
@@ -169,13 +168,13 @@ sys.stdout.buffer.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]).enc
 
 
 def _bundle(version: str) -> str:
-    """Let another process put the scripts together.
+    """Bundle the scripts in another process.
 
-    The call takes seconds and holds the interpreter for as long: Ctrl-C would wait for it.
+    The call takes seconds and holds the interpreter lock, so in this process Ctrl-C would wait.
     """
     command = [sys.executable, "-c", _BUNDLE, version]
     try:
-        # a session of its own: Ctrl-C in the terminal goes to this process alone
+        # in a new session, so that Ctrl-C in the terminal reaches only this process
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         ) as process:
@@ -189,16 +188,16 @@ def _bundle(version: str) -> str:
                 interrupts.drop(process.kill)
         if process.returncode == 0:
             return text.decode()
-    except OSError:  # there is no interpreter to start, as where Python is embedded
+    except OSError:  # no interpreter to start, for example where Python is embedded
         pass
     return str(_imported("vl_convert").javascript_bundle(vl_version=version))
 
 
 def require_packages() -> None:
-    """Check that a page can be made, before the numbers in it are computed.
+    """Check that the packages for reports are installed, before values are computed.
 
     Raises:
-        UsageError: names what is not installed.
+        UsageError: a package is missing.
     """
     for name in ("altair", "vl_convert"):
         _imported(name)
@@ -209,6 +208,6 @@ def _imported(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(
-            f"a report needs altair and vl-convert-python, which cannot be imported ({error}); "
-            "install them with pip install 'sqlmetrics[report]'"
+            f"reports need altair and vl-convert-python, which cannot be imported ({error}); "
+            "run pip install 'sqlmetrics[report]'"
         ) from error

@@ -1,1 +1,1 @@
-"""SQL as text and as parsed trees: rendering, quoting, fusion and dialects."""
+"""SQL as text and as parsed trees: templates, quoting, fusion and dialects."""

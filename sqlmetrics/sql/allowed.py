@@ -1,7 +1,7 @@
-"""The SQL that may be written: expressions of one row, and what conditions and queries add to them.
+"""Allowed SQL: lists of expressions that conditions and queries may use.
 
-Conditions of `--where` and queries of templates are read against these lists, so that a construct
-that nobody has thought of is refused.
+Conditions of `--where` and queries of templates may contain only the constructs in these lists, so
+that unforeseen constructs are rejected.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ AGGREGATES = _kinds(
 )
 RANKING = _kinds("CumeDist DenseRank Lag Lead Ntile PercentRank Rank RowNumber")
 
-# of one row, and with the same value in every dialect
+# expressions over one row with the same value in every dialect
 _ROW = ROUNDED + _kinds(
     "Column Identifier Literal Boolean Null Paren And Or Not EQ NEQ GT GTE LT LTE Is In Between "
     "Like Add Sub Mul Div Mod Neg DPipe Case If Cast DataType Var "
     "Abs Sqrt Exp Ln Pow Greatest Least Coalesce Nullif Lower Upper Trim Length Substring Replace "
     "Extract"
 )
-# of one row; some dialects have other names for them, or none
+# expressions over one row that some dialects lack or name differently
 CONDITIONS = frozenset(_ROW) | frozenset(
     _kinds(
         "NullSafeEQ NullSafeNEQ ILike Escape TryCast DataTypeParam Interval Sign IsNan Left Right "

@@ -1,6 +1,6 @@
-"""Named rewrites of parsed SQL that fix arithmetic; applied to every query, for every engine.
+"""Rewrite the arithmetic of parsed SQL; the passes apply to every query and every engine.
 
-Each takes one node of the tree and returns what stands in its place, or the node itself.
+Each pass takes a node of the tree and replaces it if needed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 
 def apply(tree: exp.Expr) -> exp.Expr:
-    """Run all passes over a parsed query, in place."""
+    """Apply all passes to a parsed query, in place."""
     for node in list(tree.walk()):
         if isinstance(node, exp.Literal):
             doubles(node)
@@ -21,7 +21,7 @@ def apply(tree: exp.Expr) -> exp.Expr:
 
 
 def doubles(node: exp.Literal) -> None:
-    """Turn decimal literals into doubles: `0.1 * x` must not be exact decimal arithmetic.
+    """Turn decimal literals into doubles, so that `0.1 * x` is not exact decimal arithmetic.
 
     Literals with an exponent are doubles already.
     """
@@ -30,7 +30,7 @@ def doubles(node: exp.Literal) -> None:
 
 
 def guarded_division(node: exp.Binary) -> None:
-    """Make `a / b` NULL where b is 0, instead of infinity or an error."""
+    """Make `a / b` NULL if b is 0, instead of infinity or an error."""
     divisor = node.expression
     while isinstance(divisor, exp.Paren):
         divisor = divisor.this
@@ -39,7 +39,7 @@ def guarded_division(node: exp.Binary) -> None:
 
 
 def _is_not_zero(divisor: exp.Expr) -> bool:
-    """Is it a number other than 0, or NULL where it is 0?"""
+    """Return whether a divisor is a non-zero number, or NULL instead of 0."""
     if isinstance(divisor, exp.Nullif):
         return bool(divisor.expression == exp.Literal.number(0))
     is_number = isinstance(divisor, exp.Literal) and not divisor.is_string
@@ -47,6 +47,6 @@ def _is_not_zero(divisor: exp.Expr) -> bool:
 
 
 def native_log2(node: exp.Log) -> None:
-    """Spell the logarithm to base 2 as `log2`, which is exact where `log(2, x)` need not be."""
+    """Write the logarithm to base 2 as `log2`, which is exact, unlike `log(2, x)`."""
     if node.expression and node.this == exp.Literal.number(2):
         node.replace(exp.Anonymous(this="log2", expressions=[node.expression]))

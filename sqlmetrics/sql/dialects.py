@@ -1,4 +1,4 @@
-"""Systems for which sqlmetrics prints statements."""
+"""The dialects for which sqlmetrics prints statements."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ DIALECTS = (
 
 
 def checked(dialect: str) -> str:
-    """Return the name of a dialect as it is known here.
+    """Return the canonical name of a dialect.
 
     Raises:
-        UsageError: there is no such dialect.
+        UsageError: the dialect is unknown.
     """
     known = str(dialect).strip().lower()
     if known not in DIALECTS:
         raise UsageError(
             f"unknown dialect {dialect!r}{suggestion(known, DIALECTS)}; "
-            f"there are {', '.join(DIALECTS)}"
+            f"choose one of {', '.join(DIALECTS)}"
         )
     return known

@@ -1,9 +1,9 @@
-"""Exact sums: what an engine runs in place of `sum(x)` where values must not depend on row order.
+"""Exact sums replace `sum(x)` where per-user values must not depend on the order of rows.
 
-A sum of doubles depends on the order of its rows in the last digits; a sum of integers does not. So
-the terms are summed in units of 1e-15, which gives the same value for any order of rows and any
-number of threads. Templates name the columns with such sums (`exact`); the sums are marked in the
-parsed query, and the marks stay while queries are fused. The printed query has the plain sum.
+A sum of doubles depends on the order of rows in its last digits; a sum of integers does not. Terms
+are therefore summed as integer multiples of 1e-15, which gives the same value for any order of rows
+and any number of threads. Templates name the columns with such sums (`exact`). The sums are marked
+in the parsed query, and the marks survive fusion. Printed queries have plain sums.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def mark(tree: exp.Expr, columns: Collection[str]) -> None:
 
 
 def exact(tree: exp.Expr) -> exp.Expr | None:
-    """Return a copy of a query in which the marked sums are exact; None without marked sums.
+    """Return a copy of a query in which the marked sums are exact, or None if no sum is marked.
 
-    The copy is shared by all evaluators of the process: callers must not change it.
+    All evaluators of the process share the copy; callers must not change it.
     """
     return _exact(SameTree(tree))
 
@@ -44,17 +44,17 @@ def _exact(of: SameTree) -> exp.Expr | None:
         del total.meta[_MARK]
         whole = total.parent if isinstance(total.parent, exp.Window) else total
         _scale(total)
-        share = exp.Paren()  # its parent has to let go of the sum first
+        share = exp.Paren()  # detach the sum from its parent first
         whole.replace(share)
         share.set("this", exp.Div(this=whole, expression=exp.Literal.number(_UNITS)))
     return tree
 
 
 def _scale(total: exp.Sum) -> None:
-    """Sum whole units.
+    """Sum integer multiples of 1e-15.
 
-    They are computed inside of a condition such as `rank <= 10`: an engine that sums them for
-    several cutoffs then computes them once.
+    Terms are scaled inside conditions such as `rank <= 10`, so that an engine that sums them for
+    several cutoffs scales them once.
     """
     term, place, name = total.this, total, "this"
     if isinstance(term, exp.Case) and len(term.args["ifs"]) == 1 and not term.args.get("default"):

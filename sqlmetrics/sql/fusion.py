@@ -1,16 +1,16 @@
-"""Fusion: metric queries over the same rows become one SELECT.
+"""Fusion: compute metric queries over the same rows in one SELECT.
 
-A metric query has the shape
+A metric query has the form
 
     SELECT keys, k, <aggregates> AS value FROM <stage> [LEFT JOIN <lookup> …] GROUP BY keys, k
 
-The stage has a column that cutoffs apply to (`rank`). At cutoff 10 such a query is
+The stage has a column that cutoffs apply to (`rank`). At cutoff 10, such a query becomes
 
     SELECT keys, CASE WHEN min(rank) <= 10 THEN <aggregates over rows with rank <= 10> ELSE … END
 
-so any number of metrics and cutoffs over the same stage share one scan, one join and one GROUP BY.
-A lookup is a LEFT JOIN on columns that its stage declares unique: it neither drops nor repeats
-rows, so lookups of different metrics can stand side by side.
+so that any number of metrics and cutoffs over the same stage share one scan, one join and one GROUP
+BY. A lookup is a LEFT JOIN on columns that its stage declares unique. It neither drops nor repeats
+rows, so lookups of different metrics can be combined.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offse
 
 @dataclass(frozen=True)
 class Lookup:
-    """A LEFT JOIN that finds at most one row: the table, its alias and the ON condition."""
+    """A LEFT JOIN that finds at most one row: its table, alias and ON condition."""
 
     table: exp.Table
     alias: str
@@ -39,19 +39,19 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Fusable:
-    """A metric query taken apart."""
+    """The parts of a metric query."""
 
-    source: exp.Table  # the stage; its alias is the stage's name
+    source: exp.Table  # the stage; its alias is the name of the stage
     cutoff: exp.Column  # the column that cutoffs apply to
-    constant: frozenset[str]  # columns that are the same in all rows of one group
-    joins: tuple[exp.Join, ...]  # other joins; equal for all members of a group
+    constant: frozenset[str]  # columns that are constant within a group
+    joins: tuple[exp.Join, ...]  # other joins, equal for all members of a group
     where: exp.Expr | None
     lookups: tuple[Lookup, ...]
-    values: Mapping[str, exp.Expr]  # `value`, and what else the query computes
-    keys: tuple[str, ...] = ()  # the columns that make a group
+    values: Mapping[str, exp.Expr]  # `value` and further columns of the query
+    keys: tuple[str, ...] = ()  # the grouping columns
 
     def is_fixed(self, lookup: Lookup) -> bool:
-        """Does a lookup find the same row for all rows of one group?"""
+        """Return whether a lookup finds the same row for all rows of a group."""
         stage = self.cutoff.table
         return all(
             column.table == lookup.alias
@@ -61,14 +61,14 @@ class Fusable:
 
     @property
     def group(self) -> str:
-        """Queries with the same text here can share one SELECT."""
+        """Return a text that is equal for queries that can share one SELECT."""
         parts: list[exp.Expr | None] = [self.source, self.cutoff, *self.joins, self.where]
         return " | ".join("" if part is None else part.sql(DIALECT) for part in parts)
 
 
 @dataclass
 class FusedSelect:
-    """One SELECT that grows by a column for every metric and cutoff."""
+    """A SELECT that grows by one column per metric and cutoff."""
 
     keys: Sequence[str]
     base: Fusable
@@ -83,9 +83,9 @@ class FusedSelect:
         part: str = "value",
         empty: str | None = None,
     ) -> None:
-        """Add a part of `query` at cutoff `k` as the column `name`.
+        """Add a value of `query` at cutoff `k` as the column `name`.
 
-        `empty` is what stands there for keys whose rows all lie beyond the cutoff.
+        `empty` is the value for keys whose rows are all beyond the cutoff.
         """
         value = _at_cutoff(query, query.values[part], k, restrict=True)
         for lookup in query.lookups:
@@ -103,7 +103,7 @@ class FusedSelect:
         self.columns.append(exp.alias_(value, name))
 
     def _share(self, lookup: Lookup, condition: exp.Expr, k: int | None) -> str:
-        """Return the alias under which this lookup is joined, joining it if it is new."""
+        """Return the alias of this lookup's join, adding the join if it is new."""
         identity = (lookup.table.name, condition.sql(DIALECT))
         if identity not in self.lookups:
             taken = {known.alias for known in self.lookups.values()}
@@ -117,7 +117,7 @@ class FusedSelect:
         return self.lookups[identity].alias
 
     def build(self) -> exp.Select:
-        """Return the SELECT: one row per key that has a row in the stage."""
+        """Return the SELECT: one row per key that occurs in the stage."""
         source = self.base.source
         keys = [
             exp.column(exp.to_identifier(key, quoted=identifier(key) != key), source.alias_or_name)
@@ -141,10 +141,9 @@ def analyse(
     user_keys: Sequence[str],
     stage_of: Callable[[str], Stage | None],
 ) -> Fusable | None:
-    """Take a metric query apart; None if it has another shape and must run by itself.
+    """Split a metric query into its parts; return None if it must run separately.
 
-    `stage_of(table)`: the stage that a table name in the query is bound to. The tree is left as it
-    was.
+    `stage_of` returns the stage that a table name in the query refers to. The tree is unchanged.
     """
     if not isinstance(tree, exp.Select) or any(tree.args.get(arg) for arg in _NOT_FUSED):
         return None
@@ -203,14 +202,14 @@ def analyse(
 
 
 def _without_quotes(column: exp.Expr) -> exp.Expr:
-    """Return the column as `exp.column` would build it, to compare names only."""
+    """Return the column as `exp.column` would build it, for comparing names."""
     if isinstance(column, exp.Column):
         return exp.column(column.name, table=column.table or None)
     return column
 
 
 def _bare_columns(value: exp.Expr, alias: str, keys: Sequence[str]) -> bool:
-    """Is a column used outside an aggregate that is known to be one, or inside a subquery?"""
+    """Return whether columns are used outside known aggregates or inside subqueries."""
     return any(
         column.table in (alias, "") and (column.table or column.name == "k")
         if column.find_ancestor(exp.Subquery) is not None
@@ -226,7 +225,7 @@ def _lookup(
     user_keys: Sequence[str],
     stage_of: Callable[[str], Stage | None],
 ) -> Lookup | None:
-    """Read a join as a lookup: LEFT JOIN stage ON unique columns = something, AND …"""
+    """Parse a join as a lookup: LEFT JOIN stage ON unique columns = expressions."""
     table, condition = join.this, join.args.get("on")
     if join.side != "LEFT" or not isinstance(table, exp.Table) or condition is None:
         return None
@@ -255,8 +254,8 @@ def _number(k: int | None) -> exp.Expr:
 
 
 def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) -> exp.Expr:
-    """Specialise an expression to one cutoff; with `restrict`, aggregates see only its rows."""
-    root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: the root itself may be replaced
+    """Specialise an expression to one cutoff; `restrict` limits aggregates to rows within it."""
+    root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: the root may be replaced
     nodes = list(root.walk())
     alias = query.source.alias_or_name
     for node in nodes:
@@ -274,7 +273,7 @@ def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) ->
 
 
 def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
-    """Make one aggregate see only the rows within the cutoff."""
+    """Limit an aggregate to the rows within the cutoff."""
     used = list(aggregate.find_all(exp.Column))
     fixed = {lookup.alias for lookup in query.lookups if query.is_fixed(lookup)}
     same = all(
@@ -282,7 +281,7 @@ def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
         for c in used
     )
     if used and same and isinstance(aggregate, exp.Min | exp.Max | exp.Avg):
-        return  # of what is the same in every row
+        return  # an aggregate of a constant
     within = exp.LTE(this=query.cutoff.copy(), expression=_number(k))
     if not isinstance(aggregate, _BY_CASE):
         filtered = aggregate.parent if isinstance(aggregate.parent, exp.Filter) else None
@@ -311,7 +310,7 @@ def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
 
 
 def _is_plain_case(case: exp.Case) -> bool:
-    """Is it `CASE WHEN condition THEN value END`?"""
+    """Return whether a CASE is `CASE WHEN condition THEN value END`."""
     return (
         len(case.args["ifs"]) == 1
         and case.args.get("this") is None
@@ -320,7 +319,7 @@ def _is_plain_case(case: exp.Case) -> bool:
 
 
 def _fold(node: exp.Expr) -> None:
-    """Evaluate functions that are constant once k is: coalesce(10, x) is 10, least(NULL, x) x."""
+    """Evaluate functions that are constant once k is known: coalesce(10, x) becomes 10."""
     terms = [node.this, *node.expressions]
     kept = [term for term in terms if not isinstance(term, exp.Null)]
     if not kept:

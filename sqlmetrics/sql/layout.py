@@ -1,7 +1,7 @@
-"""The layout of printed SQL: what fits into a line stands in one.
+"""Lay out printed SQL: join lines that fit into one.
 
-The printer of the parser puts every expression on a line of its own, and what is inside of it
-further to the right. Here such lines are joined again, as long as the line is not too long.
+The parser's printer writes every expression on a separate line and indents nested expressions.
+This module joins such lines again, up to the maximum line length.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LISTS = ("SELECT", "SELECT DISTINCT", "GROUP BY", "ORDER BY")
 
 @dataclass
 class _Part:
-    """A line, what is inside of it, and the lines that close it."""
+    """A line, the lines nested in it, and the lines that close it."""
 
     head: str
     inner: list[_Part] = field(default_factory=list)
@@ -28,7 +28,7 @@ class _Part:
 
     @property
     def joined(self) -> str:
-        """All of it in one line."""
+        """Return the part in one line."""
         text = self.head
         for part in (*self.inner, *self.closing):
             tight = text.endswith("(") or part.head.startswith(")")
@@ -37,13 +37,13 @@ class _Part:
 
 
 def laid_out(text: str, indent: int = 0) -> list[str]:
-    """Lay out a query that was printed with an expression per line.
+    """Lay out a query that was printed with one expression per line.
 
-    `indent`: how far to the right the query stands.
+    `indent` is the indentation of the query.
     """
     texts = "".join(re.findall(r"'[^']*'", text))
     if "\n" in texts or "/*" in texts:
-        return text.split("\n")  # a text of several lines, or with a comment, must stay as it is
+        return text.split("\n")  # text literals that span lines, and comments, must not change
     parts = _parts(text.split("\n"))
     has_comments = _COMMENT.search(text) is not None
     whole = " ".join(part.joined for part in parts)
@@ -53,14 +53,14 @@ def laid_out(text: str, indent: int = 0) -> list[str]:
 
 
 def title_lines(title: str, indent: int = 0) -> list[str]:
-    """Lay out a comment that says what a row is."""
+    """Lay out a comment that describes the rows of a query."""
     if not title:
         return []
     return [f"-- {line}" for line in textwrap.wrap(title, WIDTH - indent - 3)]
 
 
 def _parts(lines: Sequence[str]) -> list[_Part]:
-    """Group lines by how far to the right they stand."""
+    """Group lines by indentation."""
     parts: list[_Part] = []
     place = 0
     while place < len(lines):
@@ -83,14 +83,14 @@ def _depth(line: str) -> int:
 
 
 def _is_open(part: _Part) -> bool:
-    """Is a bracket or CASE open at the end of a part?"""
+    """Return whether a bracket or CASE is open at the end of a part."""
     text = part.joined
     words = re.findall(r"\bCASE\b|\bEND\b", text)
     return text.count("(") > text.count(")") or words.count("CASE") > words.count("END")
 
 
 def _lines(part: _Part, indent: int) -> Iterator[str]:
-    """Print a part: in one line if that is short enough."""
+    """Print a part, in one line if it is short enough."""
     joined = part.joined
     comments = _COMMENT.findall(joined)
     if comments and not part.inner:
@@ -113,7 +113,7 @@ def _lines(part: _Part, indent: int) -> Iterator[str]:
 
 
 def _inner_lines(part: _Part, indent: int) -> Iterator[str]:
-    """Print what is inside of a part."""
+    """Print the lines nested in a part."""
     if part.head in _LISTS:
         yield from _filled(part.inner, indent)
         return
@@ -126,7 +126,7 @@ def _inner_lines(part: _Part, indent: int) -> Iterator[str]:
 
 
 def _filled(items: Sequence[_Part], indent: int) -> Iterator[str]:
-    """Print the items of a list, short ones side by side."""
+    """Print the items of a list, several short ones per line."""
     line = ""
     for item in items:
         lines = list(_lines(item, indent))
@@ -146,7 +146,7 @@ _BREAKS = re.compile(r" (?:AND|OR|OVER|AS|\+|-|\*|/|\|\|) ")
 
 
 def _broken(line: str, indent: int) -> Iterator[str]:
-    """Break a line that is too long before an operator, as far outside of brackets as there is."""
+    """Break a long line before an operator that is as far outside brackets as possible."""
     start = ""
     while len(start + line) + indent > WIDTH:
         places = [
@@ -164,6 +164,6 @@ def _broken(line: str, indent: int) -> Iterator[str]:
 
 
 def _depth_at(line: str, place: int) -> int | None:
-    """Count the brackets that are open at a place of a line; None: it is inside of a text."""
+    """Count the open brackets at a position of a line; None inside a text literal."""
     before = line[:place]
     return None if before.count("'") % 2 else before.count("(") - before.count(")")

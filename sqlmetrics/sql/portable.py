@@ -1,10 +1,10 @@
-"""The part of DuckDB's SQL that means the same in every dialect: rules, and what breaks them.
+"""The portable part of DuckDB's SQL: rules for constructs that differ between dialects.
 
-Other engines refuse most of what the rules name; the rest they take, and compute something else.
-Everything that is not in the lists of `allowed.py` breaks a rule too. No rules are needed for what
-the compiler mends: CTEs that count (`counted`), decimal literals, division by 0, integers of 128
-bits, log2, FILTER on an aggregate, the median and quantiles as aggregates, least and greatest of
-NULL, COLLATE "C". It also refuses recursion, for the dialects that lack it.
+Other engines reject most of the constructs that the rules forbid, and silently compute other values
+for the rest. Constructs outside the lists in `allowed.py` also break a rule. No rules are needed
+for constructs that the compiler rewrites: CTEs that count (`counted`), decimal literals, division
+by 0, 128-bit integers, log2, FILTER on an aggregate, median and quantiles as aggregates, least and
+greatest with NULL, COLLATE "C". The compiler also rejects recursion for dialects that lack it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from sqlglot.errors import ErrorLevel
 
 from sqlmetrics.sql.allowed import AGGREGATES, QUERIES, RANKING, ROUNDED, TYPES_OF_QUERIES
 
-_SHORT = 60  # characters of SQL in a message
+_SHORT = 60  # maximum number of characters of SQL in a message
 
 _FRACTIONAL = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Avg, exp.Stddev, exp.StddevSamp)
-_NAMED_FUNCTIONS = {"log2"}  # that the parser has no class for
+_NAMED_FUNCTIONS = {"log2"}  # functions for which the parser has no class
 _WHOLE = {exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128}
-# columns of the stages that hold fractions; the types of others are not known here
+# columns of stages that hold fractions; the types of other columns are unknown here
 _FRACTIONS = {"price", "predicted", "propensity", "relevance", "reward", "score", "value", "weight"}
 _PARTS_OF_DATES = {"YEAR", "MONTH", "DAY"}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A construct that is not portable: its rule, the SQL, why, and what to write instead."""
+    """A construct that is not portable: its rule, the SQL, the reason and an alternative."""
 
     rule: str
     found: str
@@ -40,7 +40,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Rule:
-    """A construct to keep out: nodes of these kinds for which `test` holds."""
+    """A forbidden construct: nodes of these kinds for which `test` is true."""
 
     name: str
     kinds: tuple[type[exp.Expr], ...]
@@ -50,7 +50,7 @@ class Rule:
 
 
 def problems(tree: exp.Expr) -> list[Problem]:
-    """Find the constructs of a parsed query that are not portable, with the first broken rule."""
+    """Find the constructs of a parsed query that are not portable, each with its first rule."""
     breaches: list[Problem] = []
 
     def broken(node: exp.Expr) -> bool:
@@ -71,9 +71,9 @@ def problems(tree: exp.Expr) -> list[Problem]:
 
 
 def counted(cte: exp.Expr | None) -> tuple[str, exp.Expr] | None:
-    """Find what a CTE counts: the column, and the last of its numbers; None if it does not count.
+    """Return the column of a CTE that counts and its last number; None for other CTEs.
 
-    It is `SELECT unnest(generate_series(1, n)) AS rank`, without anything else.
+    Such a CTE is exactly `SELECT unnest(generate_series(1, n)) AS rank`.
     """
     select = cte.this if isinstance(cte, exp.CTE) else None
     if not isinstance(select, exp.Select) or select.args.get("from_") is not None:
@@ -90,7 +90,7 @@ def counted(cte: exp.Expr | None) -> tuple[str, exp.Expr] | None:
 
 
 def _counts(node: exp.Expr) -> bool:
-    """Is it the function of a CTE that counts?"""
+    """Return whether a node is the function of a CTE that counts."""
     is_function = isinstance(node, exp.Explode | exp.GenerateSeries)
     return is_function and counted(node.find_ancestor(exp.CTE)) is not None
 
@@ -99,7 +99,7 @@ def _counts(node: exp.Expr) -> bool:
 
 
 def _called(*names: str, starts: tuple[str, ...] = ()) -> Callable[[exp.Expr], bool]:
-    """Test whether a function has one of these names, or one that starts so."""
+    """Return a test for functions with one of these names or prefixes."""
 
     def test(node: exp.Expr) -> bool:
         name = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
@@ -136,11 +136,11 @@ def _several_distinct(distinct: exp.Distinct) -> bool:
 
 
 def _may_be_fraction(cast: exp.Cast) -> bool:
-    """Is it a number to be cut, as far as the query tells?"""
+    """Return whether a cast may truncate a fraction."""
     if cast.to.this not in _WHOLE or isinstance(cast.this.unnest(), ROUNDED):
         return False
 
-    def is_settled(node: exp.Expr) -> bool:  # a whole number, whatever is inside
+    def is_settled(node: exp.Expr) -> bool:  # an integer, whatever the argument
         return isinstance(node, (*ROUNDED, exp.Count, exp.StrPosition, exp.Length, *RANKING))
 
     for node in cast.this.walk(prune=is_settled):
@@ -171,7 +171,7 @@ def _is_all_columns(star: exp.Star) -> bool:
 
 
 def _is_shared_name(column: exp.Column) -> bool:
-    """Does GROUP BY or HAVING name what the SELECT computes under the name of a column?"""
+    """Return whether GROUP BY or HAVING uses a name of both a column and a SELECT expression."""
     clause = column.find_ancestor(exp.Group, exp.Having, exp.Select)
     if column.table or isinstance(clause, exp.Select) or clause is None:
         return False
@@ -182,200 +182,200 @@ def _is_shared_name(column: exp.Column) -> bool:
     )
 
 
-# ---- the rules; the first that fits is the one that is named
+# ---- the rules; messages name the first one that matches
 
 RULES: tuple[Rule, ...] = (
     Rule(
         "rows as a list", (exp.ArrayAgg, exp.GroupConcat),
-        "Spark drops the order inside of it without a word",
-        "keep one row per value, and join or aggregate those",
+        "Spark silently ignores its ORDER BY",
+        "keep one row per value, and join or aggregate these rows",
     ),
     Rule(
         "list, struct or map",
         (exp.Array, exp.Bracket, exp.Lambda, exp.Slice, exp.Struct, exp.ToMap),
-        "indexes start at 0 or 1, and lengths are those of texts in some engines",
-        "one row per entry, one column per part",
+        "indexes start at 0 or 1, and some length functions accept only text",
+        "use one row per entry and one column per part",
     ),
     Rule(
         "function of lists", (exp.Func,),
-        "indexes start at 0 or 1, and lengths are those of texts in some engines",
-        "one row per entry, and aggregates",
+        "indexes start at 0 or 1, and some length functions accept only text",
+        "use one row per entry and aggregates",
         lambda node: not isinstance(node, exp.Explode | exp.GenerateSeries)
         and _called("transform", starts=("array", "list_", "map", "struct"))(node),
     ),
     Rule(
         "rows from a function",
         (exp.Explode, exp.GenerateSeries, exp.Lateral, exp.TableFromRows, exp.Unnest),
-        "places start at 0 in some engines, and others have no such function",
-        "a table with these rows; for numbers, a CTE: SELECT unnest(generate_series(1, n)) AS n",
+        "positions start at 0 in some engines, and others lack the function",
+        "use a table; for numbers, a CTE: SELECT unnest(generate_series(1, n)) AS n",
     ),
     Rule(
         "rows from a function", (exp.Table,),
-        "others have no such function",
-        "a table or a view",
+        "other engines lack the function",
+        "use a table or a view",
         lambda table: not isinstance(table.this, exp.Identifier | exp.Var),
     ),
     Rule(
         "arg_max", (exp.ArgMax, exp.ArgMin),
-        "of equal values, every engine takes another",
-        "row_number() OVER (… ORDER BY …) with all that decides, and WHERE … = 1 around it",
+        "engines choose different rows among equal values",
+        "use row_number() OVER (… ORDER BY …) with a unique order, and WHERE … = 1 around it",
     ),
     Rule(
         "hash or random number", (exp.Func,),
-        "every engine computes another number",
-        "md5 of a text, as the macro shuffled_by writes it",
+        "engines compute different numbers",
+        "use the md5 of a text, as in the macro shuffled_by",
         _called("hash", "rand", "randn", "random", "uuid", "setseed", starts=("gen_random",)),
     ),
     Rule(
         "any value", (exp.AnyValue, exp.First, exp.IgnoreNulls, exp.Last, exp.RespectNulls),
-        "every engine takes another row",
-        "min() or max()",
+        "engines choose different rows",
+        "use min() or max()",
     ),
     Rule(
         "GROUP BY without names", (exp.Group,),
-        "some engines take a number as a constant, and GROUP BY ALL is unknown to most",
-        "the names of the columns",
+        "some engines treat a number as a constant, and most lack GROUP BY ALL",
+        "write the names of the columns",
         _by_number,
     ),
     Rule(
         "ORDER BY without names", (exp.Ordered,),
-        "in a window a number is a constant, which orders nothing",
-        "the names of the columns",
+        "in a window, a number is a constant, which orders nothing",
+        "write the names of the columns",
         _ordered_by_number,
     ),
     Rule(
         "GROUP BY a name with two meanings", (exp.Column,),
-        "some engines take the column, others what the SELECT computes under its name",
-        "another name for what is computed, or the column with its table",
+        "some engines use the column, others the expression of the SELECT with this name",
+        "rename the expression, or qualify the column with its table",
         _is_shared_name,
     ),
     Rule(
         "USING or NATURAL", (exp.Join,),
-        "in chains of joins, engines disagree on which table a column is of",
-        "ON with both columns",
+        "in chains of joins, engines disagree on the table of a column",
+        "use ON with both columns",
         lambda join: bool(join.args.get("using")) or join.method == "NATURAL",
     ),
     Rule(
         "SEMI or ANTI join", (exp.Join,),
-        "most engines have none",
-        "WHERE EXISTS (…) or WHERE NOT EXISTS (…)",
+        "most engines lack it",
+        "use WHERE EXISTS (…) or WHERE NOT EXISTS (…)",
         lambda join: join.kind in ("SEMI", "ANTI") or join.side in ("SEMI", "ANTI"),
     ),
     Rule(
         "POSITIONAL or ASOF join", (exp.Join,),
-        "most engines have none",
-        "row_number() and a join on it",
+        "most engines lack it",
+        "use row_number() and a join on it",
         lambda join: join.method in ("POSITIONAL", "ASOF"),
     ),
     Rule(
         "join without an equality", (exp.Join,),
-        "ClickHouse refuses it",
-        "CROSS JOIN and WHERE",
+        "ClickHouse rejects it",
+        "use CROSS JOIN and WHERE",
         _without_equality,
     ),
     Rule(
         "QUALIFY", (exp.Qualify,),
-        "half of the engines have none",
-        "a query around it with WHERE",
+        "half of the engines lack it",
+        "use an outer query with WHERE",
     ),
     Rule(
         "DISTINCT ON", (exp.Distinct,),
-        "most engines have none",
-        "row_number() OVER (…), and WHERE … = 1 around it",
+        "most engines lack it",
+        "use row_number() OVER (…), and WHERE … = 1 around it",
         lambda distinct: distinct.args.get("on") is not None,
     ),
     Rule(
         "DISTINCT of several columns", (exp.Distinct,),
         "some engines count rows with a NULL, others do not",
-        "count(*) of a SELECT DISTINCT",
+        "use count(*) of a SELECT DISTINCT",
         _several_distinct,
     ),
     Rule(
         "PIVOT or UNPIVOT", (exp.Pivot,),
-        "every engine has its own",
-        "CASE in aggregates, or UNION ALL",
+        "engines have different syntax",
+        "use CASE in aggregates, or UNION ALL",
     ),
     Rule(
         "quantile", (exp.ApproxDistinct, exp.ApproxQuantile, exp.Mode, exp.Quantile,
                      exp.WithinGroup),
-        "what it stands for is an estimate in some engines",
-        "median, quantile_cont or quantile_disc, or the macro aggregated",
+        "it is an approximation in some engines",
+        "use median, quantile_cont or quantile_disc, or the macro aggregated",
     ),
     Rule(
         "whole division", (exp.IntDiv,),
-        "of negative numbers, engines round differently",
-        "floor(a / b)",
+        "engines round negative numbers differently",
+        "use floor(a / b)",
     ),
     Rule(
         "logarithm", (exp.Log,),
-        "log(x) is to base 10 in some engines, to base e in others",
-        "ln(x) or log2(x)",
+        "log(x) has base 10 in some engines, base e in others",
+        "use ln(x) or log2(x)",
         lambda log: log.expression is None or log.this.name != "2",
     ),
     Rule(
         "round to digits", (exp.Round,),
-        "Postgres has it for decimals only",
-        "round(x * 1e6) / 1e6",
+        "Postgres supports only decimals",
+        "use round(x * 1e6) / 1e6",
         lambda rounded: rounded.args.get("decimals") is not None,
     ),
     Rule(
         "FILTER on a window", (exp.Window,),
-        "Trino and Redshift have none",
-        "CASE inside of the aggregate",
+        "Trino and Redshift lack it",
+        "use CASE inside the aggregate",
         lambda window: isinstance(window.this, exp.Filter),
     ),
     Rule(
         "DISTINCT or quantile in a window", (exp.Window,),
-        "Spark and Postgres have none",
-        "the aggregate in a query of its own, and a join",
+        "Spark and Postgres lack it",
+        "aggregate in a separate query and join it",
         lambda window: window.this.find(exp.Distinct) is not None
         or isinstance(window.this, exp.Median | exp.PercentileCont | exp.PercentileDisc),
     ),
     Rule(
         "named window", (exp.Window,),
-        "Redshift and Snowflake have none",
-        "the window where it is used",
+        "Redshift and Snowflake lack it",
+        "write the window where it is used",
         lambda window: bool(window.alias) or isinstance(window.this, exp.Identifier),
     ),
     Rule(
         "window without a frame", (exp.Window,),
-        "Redshift refuses it, and rows that are equal share a sum",
-        "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, after an ORDER BY without equal rows",
+        "Redshift rejects it, and rows with equal order share a sum",
+        "use ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW after a unique ORDER BY",
         _without_frame,
     ),
     Rule(
         "frame by groups", (exp.WindowSpec,),
-        "most engines have none",
-        "ROWS or RANGE",
+        "most engines lack it",
+        "use ROWS or RANGE",
         _by_groups,
     ),
     Rule(
         "numbering without an order", (exp.Window,),
-        "rows come in any order, and some engines refuse it",
-        "ORDER BY what decides",
+        "the order of rows is arbitrary, and some engines reject it",
+        "add an ORDER BY",
         lambda window: isinstance(window.this, RANKING) and window.args.get("order") is None,
     ),
     Rule(
         "test for NaN", (exp.IsInf, exp.IsNan),
-        "half of the engines have none, and NaN equals itself in some",
-        "NOT (x - x = 0), as the macro is_no_number writes it",
+        "half of the engines lack it, and NaN equals itself in some",
+        "use NOT (x - x = 0), as in the macro is_no_number",
     ),
     Rule(
         "test for NaN", (exp.Anonymous,),
-        "half of the engines have none, and NaN equals itself in some",
-        "x - x = 0",
+        "half of the engines lack it, and NaN equals itself in some",
+        "use x - x = 0",
         _called("isfinite"),
     ),
     Rule(
         "part of a time", (exp.Extract,),
-        "weeks and weekdays start on different days",
-        "YEAR, MONTH or DAY",
+        "weeks start on different days",
+        "use YEAR, MONTH or DAY",
         lambda extract: extract.this.name.upper() not in _PARTS_OF_DATES,
     ),
     Rule(
         "function of time", (exp.Func,),
-        "every engine has its own, and some work in the time zone of the session",
-        "EXTRACT(YEAR FROM …), EXTRACT(MONTH FROM …)",
+        "engines have different functions, and some use the time zone of the session",
+        "use EXTRACT(YEAR FROM …), EXTRACT(MONTH FROM …)",
         _called(
             "now", "strftime", "strptime", "make_timestamp", "today", "year", "month", "day",
             starts=("date", "time", "epoch", "unix", "current", "week", "dayof", "ts"),
@@ -384,49 +384,49 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "fraction as a whole number", (exp.Cast,),
         "2.7 becomes 3 in some engines, 2 in others",
-        "CAST(floor(x) AS BIGINT), or round(x)",
+        "use CAST(floor(x) AS BIGINT), or round(x)",
         _may_be_fraction,
     ),
     Rule(
         "TRY_CAST", (exp.TryCast,),
-        "most engines have none",
-        "CAST, of what can be cast",
+        "most engines lack it",
+        "use CAST on values that can be cast",
     ),
     Rule(
         "type", (exp.DataType,),
-        "not every engine has it",
-        "INTEGER, BIGINT, HUGEINT, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP",
+        "some engines lack it",
+        "use INTEGER, BIGINT, HUGEINT, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP",
         lambda kind: kind.this not in TYPES_OF_QUERIES,
     ),
     Rule(
         "SELECT *", (exp.Star,),
-        "which columns there are, and in which order, is left to the engine",
-        "the names of the columns",
+        "the set and order of columns depend on the engine",
+        "write the names of the columns",
         _is_all_columns,
     ),
     Rule(
         "query without a name", (exp.Subquery,),
-        "Postgres refuses it in FROM",
-        "AS and a name after it, or a CTE",
+        "Postgres rejects it in FROM",
+        "add AS and a name, or use a CTE",
         lambda query: isinstance(query.parent, exp.From | exp.Join) and not query.alias,
     ),
     Rule(
         "columns by name", (exp.SetOperation,),
-        "most engines match columns by their places",
-        "UNION ALL of the same columns in the same order",
+        "most engines match columns by position",
+        "use UNION ALL of the same columns in the same order",
         lambda query: bool(query.args.get("by_name")),
     ),
     Rule(
         "unknown function", (exp.Func,),
-        "it is not known to mean the same everywhere",
-        "what the templates of the package use",
+        "its meaning in other engines is not verified",
+        "use only constructs of the built-in templates",
         lambda node: type(node) not in QUERIES
         and not (isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_FUNCTIONS),
     ),
     Rule(
         "unknown construct", (exp.Expr,),
-        "it is not known to mean the same everywhere",
-        "what the templates of the package use",
+        "its meaning in other engines is not verified",
+        "use only constructs of the built-in templates",
         lambda node: type(node) not in QUERIES and not isinstance(node, exp.Anonymous),
     ),
 )  # fmt: skip

@@ -1,9 +1,9 @@
 """A plan: a graph of named queries that ends in one result.
 
-A node is one query. Its identity is its own text with the identities of the nodes it reads in
-place of their names, so what is equal is computed once, whichever metrics, settings or calls ask
-for it. `Plan.statement` prints the whole graph as one statement with CTEs; an engine runs the same
-queries and may keep some of them as tables.
+A node is one query. Its identity is its text, in which the identities of its parents replace their
+names. Equal queries are therefore computed once, whichever metrics, settings or calls need them.
+`Plan.statement` prints the whole graph as one statement with CTEs. An engine runs the same queries
+and may keep some of them as tables.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ DIALECT = NATIVE
 
 @dataclass(frozen=True, eq=False)
 class Node(ABC):
-    """One query of a plan, and the nodes it reads, by their identities.
+    """A query of a plan, and the nodes it reads, by identity.
 
-    Nodes are values: they can be pickled, and are equal if their identities are, which means that
-    they have the same rows.
+    Nodes are values: they can be pickled, and they are equal if their identities are equal. Equal
+    nodes have the same rows.
 
     Attributes:
         key: the identity.
-        name: what the query is called where it is printed.
-        parents: the nodes that it reads, by their identities.
+        name: the name of the query in printed statements.
+        parents: the nodes that it reads, by identity.
         stage: the header of its template.
-        is_input: does it read a table of the user?
-        apart: does it get a statement of its own?
+        is_input: whether it reads a table of the user.
+        apart: whether it gets a separate statement.
         warnings: the warnings of its template for the user.
-        needs: optional columns that it cannot do without, as pairs of table and column.
+        needs: required optional columns, as pairs of table and column.
     """
 
     key: str
@@ -68,32 +68,32 @@ class Node(ABC):
 
     @property
     def has_ctes(self) -> bool:
-        """Does the query start with WITH?"""
+        """Return whether the query starts with WITH."""
         return False
 
     @property
     def keep(self) -> bool:
-        """Is the result small and used again in later calls?"""
+        """Return whether the result is small and later calls use it again."""
         return self.stage is not None and self.stage.keep
 
     @abstractmethod
     def reads(self) -> Sequence[str]:
-        """Return the identity of a parent for every time the query names it."""
+        """Return the identity of a parent for every reference to it."""
 
     @abstractmethod
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
-        """Print the query for a dialect, its parents under the given names."""
+        """Print the query in a dialect, with the given names of parents."""
 
     @abstractmethod
     def named(self, names: Mapping[str, str]) -> exp.Expr:
-        """Return a copy of the query that reads its parents under the given names."""
+        """Return a copy of the query with the given names of parents."""
 
 
 @dataclass(frozen=True, eq=False)
 class Query(Node):
-    """A node whose query is a parsed tree; `tables` are those in it that stand for parents.
+    """A node whose query is a parsed tree; `tables` are its tables that refer to parents.
 
-    `table`: the table of the user that an input reads, or whose rows these are. `values`: the
+    `table` is the user's table that an input reads or that the rows come from. `values` are the
     settings of a stage that has alternatives.
     """
 
@@ -104,27 +104,27 @@ class Query(Node):
 
     @property
     def has_ctes(self) -> bool:
-        """Does the query start with WITH?"""
+        """Return whether the query starts with WITH."""
         return self.tree.args.get("with_") is not None
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns of the result."""
+        """Return the names of the result's columns."""
         assert isinstance(self.tree, exp.Query)
         return list(self.tree.named_selects)
 
     def reads(self) -> Sequence[str]:
-        """Return the identity of a parent for every table that stands for it."""
+        """Return the identity of a parent for every table that refers to it."""
         return [table.name for table in self.tables]
 
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
-        """Print a copy of the tree in which the tables have their names."""
-        if not pretty and dialect == DIALECT:  # for an engine, again and again: aliases may stay
+        """Print a copy of the tree with the given names of its tables."""
+        if not pretty and dialect == DIALECT:  # printed often, for an engine: aliases may stay
             return self._with_names(names)
         return transpile.printed(self.named(names), dialect, pretty, self.is_input)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
-        """Return a copy of the tree in which the tables have their names."""
+        """Return a copy of the tree with the given names of its tables."""
         tree = self.tree.copy()
         keys = {table.name for table in self.tables}
         for table in [table for table in tree.find_all(exp.Table) if table.name in keys]:
@@ -144,7 +144,7 @@ class Query(Node):
 
 
 class SameTree:
-    """A tree that is compared by identity, for use as a cache key."""
+    """A tree compared by identity, for use as a cache key."""
 
     def __init__(self, tree: exp.Expr) -> None:
         self.tree = tree
@@ -156,12 +156,12 @@ class SameTree:
         return id(self.tree)
 
 
-_GAP = "\0"  # no SQL has such a character
+_GAP = "\0"  # a character that does not occur in SQL
 
 
 @functools.lru_cache(maxsize=1024)
 def _parts_of(of: SameTree, parents: frozenset[str], is_input: bool) -> list[str]:
-    """Print a tree around the names of its parents: text, identity, text, identity, …, text."""
+    """Print a tree split at the names of its parents: text, identity, text, identity, …, text."""
     tree = of.tree.copy()
     for table in tree.find_all(exp.Table):
         if table.name in parents:
@@ -171,17 +171,17 @@ def _parts_of(of: SameTree, parents: frozenset[str], is_input: bool) -> list[str
 
 @dataclass(frozen=True, eq=False)
 class Rendered(Node):
-    """A node whose template is rendered with the names of its parents when it is printed.
+    """A node whose template is rendered, with the names of its parents, when it is printed.
 
-    The template calls `ref(alias)` where it reads a parent, `ref(alias, other)` to read it under
-    another name.
+    The template calls `ref(alias)` to read a parent, `ref(alias, other)` to read it under another
+    name.
 
     Attributes:
-        template: its path in `sql_templates`, without the ending.
+        template: the path of the template in `sql_templates`, without the extension.
         keys: the columns that it groups and joins by.
         context: further variables of the template.
-        aliases: the identity of each parent, by the name that the template has for it.
-        often: is every parent read more than once?
+        aliases: name in the template -> identity of the parent.
+        often: whether every parent is read more than once.
     """
 
     template: str = ""
@@ -201,7 +201,7 @@ class Rendered(Node):
         context: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Self:
-        """Make a node, identified by template, context and parents; `reads`: parents by alias."""
+        """Create a node; `reads` maps the aliases in the template to parents."""
         aliases = {alias: node.key for alias, node in reads.items()}
         keys, context = keys or Keys(), context or {}
         return cls(
@@ -217,7 +217,7 @@ class Rendered(Node):
 
     @property
     def has_ctes(self) -> bool:
-        """Does the query start with WITH?"""
+        """Return whether the query starts with WITH."""
         names = {key: parent.name for key, parent in self.parents.items()}
         return re.match(r"(\s|--[^\n]*\n)*WITH\b", self.sql(names, pretty=False)) is not None
 
@@ -226,14 +226,14 @@ class Rendered(Node):
         return [*self.aliases.values()] * (2 if self.often else 1)
 
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
-        """Render the template; for another dialect, its text is parsed and printed anew."""
+        """Render the template; for other dialects, parse the text and print it again."""
         text = self._text(names)
         if dialect == DIALECT and not any(map(transpile.is_reference, names.values())):
             return text
         return transpile.printed(self.named(names), dialect, pretty)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
-        """Render the template, and parse it."""
+        """Render and parse the template."""
         return parse(self._text(names), f"the query of {self.name}")
 
     def _text(self, names: Mapping[str, str]) -> str:
@@ -245,7 +245,7 @@ class Rendered(Node):
 
 
 def identity_of(*parts: str) -> str:
-    """Name a query by all that tells it from others."""
+    """Return the identity of a query, a hash of everything that distinguishes it."""
     return f"sqlmetrics_{hashes.of_texts(*parts)[:16]}"
 
 
@@ -253,7 +253,7 @@ def identity_of(*parts: str) -> str:
 class Plan:
     """A graph of queries that ends in `root`.
 
-    `also`: warnings of the plan as a whole, beside those of its queries.
+    `also` are warnings about the plan as a whole, in addition to those of its queries.
     """
 
     root: Node
@@ -261,12 +261,12 @@ class Plan:
 
     @property
     def warnings(self) -> list[Message]:
-        """The warnings about the result, each once."""
+        """Return the distinct warnings about the result."""
         of_nodes = (warning for node in self.nodes() for warning in node.warnings)
         return list(dict.fromkeys([*self.also, *of_nodes]))
 
     def nodes(self, have: Collection[str] = ()) -> list[Node]:
-        """All nodes the result needs, parents first; those in `have` end the walk."""
+        """Return all nodes that the result needs, parents first, up to those in `have`."""
         nodes: dict[str, Node] = {}
 
         def visit(node: Node) -> None:
@@ -281,11 +281,11 @@ class Plan:
         return list(nodes.values())
 
     def barriers(self, have: Collection[str] = ()) -> list[Node]:
-        """Nodes to compute before the result, each with a statement of its own, in this order."""
+        """Return the nodes to compute before the result in separate statements, in order."""
         return [node for node in barriers([self.root], have) if node is not self.root]
 
     def reads(self, have: Collection[str] = ()) -> dict[str, int]:
-        """The number of times that the plan reads each input table."""
+        """Return the number of times that the plan reads each input table."""
         tables = set(have)
         counts: dict[str, int] = {}
         for node in [*self.barriers(have), self.root]:
@@ -303,7 +303,7 @@ class Plan:
         pretty: bool = True,
         dialect: str = DIALECT,
     ) -> str:
-        """Print the plan as one statement; `tables` names nodes that are tables already.
+        """Print the plan as one statement; `tables` names nodes that exist as tables.
 
         Raises:
             UsageError: a query has something that the dialect cannot express.
@@ -312,7 +312,7 @@ class Plan:
         names: dict[str, str] = dict(tables)
         uses: dict[str, int] = {}
         nodes = [node for node in self.nodes(tables) if node.key not in tables]
-        # what a table of the user's is called, no CTE may be called: it would be read instead
+        # a CTE with the name of a user's table would replace the table
         taken = {
             name
             for node in nodes
@@ -331,13 +331,13 @@ class Plan:
                 continue
             how = ""
             if uses.get(node.key, 0) > 1 and transpile.keeps_materialized(dialect):
-                # an input is cheaper to scan twice than to copy
+                # scanning an input twice is cheaper than copying it
                 how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
             inner = _indented(texts[node.key]) if pretty else texts[node.key]
             name = transpile.name(names[node.key], dialect)
             ctes.append(f"{name} AS {how}(\n  {inner}\n)")
         result = texts[self.root.key]
-        if self.root.has_ctes:  # of a rendered query, which is never a result, all columns
+        if self.root.has_ctes:  # rendered queries, which are never results, return all columns
             known = self.root.columns if isinstance(self.root, Query) else []
             columns = ", ".join(transpile.name(column, dialect) for column in known) or "*"
             result = f"SELECT {columns} FROM {transpile.name(names[self.root.key], dialect)}"
@@ -346,9 +346,9 @@ class Plan:
 
 
 def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
-    """Nodes that get a statement of their own where all of `roots` are wanted, in this order.
+    """Return the nodes to compute in separate statements for these roots, in order.
 
-    These are the roots, the nodes that say so, those worth keeping, and those that more than one
+    These are the roots, the nodes marked as `apart` or `keep`, and the nodes that more than one
     statement reads.
     """
     ends = {root.key for root in roots}
@@ -370,7 +370,7 @@ def parse(text: str, where: str) -> exp.Expr:
     """Parse one query.
 
     Raises:
-        TemplateError: it is not one SELECT.
+        TemplateError: the text is not a single SELECT.
     """
     try:
         with _quiet():
@@ -384,15 +384,15 @@ def parse(text: str, where: str) -> exp.Expr:
     except SqlglotError as error:
         raise TemplateError(f"{where}: the rendered SQL cannot be parsed: {error}") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
-        raise TemplateError(f"{where}: a template is one SELECT")
-    for node in trees[0].walk():  # drop positions in the text: copying them doubles the cost
+        raise TemplateError(f"{where}: a template must be a single SELECT")
+    for node in trees[0].walk():  # drop positions in the text, whose copies would double the cost
         node._meta = None
     return trees[0]
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the parser from logging statements that it does not know: we refuse them ourselves."""
+    """Suppress the parser's log messages about unknown statements, which we reject ourselves."""
     logger = logging.getLogger("sqlglot")
 
     def is_other(record: logging.LogRecord) -> bool:
@@ -406,7 +406,7 @@ def _quiet() -> Iterator[None]:
 
 
 def new_name(wanted: str, taken: Collection[str]) -> str:
-    """Return `wanted`, with a number at its end if it is taken."""
+    """Return `wanted`, with a number appended if it is taken."""
     name, count = wanted, 1
     while name in taken:
         count += 1
@@ -415,6 +415,6 @@ def new_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def _indented(sql: str) -> str:
-    """Indent a query, but not the inside of names and literals that span lines."""
+    """Indent a query, but not names and literals that span lines."""
     pattern = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")|\n(?!\n)""", re.DOTALL)
     return pattern.sub(lambda m: m[0] if m["quoted"] else m[0].replace("\n", "\n  "), sql)

@@ -1,4 +1,4 @@
-"""Quoting of names, values and paths in SQL."""
+"""Quote names, values and paths for SQL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
-# words that DuckDB does not take as the name of a column
+# words that DuckDB does not accept as column names
 _RESERVED_WORDS = """
     all analyse analyze and any array as asc asymmetric both case cast check collate column
     constraint create default deferrable desc describe distinct do else end except false fetch
@@ -17,8 +17,8 @@ _RESERVED_WORDS = """
     references returning select show some summarize symmetric table then to trailing true union
     unique unpivot using variadic when where window with
 """
-# words that stand for a function without parentheses, in DuckDB or elsewhere: in Postgres,
-# `SELECT user` is not a column, but who is logged in
+# words that call a function without parentheses, in DuckDB or elsewhere: in Postgres, `SELECT user`
+# returns the current user instead of a column
 _FUNCTION_WORDS = """
     current_catalog current_database current_date current_path current_role current_schema
     current_time current_timestamp current_user localtime localtimestamp session_user sysdate
@@ -28,14 +28,14 @@ _RESERVED = frozenset((_RESERVED_WORDS + _FUNCTION_WORDS).split())
 
 
 def identifier(name: str) -> str:
-    """Spell a column or table name so that SQL reads it as that name and nothing else."""
+    """Quote a column or table name if needed."""
     if _PLAIN.match(name) and name not in _RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: Any) -> str:
-    """Spell a value as a SQL literal; a sequence becomes a list literal."""
+    """Write a value as a SQL literal, a sequence as a list literal."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -48,25 +48,25 @@ def literal(value: Any) -> str:
 
 
 def path_literal(paths: str | Sequence[str]) -> str:
-    """Spell the path of a file, or several, so that the engine reads these files and no others."""
+    """Write the paths of files as a literal that the engine does not read as patterns."""
     return literal(path_pattern(paths) if isinstance(paths, str) else [*map(path_pattern, paths)])
 
 
 def path_pattern(path: str) -> str:
-    """Spell a path as a pattern that matches this path only, since the engine reads patterns.
+    """Escape a path so that the engine, which reads patterns, matches only this path.
 
-    A URL (`s3://…`) stays as it is, with its wildcards.
+    A URL (`s3://…`) is unchanged, including its wildcards.
     """
     if "://" in path:
         return path
     if os.sep == "\\":
         path = path.replace("\\", "/")
-    # the engine takes ~ for the home folder, and file: for a URL
+    # the engine expands ~ to the home folder, and reads file: as a URL
     if re.search(r"(\A|/)~|\Afile:", path):
         path = os.path.abspath(path)
     return re.sub(r"([*?\[])", r"[\1]", path)
 
 
 def path_of_pattern(pattern: str) -> str:
-    """Return the path that `path_pattern` spelled."""
+    """Return the path that `path_pattern` escaped."""
     return pattern if "://" in pattern else re.sub(r"\[([*?\[])\]", r"\1", pattern)

@@ -22,16 +22,16 @@ from sqlmetrics.metrics.catalog import template_root
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
 
-_DEMO = "demo"  # the macros that evaluations do not read, and so do not compile
+_DEMO = "demo"  # macros that evaluations do not use and that are not compiled for them
 
 
 class _Undefined(jinja2.StrictUndefined):
-    """A name that a template does not know; its use raises an error that has the name."""
+    """A name that is undefined in a template; its use raises an error with the name."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         name = self._undefined_name or ""
-        error: Any = functools.partial(UndefinedNameError, name=name)  # called as a class is
+        error: Any = functools.partial(UndefinedNameError, name=name)  # called like a class
         self._undefined_exception = error
 
 
@@ -59,7 +59,7 @@ def environment() -> jinja2.Environment:
 
 
 def demo_macros() -> dict[str, Any]:
-    """Find the macros that only the templates of the demo read."""
+    """Return the macros that only the demo templates use."""
     return _macros_of(environment(), _DEMO)
 
 
@@ -69,12 +69,12 @@ def _macros_of(env: jinja2.Environment, file: str) -> dict[str, Any]:
 
 
 def macro(name: str) -> Callable[..., str]:
-    """Find a macro of `sql_templates/macros`."""
+    """Return a macro of `sql_templates/macros`."""
     return cast("Callable[..., str]", environment().globals[name])
 
 
 def render(source: str, context: Mapping[str, Any], where: str) -> str:
-    """Render a template's text; `where` names it in the message of a TemplateError."""
+    """Render the text of a template; `where` names the template in errors."""
     try:
         return _compile(source).render(context).strip()
     except jinja2.TemplateSyntaxError as error:
@@ -83,14 +83,14 @@ def render(source: str, context: Mapping[str, Any], where: str) -> str:
         raise TemplateError(f"{where}: {error.message}") from error
     except UndefinedNameError as error:
         raise UndefinedNameError(f"{where}: ", error, name=error.name) from error
-    except SqlmetricsError:  # a template that refuses its tables or settings
+    except SqlmetricsError:  # raised by the template about tables or settings
         raise
-    except Exception as error:  # bad arithmetic, a call of what is not callable, endless recursion
+    except Exception as error:  # e.g. arithmetic errors, calls of non-callables, infinite recursion
         raise TemplateError(f"{where}: {type(error).__name__}: {error}") from error
 
 
 def render_file(template: str, context: Mapping[str, Any]) -> str:
-    """Render a template of the package, by its path in `sql_templates` without the ending."""
+    """Render a built-in template by its path in `sql_templates` without the extension."""
     return environment().get_template(f"{template}.sql.j2").render(context).strip()
 
 
@@ -100,34 +100,34 @@ def _compile(source: str) -> jinja2.Template:
 
 
 def _refuse(message: str, remedy: str = "", settings: bool = False) -> None:
-    """Let a template refuse tables that its settings make no sense for, or settings alone.
+    """Let a template reject tables under its settings, or reject the settings alone.
 
-    `remedy` names arguments by placeholders, as that of a check does.
+    `remedy` has placeholders for arguments, as the remedies of checks do.
     """
     raise (UsageError if settings else DataError)(message, remedy=filled(remedy, {}))
 
 
 def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> str:
-    """Let a template refuse the values of a setting that mean nothing for it."""
+    """Let a template reject values of a setting that have no meaning for it."""
     if value in choices:
         own = set_to(f"METRIC.{name}")
         raise UsageError(
             f"{name}={value} has no meaning for {why}",
-            remedy=Message("choose the meaning of repeated rows there with ", own),
+            remedy=Message("choose how to handle its duplicate rows with ", own),
         )
     return ""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The columns that tell lists and users apart, and how templates write conditions on them.
+    """The columns that identify lists and users, and the conditions on them in templates.
 
     Attributes:
-        users: the columns that make a user.
-        several_models: have lists a column `model` too?
-        model: the name of the only model, where they have none.
-        dialect: what the query is printed in. Queries are always written in DuckDB's SQL; for
-            another dialect, in the part of it that is the same everywhere.
+        users: the columns that identify a user.
+        several_models: whether lists also have a column `model`.
+        model: the name of the only model, if lists have no such column.
+        dialect: the dialect in which the query is printed. Queries are written in DuckDB's SQL; for
+            another dialect, in its portable part.
     """
 
     users: tuple[str, ...] = ("user_id",)
@@ -137,12 +137,12 @@ class Keys:
 
     @property
     def lists(self) -> list[str]:
-        """The columns that make a list."""
+        """Return the columns that identify a list."""
         return [*(["model"] if self.several_models else []), *self.users]
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """The names that every template knows."""
+        """Return the variables of keys, which all templates have."""
         return _key_context(self)
 
 

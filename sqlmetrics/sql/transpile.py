@@ -1,9 +1,8 @@
-"""Prints queries for other engines and warehouses: named passes over parsed SQL, then the dialect.
+"""Print queries for other engines and warehouses: passes over the parsed SQL, then the dialect.
 
-Queries are written in DuckDB's SQL, in the part of it that means the same everywhere
-(`portable.py`). What is left are constructs that other systems spell differently or, worse, take
-without complaint and compute something else. Each pass mends one of them; it says what, why and for
-whom. The passes change the tree that they are given.
+Queries are written in the portable part of DuckDB's SQL (`portable.py`). Some constructs remain
+that other systems write differently or, worse, accept and compute differently. Each pass rewrites
+one of them; its docstring states what it does and why. Passes change the tree in place.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from sqlmetrics.sql.portable import counted, problems
 from sqlmetrics.sql.quoting import identifier as quoted
 from sqlmetrics.sql.templates import macro
 
-_PRINTED_AS = {"datafusion": "postgres"}  # what sqlglot calls the dialect
-# without these, ClickHouse fills what a LEFT JOIN does not find with 0 instead of NULL, sums of
-# nothing are 0, an alias hides the column of the same name, and it gives up long plans
+_PRINTED_AS = {"datafusion": "postgres"}  # name of the dialect in sqlglot
+# without these settings, ClickHouse fills unmatched rows of a LEFT JOIN with 0 instead of NULL,
+# returns 0 for sums without rows, lets an alias hide a column, and stops optimising long plans
 _SETTINGS = {
     "clickhouse": {
         "join_use_nulls": 1,
@@ -37,15 +36,15 @@ _SETTINGS = {
     }
 }
 _PARTS = ("this", "db", "catalog")
-_LAST = "last_of_numbers"  # stands for an expression in rendered text
-_TABLE = "table of the user: "  # before the name of one, until it is printed
+_LAST = "last_of_numbers"  # placeholder for an expression in rendered text
+_TABLE = "table of the user: "  # prefix of a user's table name until it is printed
 _REFERENCE = re.compile(r"\{\{(?:(?!\{\{|\}\}).)*\}\}", re.DOTALL)
 _OTHERS = tuple(dialect for dialect in DIALECTS if dialect != NATIVE)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One rewrite: for whom, and the function that does it to a tree in place."""
+    """A rewrite: its dialects, and the function that changes a tree in place."""
 
     name: str
     dialects: tuple[str, ...]
@@ -53,7 +52,7 @@ class Pass:
 
     @property
     def reason(self) -> str:
-        """Say why the pass is needed."""
+        """Return the reason for the pass."""
         return " ".join((self.run.__doc__ or "").split())
 
 
@@ -72,16 +71,16 @@ def _pass(*dialects: str) -> Callable[[_Run], _Run]:
 
 
 def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = False) -> str:
-    """Print a parsed query of DuckDB's SQL for a dialect; the tree is left as it was.
+    """Print a parsed query in DuckDB's SQL for a dialect; the tree is not changed.
 
-    `is_input`: it reads a table of the user's, and may turn lists into rows.
+    `is_input`: the query reads a table of the user and may unnest lists.
 
     Raises:
-        UsageError: it has something that the dialect cannot express, with what to do instead.
+        UsageError: the dialect cannot express the query; the message names an alternative.
     """
     if dialect != NATIVE and not is_input:
         check(tree, dialect)
-    if dialect == NATIVE:  # only names have to be put in, and seldom: a copy takes as long as all
+    if dialect == NATIVE:  # names are rarely replaced; copying a tree is as slow as printing
         text = text_of(tree, dialect, pretty)
         if _TABLE not in text and "{{" not in text:
             return text
@@ -94,7 +93,7 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
     Raises:
         UsageError: it has something that the dialect cannot express.
     """
-    # only ClickHouse tells the names of functions by their case
+    # function names are case-sensitive only in ClickHouse
     functions: str | bool = "lower" if dialect == NATIVE else "upper"
     if dialect == "clickhouse":
         functions = False
@@ -115,17 +114,17 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
     except UnsupportedError as error:
         if dialect == NATIVE and _only_any_value(tree):
             return generated(ErrorLevel.IGNORE)
-        raise UsageError(f"{dialect}: {error}; write the query without it") from error
+        raise UsageError(f"{dialect}: {error}; rewrite the query without this construct") from error
 
 
 def _only_any_value(tree: exp.Expr) -> bool:
-    """Is nothing lost without IGNORE NULLS, which sqlglot adds to any_value, for what it does?"""
+    """Return whether IGNORE NULLS occurs only in any_value, where sqlglot adds it needlessly."""
     return all(isinstance(node.this, exp.AnyValue) for node in tree.find_all(exp.IgnoreNulls))
 
 
 def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """Run the passes for a dialect over a copy of a parsed query."""
-    root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: a pass may replace the root
+    """Apply the passes for a dialect to a copy of a parsed query."""
+    root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper, because a pass may replace the root
     for pass_ in PASSES:
         if dialect in pass_.dialects:
             pass_.run(root, dialect)
@@ -134,18 +133,18 @@ def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def settings(dialect: str) -> str:
-    """Return the clause that ends a statement, without which its numbers are others."""
+    """Return the SETTINGS clause that a dialect needs for correct results."""
     chosen = ", ".join(f"{name} = {value}" for name, value in _SETTINGS.get(dialect, {}).items())
     return f"SETTINGS {chosen}" if chosen else ""
 
 
 def keeps_materialized(dialect: str) -> bool:
-    """Does the dialect know `WITH x AS MATERIALIZED`?"""
+    """Return whether the dialect supports `WITH x AS MATERIALIZED`."""
     return dialect in (NATIVE, "postgres")
 
 
 def name(text: str, dialect: str) -> str:
-    """Spell the name of a CTE or column."""
+    """Quote the name of a CTE or column."""
     if dialect == NATIVE:
         return quoted(text)
     identifier = exp.to_identifier(text)
@@ -154,20 +153,20 @@ def name(text: str, dialect: str) -> str:
 
 
 def check(tree: exp.Expr, dialect: str) -> None:
-    """Refuse what means something else, or nothing, outside of DuckDB.
+    """Reject constructs that have another meaning, or none, outside DuckDB.
 
     Raises:
         UsageError: the query has such a construct.
     """
     for problem in problems(tree):
         raise UsageError(
-            f"{dialect}: {problem.found} cannot be written for other systems ({problem.why}); "
-            f"instead: {problem.instead}"
+            f"{dialect}: {problem.found} is not portable ({problem.why}); "
+            f"instead, {problem.instead}"
         )
 
 
 def _all(tree: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
-    """Find nodes, the inner ones first: a pass may put a copy in the place of an outer one."""
+    """Find nodes, inner ones first, because a pass may replace an outer node by a copy."""
     yield from reversed([node for node in tree.walk() if isinstance(node, kinds)])
 
 
@@ -176,7 +175,7 @@ def _double(value: exp.Expr) -> exp.Cast:
 
 
 def _is_double(value: exp.Expr) -> bool:
-    """Is it certainly a double, whatever the columns are?"""
+    """Return whether a value is certainly a double, whatever the types of columns."""
     inner = value.unnest()
     if isinstance(inner, exp.Cast):
         return inner.to.this in (exp.DType.DOUBLE, exp.DType.FLOAT)
@@ -185,13 +184,13 @@ def _is_double(value: exp.Expr) -> bool:
     return isinstance(inner, exp.Div | exp.Sqrt | exp.Ln | exp.Exp)
 
 
-# ---- rows from a function: what is replaced first, as long as all is in DuckDB's SQL ------------
+# ---- rows from a function: replaced first, while the query is still DuckDB's SQL ------------
 
 
 @_pass(*_OTHERS)
 def _numbers(tree: exp.Expr, dialect: str) -> None:
-    """Count as the dialect does where DuckDB has `unnest(generate_series(1, n))`, or by digits:
-    some have functions that take constants only, or end at 10,000, or stand in FROM."""
+    """Replace `unnest(generate_series(1, n))` by the dialect's function, or by digits: some
+    dialects accept only constants, stop at 10,000, or allow such functions only in FROM."""
     for cte in list(tree.find_all(exp.CTE)):
         column, last = counted(cte) or ("", None)
         if last is None:
@@ -222,7 +221,7 @@ def _numbers(tree: exp.Expr, dialect: str) -> None:
 
 
 def _counting(last: exp.Expr, dialect: str) -> exp.Expr | None:
-    """Return the function of a dialect that returns rows with the numbers 1, 2, … `last`."""
+    """Return the dialect's query for the numbers 1, 2, … `last`."""
     first = exp.Literal.number(1)
     if dialect == "postgres":
         return exp.GenerateSeries(start=first, end=last.copy())
@@ -237,13 +236,13 @@ def _counting(last: exp.Expr, dialect: str) -> exp.Expr | None:
     return None
 
 
-# ---- arithmetic: what would run and be wrong -----------------------------------------------------
+# ---- arithmetic: queries that would run with wrong results --------------------------------------
 
 
 @_pass(*_OTHERS)
 def _doubles(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Make `0.5` and `1e15` doubles: elsewhere they are exact decimals, and averages of them are
-    cut after a few digits."""
+    """Make `0.5` and `1e15` doubles: other dialects treat them as exact decimals, whose averages
+    have only a few digits."""
     for node in _all(tree, exp.Literal):
         whole = node.is_string or node.name.isdigit()
         if not whole and not isinstance(node.parent, exp.Cast | exp.DataTypeParam):
@@ -254,12 +253,12 @@ _SAFE = "divisor is not 0"
 
 
 def mark_as_safe(division: exp.Div) -> None:
-    """Say of a division that its divisor is never 0, so that no dialect needs a guard."""
+    """Mark a division whose divisor is never 0, so that no dialect adds a guard."""
     division.meta[_SAFE] = True
 
 
 def is_safe(division: exp.Expr) -> bool:
-    """Is the divisor of a division never 0?"""
+    """Return whether the divisor of a division is never 0."""
     return division._meta is not None and _SAFE in division._meta
 
 
@@ -272,7 +271,7 @@ def guard_again(division: exp.Div) -> None:
 
 @_pass(*_OTHERS)
 def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Divide doubles, and by NULL instead of 0: elsewhere 1 / 2 is 0, or 1 / 0 an error."""
+    """Divide doubles, and by NULL instead of 0: elsewhere, 1 / 2 is 0 and 1 / 0 is an error."""
     for node in _all(tree, exp.Div):
         assert isinstance(node, exp.Div)
         divisor = node.expression.unnest()
@@ -281,14 +280,14 @@ def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
         if not _is_double(node.this):
             node.set("this", _double(node.this.unnest()))
-        node.set("typed", True)  # sqlglot adds no casts or guards of its own
+        node.set("typed", True)  # prevents casts and guards by sqlglot
         node.set("safe", False)
 
 
 @_pass(*_OTHERS)
 def _wide_integers(tree: exp.Expr, dialect: str) -> None:
-    """Give sums of units of 1e-15 an exact type of 38 digits: only DuckDB and ClickHouse have
-    integers of 128 bits."""
+    """Give exact sums a decimal type of 38 digits: only DuckDB and ClickHouse have 128-bit
+    integers."""
     types = {"clickhouse": "INT128", "bigquery": "BIGDECIMAL", "postgres": "DECIMAL"}
     wide = exp.DataType.build(types.get(dialect, "DECIMAL(38, 0)"))
     for node in _all(tree, exp.DataType):
@@ -298,8 +297,8 @@ def _wide_integers(tree: exp.Expr, dialect: str) -> None:
 
 @_pass("clickhouse")
 def _unseen_values(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Cast what is rounded to whole numbers without looking behind NULL: ClickHouse casts the
-    value that stands there too, and fails if it is infinite."""
+    """Cast rounded numbers without evaluating the values behind NULL: ClickHouse casts these values
+    too, and fails if one is infinite."""
     for node in _all(tree, exp.Cast):
         assert isinstance(node, exp.Cast)
         if node.to.this == exp.DType.INT128 and isinstance(node.this, exp.Round):
@@ -311,7 +310,7 @@ def _unseen_values(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("postgres", "redshift")
 def _tiny_powers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Keep powers of 2 above 2^-1000: Postgres fails where others give 0."""
+    """Keep powers of 2 above 2^-1000: Postgres fails where other dialects return 0."""
     for node in _all(tree, exp.Pow):
         if node.this == exp.Literal.number(2) and not isinstance(node.expression, exp.Literal):
             smallest = exp.Neg(this=exp.Literal.number(1000))
@@ -322,20 +321,20 @@ def _tiny_powers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("bigquery", "snowflake")
 def _single_precision(tree: exp.Expr, dialect: str) -> None:
-    """Refuse scores in single precision: these dialects take the name of the type, and compute in
+    """Reject single-precision scores: these dialects accept the name of the type, but compute in
     double precision."""
     for node in _all(tree, exp.DataType):
         if node.this == exp.DType.FLOAT:
             raise UsageError(
-                f"{dialect} has no numbers of single precision (score_type=float); leave that "
-                "setting out, or round the scores before they get there"
+                f"{dialect} has no single-precision numbers (score_type=float); omit this setting, "
+                "or round the scores before they are stored"
             )
 
 
 @_pass("bigquery", "trino", "athena")
 def _least_of_known(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Let LEAST and GREATEST pass over NULL: in these dialects one NULL makes the result NULL, and
-    NULL as k stands for a whole list."""
+    """Let LEAST and GREATEST ignore NULL: in these dialects, one NULL makes the result NULL, and a
+    NULL for k means a whole list."""
     for node in _all(tree, exp.Least, exp.Greatest):
         values = [node.this, *node.expressions]
         if len(values) < 2:
@@ -351,13 +350,13 @@ def _least_of_known(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         node.set("expressions", [value.copy() for value in known[1:]])
 
 
-# ---- functions: what has another name, or is not there ------------------------------------------
+# ---- functions: other names, or missing --------------------------------------------------------
 
 
 @_pass("postgres", "redshift", "clickhouse", "datafusion")
 def _binary_logarithms(tree: exp.Expr, dialect: str) -> None:
-    """Spell log2: Postgres has LOG(2, x) for decimals only, and fails at 0; ClickHouse's LOG takes
-    one number."""
+    """Write log2: Postgres supports LOG(2, x) only for decimals and fails at 0; ClickHouse's LOG
+    takes one argument."""
     for node in _all(tree, exp.Log, exp.Anonymous):
         if isinstance(node, exp.Anonymous):
             value = node.expressions[0] if node.name.lower() == "log2" else None
@@ -377,7 +376,7 @@ def _binary_logarithms(tree: exp.Expr, dialect: str) -> None:
 
 @_pass("spark", "databricks", "snowflake", "bigquery", "trino", "athena")
 def _known_logarithms(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Give log2 back to the dialect, which has it as a logarithm to a base."""
+    """Restore log2 for dialects that write it as a logarithm to a base."""
     for node in _all(tree, exp.Anonymous):
         if node.name.lower() == "log2":
             node.replace(exp.Log(this=exp.Literal.number(2), expression=node.expressions[0].copy()))
@@ -403,9 +402,9 @@ def _filters(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass(*_OTHERS)
 def _quantiles(tree: exp.Expr, dialect: str) -> None:
-    """Spell quantiles: for Spark, sqlglot writes an approximation, ClickHouse has names of its own,
-    DataFusion interpolates with 6 digits, Redshift sorts by one column in a query, and BigQuery,
-    Trino and Athena know approximations only."""
+    """Write quantiles: sqlglot uses an approximation for Spark, ClickHouse has its own functions,
+    DataFusion interpolates with 6 digits, Redshift allows one sort column per query, and BigQuery,
+    Trino and Athena have only approximations."""
     for node in _all(tree, exp.Median, exp.PercentileCont, exp.PercentileDisc):
         share = node.args.get("expression") or _double(exp.Literal.number("0.5"))
         known = share.unnest()
@@ -422,7 +421,7 @@ def _quantiles(tree: exp.Expr, dialect: str) -> None:
                 f"{dialect} has no exact {'lower ' if low else ''}quantile as an aggregate, which ",
                 "aggregate=median, aggregate=quantile and ", Argument("ci", "bootstrap"), " need",
                 remedy=Message(
-                    "take ", Argument("per_user", True), ", and the quantile of its result"
+                    "use ", Argument("per_user", True), " and compute the quantile of its result"
                 ),
             )  # fmt: skip
         node.replace(_quantile(dialect, low, node.this.copy(), share.copy(), known.copy()))
@@ -439,7 +438,7 @@ def _quantile(
     if dialect in ("spark", "databricks") and not low:
         return exp.Anonymous(this="percentile", expressions=[value, share])
     function = "percentile_disc" if low else "percentile_cont"
-    # NULL is left out wherever it would stand; Spark takes no word on that
+    # NULL is ignored in any position; Spark accepts no keyword for it
     order = exp.Ordered(this=value, nulls_first=dialect in ("spark", "databricks"))
     return exp.WithinGroup(
         this=exp.Anonymous(this=function, expressions=[share]),
@@ -449,7 +448,7 @@ def _quantile(
 
 @_pass("clickhouse")
 def _deviations_of_one(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Give no standard deviation of a single value: ClickHouse says NaN."""
+    """Return no standard deviation for a single value: ClickHouse returns NaN."""
     for node in _all(tree, exp.StddevSamp):
         several = exp.GT(this=exp.Count(this=node.this.copy()), expression=exp.Literal.number(1))
         node.replace(exp.Case(ifs=[exp.If(this=several, true=node.copy())]))
@@ -457,7 +456,7 @@ def _deviations_of_one(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("clickhouse", "datafusion")
 def _signed_counts(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Make counts and places signed: without a sign, the difference of two places wraps round in
+    """Make counts and positions signed: the difference of two unsigned positions wraps around in
     DataFusion, and has no common type with other numbers in ClickHouse."""
     for node in _all(tree, exp.Count, exp.RowNumber, exp.Rank):
         whole = node.parent if isinstance(node.parent, exp.Window) else node
@@ -466,15 +465,15 @@ def _signed_counts(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass(*(dialect for dialect in _OTHERS if dialect != "postgres"))
 def _collations(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Drop COLLATE "C": they order texts by their bytes anyway, and spell it in other ways."""
+    """Drop COLLATE "C": these dialects order text by bytes, and write collations differently."""
     for node in _all(tree, exp.Collate):
         node.replace(node.this)
 
 
 @_pass(*_OTHERS)
 def _times_in_utc(tree: exp.Expr, dialect: str) -> None:
-    """Put points in time with a zone into UTC: elsewhere, their year and month are those of the
-    session's time zone, or of the column's."""
+    """Convert times with a zone to UTC: elsewhere, their year and month are those of the time zone
+    of the session or of the column."""
     for node in _all(tree, exp.UnixToTime):
         microseconds = node.this
         if not isinstance(microseconds, exp.Anonymous) or microseconds.name.lower() != "epoch_us":
@@ -497,9 +496,9 @@ def _times_in_utc(tree: exp.Expr, dialect: str) -> None:
 
 @_pass(*_OTHERS)
 def _rows_of_lists(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Join with the rows of a list where DuckDB makes them in the SELECT, and write a SELECT for
-    each column of a vector in several columns: elsewhere, functions that return rows stand in FROM,
-    and lists of columns have other types."""
+    """Join with the rows of a list where DuckDB unnests it in the SELECT, and write one SELECT per
+    column for a vector in several columns: other dialects allow functions that return rows only in
+    FROM, and type lists of columns differently."""
     for select in _all(tree, exp.Select):
         functions = [node for node in _row_functions(select) if node.parent_select is select]
         origin = select.args.get("from_")
@@ -530,7 +529,7 @@ def _rows_of_lists(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 
 def _row_functions(tree: exp.Expr) -> list[exp.Expr]:
-    """Find the functions that return the entries of a list, or their places."""
+    """Find the functions that return the entries of a list, or their positions."""
     return [
         node
         for node in tree.find_all(exp.Explode, exp.Anonymous)
@@ -539,7 +538,7 @@ def _row_functions(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _rows_of_columns(select: exp.Select, vector: exp.Case) -> exp.Expr:
-    """Write a SELECT for each column of a vector: its place, and its number."""
+    """Write a SELECT for each column of a vector, with its position and its number."""
     parts = [part for array in vector.find_all(exp.Array) for part in array.expressions]
     known = exp.or_(*(part.copy().is_(exp.null()).not_() for part in parts))
     branches = []
@@ -556,7 +555,7 @@ def _rows_of_columns(select: exp.Select, vector: exp.Case) -> exp.Expr:
 
 @_pass(*_OTHERS)
 def _lists(tree: exp.Expr, dialect: str) -> None:
-    """Turn a list into rows as each dialect does; sqlglot lets places start at 0 in some."""
+    """Unnest a list as each dialect does; sqlglot starts positions at 0 in some dialects."""
     for join in _all(tree, exp.Join):
         unnest = join.this
         if not isinstance(unnest, exp.Unnest):
@@ -566,7 +565,7 @@ def _lists(tree: exp.Expr, dialect: str) -> None:
         column = unnest.expressions[0]
         (value,) = (name.name for name in unnest.args["alias"].columns)
         place = unnest.args["offset"].name
-        if dialect in ("spark", "databricks", "bigquery"):  # places from 0 up
+        if dialect in ("spark", "databricks", "bigquery"):  # positions start at 0
             counted = exp.Add(this=exp.column(place, "entry"), expression=exp.Literal.number(1))
             _replace_column(select, place, exp.Paren(this=counted))
         elif dialect == "clickhouse":
@@ -588,13 +587,13 @@ def _lists(tree: exp.Expr, dialect: str) -> None:
             join.pop()
         elif dialect in ("snowflake", "redshift"):
             raise UsageError(
-                f"{dialect}: the column {column.name} holds lists, whose rows lose their types "
-                "there; make a view with one row per value"
+                f"{dialect}: the column {column.name} holds lists, whose entries lose their types "
+                "in this dialect; create a view with one row per value"
             )
 
 
 def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
-    """Put something else in the place of a column of the rows of a list."""
+    """Replace a column of the rows of a list by an expression."""
     for column in list(select.find_all(exp.Column)):
         if column.table == "entry" and column.name == name:
             column.replace(by.copy())
@@ -605,8 +604,8 @@ def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
 
 @_pass("clickhouse")
 def _aliases(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Name every column of a SELECT: of a join of three tables, ClickHouse calls `r.user_id` just
-    that."""
+    """Name every column of a SELECT: in a join of three tables, ClickHouse names the result column
+    `r.user_id`."""
     for node in _all(tree, exp.Select):
         assert isinstance(node, exp.Select)
         named = [
@@ -620,8 +619,8 @@ def _aliases(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("redshift")
 def _frames_of_equal_rows(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Count the rows up to the last equal one from the other end: Redshift has frames of rows
-    alone."""
+    """Compute frames that end at the last equal row by counting from the other end: Redshift
+    supports only frames of rows."""
     for node in _all(tree, exp.Window):
         spec = node.args.get("spec")
         if spec is None or spec.args.get("kind") != "RANGE" or not isinstance(node.this, exp.Count):
@@ -641,7 +640,7 @@ def _frames_of_equal_rows(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("bigquery")
 def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Drop NULLS LAST in windows, which BigQuery lacks; what is ordered by is never NULL."""
+    """Drop NULLS LAST in windows, which BigQuery lacks; the ordering expressions are never NULL."""
     for window in _all(tree, exp.Window):
         for node in _all(window, exp.Ordered):
             node.set("nulls_first", not node.args.get("desc"))
@@ -649,23 +648,23 @@ def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("databricks", "snowflake", "bigquery", "trino", "athena", "redshift")
 def _recursion(tree: exp.Expr, dialect: str) -> None:
-    """Refuse recursion: these dialects do not allow window functions inside of it, or limit it."""
+    """Reject recursion: these dialects allow no window functions in it, or limit it."""
     for node in _all(tree, exp.With):
         if node.args.get("recursive"):
             raise UsageError(
-                f"{dialect}: recursive queries are not printed for it, since they allow no window "
-                "functions there or are limited otherwise; write as many steps as there may be, by "
-                "a loop of the template"
+                f"{dialect}: recursive queries are not supported, because the dialect allows no "
+                "window functions in them or limits them; unroll the recursion to the maximum "
+                "number of steps with a loop in the template"
             )
 
 
 @_pass(*DIALECTS)
 def _tables(tree: exp.Expr, dialect: str) -> None:
-    """Name tables as the user does: in the spelling of the dialect, or by references such as
-    {{ ref('recs') }}, which another program fills in."""
+    """Name tables as the user does: quoted as in the dialect, or as references such as
+    {{ ref('recs') }} for another program."""
     for node in _all(tree, exp.Table):
         given = node.name.removeprefix(_TABLE) if node.name.startswith(_TABLE) else ""
-        # a table of a connection may be called so too; it comes with its schema
+        # a table of the connection may have this name too; it is qualified with its schema
         if is_reference(given or node.name) and not node.args.get("db"):
             node.set("this", exp.Var(this=given or node.name))
         elif given:
@@ -675,27 +674,27 @@ def _tables(tree: exp.Expr, dialect: str) -> None:
 
 
 def is_reference(text: str) -> bool:
-    """Is it one reference that dbt fills in, and no text beside it?"""
+    """Return whether a text is exactly one reference for dbt."""
     return _REFERENCE.fullmatch(text.strip()) is not None
 
 
 def table(text: str) -> str:
-    """Spell a table of the user's so that it stands in a query until the query is printed."""
+    """Return a placeholder for a user's table until the query is printed."""
     return quoted(_TABLE + text.strip())
 
 
 def tables_named(tree: exp.Expr) -> set[str]:
-    """List the tables of the user's that a query names without a schema, in lower case."""
+    """List the user's tables that a query names without a schema, in lower case."""
     given = (node.name.removeprefix(_TABLE) for node in tree.find_all(exp.Table)
              if node.name.startswith(_TABLE))  # fmt: skip
     return {name.strip('"`').lower() for name in given if not is_reference(name)}
 
 
 def table_of(text: str, dialect: str) -> exp.Table:
-    """Read the name of a table as the dialect spells it.
+    """Parse a table name, quoted as in the dialect.
 
     Raises:
-        UsageError: it is no name of a table.
+        UsageError: the text is not a table name.
     """
     try:
         table = exp.to_table(text, dialect=_PRINTED_AS.get(dialect, dialect))
@@ -703,7 +702,7 @@ def table_of(text: str, dialect: str) -> exp.Table:
         table = None
     parts = [] if table is None else list(filter(None, map(table.args.get, _PARTS)))
     plain = all(isinstance(part, exp.Identifier) for part in parts)
-    # sqlglot takes any other text for a name that lacks its quotes, and clauses behind a name
+    # sqlglot accepts other text as an unquoted name, and clauses after a name
     unquoted = any(
         part.args.get("quoted") and not re.search(rf'["`\[]{re.escape(part.name[:1])}', text)
         for part in parts
@@ -711,7 +710,7 @@ def table_of(text: str, dialect: str) -> exp.Table:
     more = table is not None and any(v for name, v in table.args.items() if name not in _PARTS)
     if table is None or not plain or unquoted or more or table.name == "":
         raise UsageError(
-            f"{text!r} is no name of a table for {dialect}: write TABLE, SCHEMA.TABLE or "
-            "DATABASE.SCHEMA.TABLE, with names in quotes as the dialect has them"
+            f"{text!r} is not a table name for {dialect}: write TABLE, SCHEMA.TABLE or "
+            "DATABASE.SCHEMA.TABLE, quoted as in the dialect"
         )
     return table

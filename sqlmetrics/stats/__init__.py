@@ -1,1 +1,1 @@
-"""Statistics of results: intervals, paired tests, leaderboards and gates."""
+"""Statistics of results: intervals, significance tests, leaderboards and gates."""

@@ -1,4 +1,4 @@
-"""Gates: `als: ndcg@10 ci_low < -1%` decides whether a comparison of models fails a pipeline."""
+"""Gates such as `als: ndcg@10 ci_low < -1%`, which make a comparison of models fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = (
 )
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]"
 
-_OF_BASELINE = ("difference", "ci_low", "ci_high")  # % is a share of the baseline's value
+_OF_BASELINE = ("difference", "ci_low", "ci_high")  # percentages are shares of the baseline's value
 _OPERATORS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below"),
     "<=": (operator.le, "at or below"),
@@ -40,10 +40,10 @@ _GATE = re.compile(
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition that makes a comparison fail: a number of its row is beyond a threshold.
+    """A condition under which a comparison fails: a column of its row is beyond a threshold.
 
-    `model` and `k` are None where the gate is about every one. `metric` is spelled as in results.
-    `is_share`: the threshold was given in percent; it is 0.01 for `1%`.
+    `model` and `k` are None if the gate applies to all models or cutoffs. `metric` is spelled as in
+    results. `is_share` is true if the threshold was given in percent; `1%` is stored as 0.01.
     """
 
     text: str
@@ -56,7 +56,7 @@ class Gate:
     is_share: bool
 
     def is_about(self, row: Mapping[str, Any]) -> bool:
-        """Return whether the gate is about a row of a comparison."""
+        """Return whether the gate applies to a row of a comparison."""
         return (
             self.metric == row["metric"]
             and self.model in (None, str(row["model"]))
@@ -64,45 +64,45 @@ class Gate:
         )
 
     def is_beyond(self, number: float, limit: float) -> bool:
-        """Return whether a number is on the side of the limit where the gate fails."""
+        """Return whether a number is beyond the limit, so that the gate fails."""
         return _OPERATORS[self.operator][0](number, limit)
 
 
 def parse_gate(text: str, canonical: Callable[[MetricSpec], str] = lambda call: call.name) -> Gate:
-    """Parse `[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]`, which says when the gate fails.
+    """Parse a gate, `[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]`: the condition of failure.
 
-    `ndcg@10 < -1%` fails if a model loses more than one percent of the baseline's value,
-    `ndcg@10 ci_high < 0` if it surely loses something, and `ndcg@10 ci_low < -1%` unless it is
-    ruled out that it loses more than one percent. Without MODEL the gate is about every model,
-    without @k about every cutoff, and always about every slice and convention.
+    `ndcg@10 < -1%` fails if a model loses more than 1 % of the baseline's value. `ndcg@10
+    ci_high < 0` fails if the whole confidence interval is a loss. `ndcg@10 ci_low < -1%` fails
+    unless the interval excludes a loss of more than 1 %. A gate without MODEL applies to all
+    models, a gate without @k to all cutoffs. Gates always apply to all slices and conventions.
 
-    COLUMN is one of `COLUMNS`, `difference` if it is left out. For `difference`, `ci_low` and
-    `ci_high`, percent are of the size of the baseline's value, |baseline_value|: `-1%` is a loss
-    also where that is negative. For `relative`, `10%` is 0.1. Other columns have no percent.
+    COLUMN is one of `COLUMNS`, by default `difference`. For `difference`, `ci_low` and `ci_high`,
+    percentages are relative to |baseline_value|, so `-1%` is a loss even if that value is negative.
+    For `relative`, `10%` is 0.1. Other columns accept no percentage.
 
-    `canonical`: spells a metric, without its cutoff, as results do (`AP` -> `map`).
+    `canonical`: function that spells a metric, without its cutoff, as in results (`AP` -> `map`).
 
     Raises:
-        UsageError: the text has another form, or names an unknown column.
+        UsageError: the text is not a gate, or names an unknown column.
     """
     match = _GATE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise UsageError(
-            f"cannot read the gate {text!r}; write it as {GRAMMAR} with an OP of "
-            f"{', '.join(_OPERATORS)}, for example 'ndcg@10 < -1%' or 'als: ndcg@10 ci_high < 0'; "
-            "it says when the gate fails"
+            f"cannot parse the gate {text!r}; write {GRAMMAR}, where OP is one of "
+            f"{', '.join(_OPERATORS)}, e.g. 'ndcg@10 < -1%' or 'als: ndcg@10 ci_high < 0'; "
+            "a gate states when the comparison fails"
         )
     column = match["column"] or "difference"
     if column not in COLUMNS:
         raise UsageError(
-            f"the gate {text!r} names the column {column!r}; there are "
+            f"the gate {text!r} has an unknown column {column!r}; use one of "
             + ", ".join(COLUMNS)
             + suggestion(column, COLUMNS)
         )
     is_share = match["percent"] is not None
     if is_share and column not in (*_OF_BASELINE, "relative"):
         raise UsageError(
-            f"the gate {text!r} gives {column} in percent; that has a meaning only for "
+            f"the gate {text!r} gives {column} in percent; percentages are allowed only for "
             + ", ".join((*_OF_BASELINE, "relative"))
         )
     try:
@@ -129,23 +129,23 @@ def check_known(
     *,
     interval: str | None = None,
 ) -> None:
-    """Check that there will be something for every gate to look at.
+    """Check that every gate applies to at least one row of the comparison.
 
     Args:
         gates: the gates.
-        metrics_and_ks: the metrics that are compared, as results spell them, and their cutoffs;
-            None for whole lists.
-        models: the models that are compared with the baseline.
-        interval: of the comparison; with "none" no gate can be about its ends.
+        metrics_and_ks: the compared metrics, spelled as in results, with their cutoffs; None for
+            whole lists.
+        models: the models compared with the baseline.
+        interval: the confidence interval of the comparison; "none" allows no gates on its ends.
 
     Raises:
-        UsageError: a gate is about a metric, cutoff or model that is not compared, or about an
-            interval where there is none.
+        UsageError: a gate names a metric, cutoff or model that is not compared, or a confidence
+            limit if there is no interval.
     """
     pairs, names = unique(metrics_and_ks), unique(map(str, models))
     metrics = unique(metric for metric, _ in pairs)
     for gate in gates:
-        about = f"the gate {gate.text!r} is about"
+        about = f"the gate {gate.text!r} names"
         if gate.model is not None and gate.model not in names:
             raise UsageError(f"{about} the model {gate.model!r}{_compared(gate.model, names)}")
         if gate.metric not in metrics:
@@ -154,34 +154,35 @@ def check_known(
         if gate.k is not None and gate.k not in cutoffs:
             there_are = ", ".join("whole lists" if k is None else f"@{k}" for k in cutoffs)
             raise UsageError(
-                f"{about} {gate.metric}@{gate.k}; of {gate.metric} are compared: {there_are}"
+                f"{about} {gate.metric}@{gate.k}; cutoffs compared for {gate.metric}: {there_are}"
             )
         if interval == "none" and gate.column in ("ci_low", "ci_high"):
             raise UsageError(
-                f"{about} {gate.column}, and the interval is 'none'; ask for an interval"
+                f"{about} {gate.column}, but no confidence interval is computed; "
+                "choose another interval than 'none'"
             )
 
 
 def _compared(name: str, known: Iterable[str]) -> str:
     there_are = ", ".join(known) or "nothing"
-    return f", which is not compared; compared are: {there_are}{suggestion(name, known)}"
+    return f", which is not compared; compared: {there_are}{suggestion(name, known)}"
 
 
 def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str]:
     """Find the rows of a comparison that fail the gates.
 
     Args:
-        frame: `[convention,] [columns of slices,] metric, k, model, baseline, value,
-            baseline_value, difference, ci_low, ci_high, relative, …, p_value, p_adjusted, …,
-            n_users`, one row per comparison.
+        frame: one row per comparison, with the columns `[convention,] [columns of slices,] metric,
+            k, model, baseline, value, baseline_value, difference, ci_low, ci_high, relative, …,
+            p_value, p_adjusted, …, n_users`.
         gates: the gates, such as `"ndcg@10 ci_low < -1%"`.
 
     Returns:
-        One sentence per gate and row that fails it, in their order. A row that lacks the number
-        which the gate is about fails it.
+        One sentence per gate and row that fails it, in their order. A row fails a gate if it has no
+        value in the gate's column.
 
     Raises:
-        UsageError: a gate cannot be read, or is about none of the rows.
+        UsageError: a gate cannot be parsed, or applies to no row.
     """
     given = [gates] if isinstance(gates, str) else gates
     read = [parse_gate(gate) if isinstance(gate, str) else gate for gate in given]
@@ -193,7 +194,7 @@ def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str
     for gate in read:
         chosen = [row for row in rows if gate.is_about(row)]
         if not chosen:
-            raise UsageError(f"the gate {gate.text!r} is about none of the comparisons")
+            raise UsageError(f"the gate {gate.text!r} applies to no comparison")
         for row in chosen:
             if problem := _problem(gate, row):
                 sentences.append(f'{_place(row, slices)}: {problem}; gate "{gate.text}"')
@@ -201,19 +202,19 @@ def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str
 
 
 def _place(row: Mapping[str, Any], slices: Iterable[str]) -> str:
-    """Name a row: `als, ndcg@10, country=DE`."""
+    """Return the name of a row: `als, ndcg@10, country=DE`."""
     metric = row["metric"] if row["k"] is None else f"{row['metric']}@{row['k']}"
     wheres = [f"{name}={'NULL' if row[name] is None else row[name]}" for name in slices]
     return ", ".join([str(row["model"]), metric, *wheres])
 
 
 def _problem(gate: Gate, row: Mapping[str, Any]) -> str | None:
-    """Say why a row fails, or None if it passes."""
+    """Return why a row fails a gate, or None if it passes."""
     number, base = row[gate.column], row["baseline_value"]
     of_baseline = gate.is_share and gate.column in _OF_BASELINE
     if number is None or (of_baseline and base is None):
         missing = gate.column if number is None else "baseline_value"
-        return f"there is no {missing}, {_why(missing, row)}"
+        return f"{missing} is missing, {_why(missing, row)}"
     limit = gate.threshold * abs(base) if of_baseline else gate.threshold
     if not gate.is_beyond(number, limit):
         return None
@@ -231,16 +232,16 @@ def _problem(gate: Gate, row: Mapping[str, Any]) -> str | None:
 
 
 def _shown(gate: Gate, number: float, bound: float) -> str:
-    """Round to the fewest digits, from four, that leave the number beyond the bound."""
+    """Round to the fewest digits, at least four, that keep the number beyond the bound."""
     texts = (f"{number:.{digits}g}" for digits in range(4, 17))
     return next((text for text in texts if gate.is_beyond(float(text), bound)), f"{number:.17g}")
 
 
 def _why(missing: str, row: Mapping[str, Any]) -> str:
-    """Say why a row lacks a number, as far as it tells."""
+    """Return why a row lacks a number, as far as the row shows it."""
     users = row["n_users"]
     if users == 0:
-        return f"because no user has a value of both it and {row['baseline']}"
+        return f"because no user has values of both this model and {row['baseline']}"
     if missing == "relative" and row["baseline_value"] == 0:
         return f"because {row['baseline']}'s value is 0"
     return "because there is only one user" if users == 1 else f"over {users} users"

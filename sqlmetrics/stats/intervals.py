@@ -1,4 +1,4 @@
-"""The interval of a value, and its resampling."""
+"""Confidence intervals of values, and their resampling."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_RESAMPLES = 100_000
 
 @dataclass(frozen=True)
 class Interval:
-    """The interval of a value: its kind, its confidence, and how users are resampled for it.
+    """A confidence interval: its kind, its level, and the resampling of users.
 
-    `of_runs`: resample also metrics that have one value for the whole run, which computes each of
-    them anew for every resample.
+    `of_runs`: resample also metrics with one value for the whole run; each resample then computes
+    these metrics again.
 
     Raises:
-        UsageError: a value that is none of the above.
+        UsageError: an invalid value.
     """
 
     kind: str = "normal"
@@ -33,39 +33,39 @@ class Interval:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             close = suggestion(str(self.kind), KINDS)
-            raise UsageError(f"ci is one of {', '.join(KINDS)}, not {self.kind!r}{close}")
+            raise UsageError(f"ci must be one of {', '.join(KINDS)}, not {self.kind!r}{close}")
         number = self.confidence
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1:
-            raise UsageError(f"confidence lies between 0 and 1, not {number!r}")
+            raise UsageError(f"confidence must be between 0 and 1, not {number!r}")
         for name in ("resamples", "seed"):
             object.__setattr__(self, name, _plain(getattr(self, name)))
         if not _is_whole(self.resamples) or not 1 <= self.resamples <= _MOST_RESAMPLES:
             raise UsageError(
-                f"resamples is a whole number from 1 to {_MOST_RESAMPLES}, not {self.resamples!r}"
+                f"resamples must be an integer from 1 to {_MOST_RESAMPLES}, not {self.resamples!r}"
             )
         if not _is_whole(self.seed) or not 0 <= self.seed < 2**31 - 1:
-            raise UsageError(f"seed is a whole number from 0 to 2^31 - 2, not {self.seed!r}")
+            raise UsageError(f"seed must be an integer from 0 to 2^31 - 2, not {self.seed!r}")
         if self.of_runs and self.kind != "bootstrap":
             raise UsageError(
-                "intervals of metrics with one value for the whole run are resampled",
-                remedy=Message("ask for resampling with ", Argument("ci", "bootstrap")),
+                "metrics with one value for the whole run have only bootstrap intervals",
+                remedy=Message("set ", Argument("ci", "bootstrap")),
             )
 
     @property
     def z(self) -> float:
-        """The half width of the normal interval in standard errors."""
+        """Return the half width of the normal interval in standard errors."""
         from statistics import NormalDist
 
         return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
     @property
     def draws(self) -> dict[str, Any]:
-        """The variables of templates that resample users."""
+        """Return the variables of templates that resample users."""
         return {"resamples": self.resamples, "seed": self.seed}
 
 
 def _plain(value: Any) -> Any:
-    """Return a whole number of another library as one of Python."""
+    """Convert an integer of another library, such as NumPy, to int."""
     return value if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
 
 

@@ -1,4 +1,4 @@
-"""A leaderboard: one row per model, a column per metric and cutoff, and marks of the best."""
+"""A leaderboard: one row per model, one column per metric and cutoff, and marks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key: TypeAlias = tuple[str, int | None]
 """A column of the leaderboard: a metric and its cutoff, None for whole lists."""
 
 Group: TypeAlias = tuple[Hashable, ...]
-"""The convention and slices of a row; within each, the models are judged apart."""
+"""The convention and slices of a row; models are ranked separately within each group."""
 
 Row: TypeAlias = tuple[Group, str]
 """A row of the leaderboard: its group and its model."""
@@ -31,20 +31,20 @@ NOT_WORSE = "not worse"
 def best_models(
     values: pd.DataFrame, better: Mapping[str, bool | None]
 ) -> dict[str, list[tuple[str, int | None]]]:
-    """Find the best model of each column: the baselines for `leaderboard`.
+    """Find the best model of each column; these models are the baselines for `leaderboard`.
 
     Args:
-        values: a summary of several models, as `leaderboard` reads it.
-        better: as of `leaderboard`.
+        values: a summary of several models, as for `leaderboard`.
+        better: the directions of the metrics, as for `leaderboard`.
 
     Returns:
-        Model -> the metrics and cutoffs that it is the best of, both in the order of the table. Of
-        models with equal values the first of the table is the best. Metrics without a direction or
-        without any value have no best. Where the table has conventions or slices, a metric is
-        named for every model that is the best of at least one of them.
+        Model -> the metrics and cutoffs for which the model is best, both in table order. Among
+        models with equal values, the first of the table is best. Metrics without a direction or
+        without values have no best model. With conventions or slices, a metric is listed for every
+        model that is best in at least one of them.
 
     Raises:
-        UsageError, DataError: as `leaderboard`.
+        UsageError, DataError: as for `leaderboard`.
     """
     board = _Board.read(values)
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
@@ -68,40 +68,41 @@ def leaderboard(
     alpha: float = 0.05,
     correction: str = "none",
 ) -> pd.DataFrame:
-    """Lay out a summary with a row per model, and mark the best and those that are as good.
+    """Return one row per model with marks for the best model and those not significantly worse.
 
     Args:
-        values: `model`, then what groups the rows (`convention`, slices), then `metric`, `k`,
-            `value`, `n_users` and whatever else; what `Evaluator.evaluate` returns.
-        comparisons: what `Evaluator.compare` returns for the same request, with the models of
-            `best_models` as baselines. Rows with other baselines are not read. It may have no rows.
-        better: for every metric whether high values are the better ones, None if neither. A metric
-            with parameters is looked up with them (`ndcg(gain=exponential)`), then without.
-        alpha: a model is worse than the best if its corrected p-value is below.
-        correction: of the p-values (`statistics.adjusted`), over the comparisons with the best.
+        values: the result of `Evaluator.evaluate`: `model`, then the grouping columns
+            (`convention`, slices), then `metric`, `k`, `value`, `n_users`; other columns are
+            ignored.
+        comparisons: the result of `Evaluator.compare` for the same request, with the models of
+            `best_models` as baselines. Rows with other baselines are ignored. It may be empty.
+        better: for every metric, whether higher values are better; None if neither direction is. A
+            metric with parameters is looked up with them (`ndcg(gain=exponential)`), then without.
+        alpha: a model is significantly worse than the best if its corrected p-value is below alpha.
+        correction: the correction of p-values (`adjusted`), over the comparisons with the best.
 
     Returns:
-        One row per model and group: `model`, the columns of the group, `n_users`, and for every
-        metric and cutoff, in the order of the table, its value (`ndcg@10`; `ndcg` for whole lists)
-        and its mark (`ndcg@10 mark`):
+        One row per model and group: `model`, the grouping columns, `n_users`, and for every metric
+        and cutoff, in table order, its value (`ndcg@10`; `ndcg` for whole lists) and its mark
+        (`ndcg@10 mark`):
 
-        - `best`; of equal values, the first of the table;
+        - `best`: the best value; among equal values, the first of the table;
         - `not worse`: a value equal to the best one, a corrected p-value of at least `alpha`, or a
-          difference to the best in the model's favour, over the users that have both values;
-        - empty: significantly worse, or not tested (no such comparison, or no p-value), or a metric
+          difference in the model's favour, over the users that have values of both models;
+        - empty: significantly worse, not tested (no such comparison, or no p-value), or a metric
           without a direction.
 
-        `n_users` (Int64) is missing where the metrics are about different numbers of users; metrics
-        that have no number of users do not count. Groups are in the order of the table. In each,
-        the best of the first metric that has a direction comes first, models without a value last,
-        and equals by name. Values count as equal if they are so in twelve digits: sums that threads
-        share differ beyond.
+        `n_users` (Int64) is missing if the metrics have different numbers of users; metrics without
+        a number of users are ignored. Groups are in table order. Rows in a group are sorted by the
+        first metric with a direction, best model first, models without a value last, and then by
+        name. Values are equal if they agree in 12 digits, because multi-threaded sums may differ in
+        further digits.
 
     Raises:
-        UsageError: there is no column `model`, the two tables are grouped differently, `better`
-            says nothing of a metric, `alpha` is not between 0 and 1, or a column of the group is
-            named like one of the result.
-        DataError: `values` has a model, group, metric and cutoff twice.
+        UsageError: the column `model` is missing, the two tables have different groups, `better`
+            lacks a metric, `alpha` is not between 0 and 1, or a grouping column has the name of a
+            column of the result.
+        DataError: `values` has several rows for a model, group, metric and cutoff.
     """
     import pandas as pd
 
@@ -113,8 +114,8 @@ def leaderboard(
     taken = {"n_users", *labels.values(), *map(_mark_of, labels.values())}
     if clash := taken.intersection(board.columns):
         raise UsageError(
-            f"the slice column {min(clash)!r} is named like a column of the leaderboard; rename "
-            "it in the table that it comes from"
+            f"the slice column {min(clash)!r} has the name of a column of the leaderboard; rename "
+            "it in its table"
         )
     best_at = {
         (group, key): _best(board.at(group, key), higher[key[0]])
@@ -136,7 +137,7 @@ def leaderboard(
 
 
 def marked_columns(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of a leaderboard that have marks, and the columns that hold these."""
+    """Map the columns of a leaderboard that have marks to the columns with these marks."""
     return {name: mark for name, mark in pairwise(frame.columns) if mark == _mark_of(name)}
 
 
@@ -146,10 +147,10 @@ def _mark_of(label: str) -> str:
 
 @dataclass(frozen=True)
 class _Board:
-    """The table of values, taken apart.
+    """The parts of the table of values.
 
-    `columns` are those of the group, `rows` the groups and models with the first row of each in the
-    table. `values` has no missing ones, so that a model may be absent from a metric.
+    `columns` are the grouping columns; `rows` maps groups and models to their first row in the
+    table. `values` has no missing values, so a model may be absent from a metric.
     """
 
     columns: list[str]
@@ -166,8 +167,8 @@ class _Board:
 
         if "model" not in frame.columns:
             raise UsageError(
-                "a leaderboard is about several models, and these have no names",
-                remedy=Message("name each model with ", SEVERAL_MODELS, ", or give a column model"),
+                "a leaderboard needs several models, and these recommendations name no model",
+                remedy=Message("name each model with ", SEVERAL_MODELS, ", or add a column model"),
             )
         columns = _group_columns(frame, ("model",))
         rows: dict[Row, int] = {}
@@ -181,9 +182,9 @@ class _Board:
             if (group, model, key) in seen:
                 label = MetricSpec(key[0], cutoff=key[1])
                 raise DataError(
-                    f"{model} has two values of {label}"
+                    f"{model} has several values of {label}"
                     + "".join(f", {n}={v}" for n, v in zip(columns, group, strict=True))
-                    + "; give one row per model, metric and cutoff"
+                    + "; pass one row per model, metric and cutoff"
                 )
             seen.add((group, model, key))
             rows.setdefault((group, model), number)
@@ -195,11 +196,11 @@ class _Board:
         return cls(columns, unique(groups), models, unique(keys), rows, values, n_users)
 
     def at(self, group: Group, key: Key) -> dict[str, float]:
-        """Return the values of the models, in the order of the table."""
+        """Return the values of the models, in table order."""
         return self.values.get((group, key), {})
 
     def users_of(self, row: Row) -> int | None:
-        """Return the number of users if it is one for all metrics."""
+        """Return the number of users if all metrics have the same one, else None."""
         numbers = self.n_users.get(row, set())
         return next(iter(numbers)) if len(numbers) == 1 else None
 
@@ -211,7 +212,7 @@ def _group_columns(frame: pd.DataFrame, others: Sequence[str]) -> list[str]:
 
 
 def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> list[Group]:
-    """Return the group of every row; whatever stands for a missing value is None."""
+    """Return the group of every row, with None for any missing value."""
     import pandas as pd
 
     rows = zip(*(frame[name] for name in columns), strict=True) if columns else [()] * len(frame)
@@ -229,14 +230,14 @@ def _direction(metric: str, better: Mapping[str, bool | None]) -> bool | None:
     name = metric if metric in better else metric.partition("(")[0]
     if name not in better:
         raise UsageError(
-            f"it is not said whether high values of {metric} are the better ones; put it into "
-            "`better`, with None if neither"
+            f"`better` does not list the metric {metric}; add whether higher values are better, "
+            "or None if neither direction is"
         )
     return better[name]
 
 
 def _best(values: Mapping[str, float], higher: bool | None) -> str | None:
-    """Return the model with the best of the values, the first of equal ones."""
+    """Return the model with the best value; among equal values, the first model."""
     if higher is None or not values:
         return None
     choose = max if higher else min
@@ -253,14 +254,14 @@ def _tested(
     best_at: Mapping[tuple[Group, Key], str | None],
     correction: str,
 ) -> dict[tuple[Group, Key, str, str], tuple[float, float]]:
-    """Read the corrected p-value and the difference of every model and the best one."""
+    """Read the corrected p-values and differences of all comparisons with the best model."""
     if comparisons.empty:
         return {}
     theirs = _group_columns(comparisons, ("model", "baseline"))
     if set(theirs) != set(columns):
         raise UsageError(
-            f"the values are grouped by {', '.join(columns) or 'nothing'} and the comparisons by "
-            f"{', '.join(theirs) or 'nothing'}; compute both in the same way"
+            f"the values are grouped by {', '.join(columns) or 'nothing'}, but the comparisons by "
+            f"{', '.join(theirs) or 'nothing'}; compute both with the same slices and conventions"
         )
     who = list(
         zip(
@@ -271,7 +272,7 @@ def _tested(
             strict=True,
         )
     )
-    # another baseline, in a slice where that is not the best, is no comparison that is used
+    # ignore comparisons with a baseline that is not the best model of their slice
     used = [best_at.get((group, key)) == baseline for group, key, _, baseline in who]
     rows = comparisons[used]
     p_values = adjusted_within(rows, rows["p_adjusted"].to_numpy("float64"), correction)
@@ -286,7 +287,7 @@ def _tested(
 
 
 def _sorted_rows(board: _Board, higher: Mapping[str, bool | None]) -> list[Row]:
-    """Order the rows: by group, by the first metric that has a direction, by name."""
+    """Sort the rows by group, by the first metric with a direction, and by name."""
     first = next((key for key in board.keys if higher[key[0]] is not None), None)
 
     def place(row: Row) -> tuple[int, bool, float, str]:
@@ -307,7 +308,7 @@ def _marks(
     tested: Mapping[tuple[Group, Key, str, str], tuple[float, float]],
     alpha: float,
 ) -> dict[Row, str]:
-    """Mark the best of every group and those that are not worse."""
+    """Mark the best model of every group and the models that are not significantly worse."""
     marks: dict[Row, str] = {}
     for group in board.groups:
         values = board.at(group, key)
@@ -325,10 +326,10 @@ def _marks(
 
 
 def _stands(test: tuple[float, float] | None, higher: bool, alpha: float) -> bool:
-    """Tell whether a model was compared with the best and not found to be worse.
+    """Return whether a model was compared with the best one and is not significantly worse.
 
-    The comparison is about the users that have a value of both models. Where a metric has another
-    audience for each, it can find that the best of the leaderboard is the worse one.
+    A comparison uses only users with values of both models. If a metric has a different audience
+    for each model, the comparison may find that the best model of the leaderboard is the worse one.
     """
     if test is None:
         return False

@@ -1,4 +1,4 @@
-"""From the statistics of paired differences to p-values, intervals and effect sizes."""
+"""Compute p-values, confidence intervals and effect sizes from statistics of paired differences."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TESTS = ("t", "wilcoxon", "randomization", "bootstrap")
 INTERVALS = KINDS
 CORRECTIONS = ("holm", "bh", "none")
 
-FEW = 50  # up to so many non-zero differences, Wilcoxon's test can be exact
+FEW = 50  # maximum number of non-zero differences for an exact Wilcoxon test
 
-_FEW_TIED = 13  # up to so many, all signs are tried if differences are tied
-_ROUNDING = 1e-12  # a relative spread this small is only rounding
+_FEW_TIED = 13  # maximum number for which all signs are enumerated if differences are tied
+_ROUNDING = 1e-12  # a smaller relative spread is only rounding error
 _COUNTS = ("k", "wins", "ties", "losses", "n_users")
 _COLUMNS = (
     *("metric", "k", "model", "baseline", "value", "baseline_value", "difference"),
@@ -34,10 +34,10 @@ _COLUMNS = (
 def checked(
     *, test: str | None = None, interval: str | None = None, correction: str | None = None
 ) -> None:
-    """Check the names that are given.
+    """Check the names of tests, intervals and corrections.
 
     Raises:
-        UsageError: one of them is unknown.
+        UsageError: an unknown name.
     """
     for what, name, known in (
         ("test", test, TESTS),
@@ -47,16 +47,16 @@ def checked(
         if name is not None and name not in known:
             there_are = ", ".join(known)
             close = suggestion(str(name), known)
-            raise UsageError(f"unknown {what} {name!r}; there are {there_are}{close}")
+            raise UsageError(f"unknown {what} {name!r}; choose one of {there_are}{close}")
 
 
 def check_scipy(*, test: str | None = None, interval: str | None = None) -> None:
-    """Check that scipy is there if the test or the interval needs it.
+    """Check that scipy is installed if the test or the interval needs it.
 
     Raises:
-        UsageError: it is needed and not installed.
+        UsageError: scipy is needed but not installed.
     """
-    needs = {"t": "the t-test", "wilcoxon": "Wilcoxon's test"}
+    needs = {"t": "the t-test", "wilcoxon": "the Wilcoxon test"}
     needed_by = [needs[test]] if test in needs else []
     needed_by += ["the interval 'normal'"] if interval == "normal" else []
     if needed_by:
@@ -64,64 +64,65 @@ def check_scipy(*, test: str | None = None, interval: str | None = None) -> None
 
 
 def _special(needed_by: str) -> Any:
-    """Import `scipy.special`, all that is needed; `scipy.stats` would take far longer."""
+    """Import `scipy.special`; `scipy.stats`, which is not needed, takes far longer to import."""
     try:
         return importlib.import_module("scipy.special")
     except ImportError as error:
         verb = "need" if " and " in needed_by else "needs"
         raise UsageError(
             f"{needed_by} {verb} scipy, which cannot be imported ({error}); "
-            "install it with pip install 'sqlmetrics[stats]'"
+            "run pip install 'sqlmetrics[stats]'"
         ) from error
 
 
 def finished(
     rows: pd.DataFrame, *, test: str, interval: str, confidence: float, correction: str
 ) -> pd.DataFrame:
-    """Compute intervals, p-values and effect sizes from totals computed in SQL.
+    """Compute confidence intervals, p-values and effect sizes from totals computed in SQL.
 
     Args:
-        rows: one per comparison: any columns that identify it, then `metric, k, model, baseline,
+        rows: one row per comparison: any identifying columns, then `metric, k, model, baseline,
             n_users, value, baseline_value, difference, std, wins, ties, losses`. `std` is the
-            sample standard deviation of the users' differences, missing for fewer than two users;
-            without users, `n_users` is 0 and all statistics are missing. Also
+            sample standard deviation of the per-user differences, missing for fewer than two users.
+            Without users, `n_users` is 0 and all statistics are missing. Further columns:
 
-            - for the test "wilcoxon": `n_nonzero`, the number of differences that are not 0;
-              `positive_ranks` and `negative_ranks`, the sums of the midranks of their sizes over
-              those above and below 0; `tie_term`, the sum of t³ − t over groups of t equal sizes;
-              `few_differences`, an array of them all that is read where they are `FEW` at most;
-            - for the tests "randomization" and "bootstrap": `n_resamples`, and `n_extreme`, how
-              many of them have a mean at least as far out as the observed one;
+            - for the test "wilcoxon": `n_nonzero`, the number of non-zero differences;
+              `positive_ranks` and `negative_ranks`, the sums of the midranks of the absolute
+              differences, over positive and negative differences; `tie_term`, the sum of t³ − t
+              over groups of t equal absolute differences; `few_differences`, an array of all
+              differences, read only if there are at most `FEW` of them;
+            - for the tests "randomization" and "bootstrap": `n_resamples`, and `n_extreme`, the
+              number of resamples whose mean is at least as extreme as the observed one;
             - for the interval "bootstrap": `interval_low` and `interval_high`.
         test: one of `TESTS`.
-        interval: one of `INTERVALS`. "normal" belongs to the t-test: difference ± quantile of
-            Student's t with n − 1 degrees of freedom times std / √n.
-        confidence: of the interval "normal".
+        interval: one of `INTERVALS`. "normal" is the interval of the t-test: difference ± quantile
+            of Student's t with n − 1 degrees of freedom times std / √n.
+        confidence: the confidence level of the interval "normal".
         correction: one of `CORRECTIONS`, over all rows of a convention that have a p-value; see
             `adjusted`.
 
     Returns:
-        The rows in their order, with the other columns before `metric`, then `metric, k, model,
-        baseline, value, baseline_value, difference, ci_low, ci_high, relative, wins, ties, losses,
-        test, p_value, p_adjusted, effect_size, n_users`. Counts are Int64, with NA where there is
-        none; other numbers float64, with NaN. `relative` is difference / baseline_value, missing
-        where that is 0. All tests are two-sided:
+        The rows in their order: the columns before `metric`, then `metric, k, model, baseline,
+        value, baseline_value, difference, ci_low, ci_high, relative, wins, ties, losses, test,
+        p_value, p_adjusted, effect_size, n_users`. Counts are Int64, with NA for missing counts;
+        other numbers are float64, with NaN. `relative` is difference / baseline_value, missing if
+        that value is 0. All tests are two-sided:
 
-        - "t": as `scipy.stats.ttest_rel`; where all differences are equal, `p_value` is 1 if they
-          are 0 and else 0. `effect_size` is Cohen's d of the paired differences,
-          difference / std; where std is 0 it is 0 for the difference 0 and else missing. Both
-          are missing for fewer than two users.
-        - "wilcoxon": as `scipy.stats.wilcoxon` of the differences, which drops those that are 0:
-          exact for `FEW` users at most of whom none are tied or differ by 0, and for 13 at most in
-          any case, else the normal approximation with its correction for ties and none for
-          continuity; 1 if all are 0.
+        - "t": as `scipy.stats.ttest_rel`. If all differences are equal, `p_value` is 1 for
+          differences of 0, else 0. `effect_size` is Cohen's d of the paired differences,
+          difference / std; if std is 0, it is 0 for a difference of 0, else missing. Both are
+          missing for fewer than two users.
+        - "wilcoxon": as `scipy.stats.wilcoxon` of the differences, which drops differences of 0.
+          The p-value is exact for at most `FEW` users without ties and without differences of 0,
+          and for at most 13 users in any case. Otherwise it is the normal approximation with
+          correction for ties and without continuity correction. It is 1 if all differences are 0.
           `effect_size` is the matched-pairs rank-biserial correlation, (positive − negative) /
-          (positive + negative) ranks, 0 if all differences are 0.
+          (positive + negative) ranks; 0 if all differences are 0.
         - "randomization", "bootstrap": (1 + n_extreme) / (1 + n_resamples), missing for fewer than
           two users; `effect_size` as for "t".
 
     Raises:
-        UsageError: an unknown name, or scipy is needed and not installed.
+        UsageError: an unknown name, or scipy is needed but not installed.
     """
     import numpy as np
     import pandas as pd
@@ -144,7 +145,7 @@ def finished(
         p = _wilcoxon(rows)
     else:
         p = (1 + _numbers(rows, "n_extreme")) / (1 + _numbers(rows, "n_resamples"))
-        p = np.where(n > 1, p, np.nan)  # one user tells nothing about others
+        p = np.where(n > 1, p, np.nan)  # no p-value for a single user
     if test == "wilcoxon":
         positive, negative = _numbers(rows, "positive_ranks"), _numbers(rows, "negative_ranks")
         effect = _divided(positive - negative, positive + negative)
@@ -172,9 +173,9 @@ def finished(
 
 
 def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
-    """Correct p-values for their number, in each convention apart.
+    """Correct p-values for multiple comparisons, separately for each convention.
 
-    Conventions are other definitions of the same comparisons, not more of them.
+    Conventions are other definitions of the same comparisons, not additional comparisons.
     """
     import numpy as np
 
@@ -189,11 +190,11 @@ def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> N
 def adjusted(p_values: Numbers, correction: str) -> Numbers:
     """Correct p-values for their number m; NaN stays NaN and does not count.
 
-    "holm" bounds the probability of one or more false discoveries under any dependence: the i-th
-    smallest is multiplied by m − i + 1, none may be below a smaller one, and 1 is the most. "bh"
-    (Benjamini and Hochberg) bounds the expected share of false discoveries among all, for
-    independent or positively dependent tests: the i-th smallest is multiplied by m / i, and none
-    may be above a larger one. "none" leaves them as they are.
+    "holm" bounds the probability of at least one false discovery under any dependence: the i-th
+    smallest p-value is multiplied by m − i + 1, raised to the largest of the preceding results and
+    capped at 1. "bh" (Benjamini and Hochberg) bounds the expected share of false discoveries for
+    independent or positively dependent tests: the i-th smallest is multiplied by m / i and lowered
+    to the smallest of the following results. "none" returns the p-values unchanged.
     """
     import numpy as np
 
@@ -210,7 +211,7 @@ def adjusted(p_values: Numbers, correction: str) -> Numbers:
 
 
 def _numbers(rows: pd.DataFrame, name: str) -> Numbers:
-    """Return a column of any type as floats, NaN where a value is missing."""
+    """Return a column of any type as floats, with NaN for missing values."""
     import numpy as np
 
     values = rows[name].astype("Float64").to_numpy("float64", na_value=np.nan)
@@ -218,7 +219,7 @@ def _numbers(rows: pd.DataFrame, name: str) -> Numbers:
 
 
 def _divided(above: Numbers, below: Numbers) -> Numbers:
-    """Divide, with NaN where that has no value."""
+    """Divide, with NaN for undefined quotients."""
     import numpy as np
 
     result: Numbers = np.full(len(above), np.nan)
@@ -245,10 +246,10 @@ def _t_interval(
 
 
 def _wilcoxon(rows: pd.DataFrame) -> Numbers:
-    """Compute two-sided p-values of the signed-rank test, without the differences that are 0."""
+    """Compute two-sided p-values of the signed-rank test, ignoring differences of 0."""
     import numpy as np
 
-    special = _special("Wilcoxon's test")
+    special = _special("the Wilcoxon test")
     n, positive = _numbers(rows, "n_nonzero"), _numbers(rows, "positive_ranks")
     mean = n * (n + 1) / 4
     variance = n * (n + 1) * (2 * n + 1) / 24 - _numbers(rows, "tie_term") / 48
@@ -263,20 +264,20 @@ def _wilcoxon(rows: pd.DataFrame) -> Numbers:
 
 
 def _exact_wilcoxon(differences: Numbers, n_users: int) -> float | None:
-    """Return the p-value that takes all signs as equally likely; None where it is approximated.
+    """Return the exact p-value, in which all signs are equally likely; None if approximated.
 
-    What is exact is scipy's choice since 1.15; older releases take the distribution of untied ranks
-    also where there are ties. It is counted here because scipy tries out all signs of tied ranks,
-    which takes seconds per comparison.
+    The choice between exact and approximate p-values is that of scipy 1.15 and newer; older
+    releases use the distribution of untied ranks also for ties. The signs are counted here because
+    scipy enumerates all signs of tied ranks, which takes seconds per comparison.
     """
     import numpy as np
 
     n = len(differences)
     _, group, sizes = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
-    if len(sizes) < n_users and n_users > _FEW_TIED:  # some are tied, or 0
+    if len(sizes) < n_users and n_users > _FEW_TIED:  # some differences are tied or 0
         return None
-    ranks = (2 * np.cumsum(sizes) - sizes + 1)[group]  # doubled, so that midranks are whole
-    patterns = np.zeros(ranks.sum() + 1)  # of signs, by the sum of the ranks above 0
+    ranks = (2 * np.cumsum(sizes) - sizes + 1)[group]  # doubled, so that midranks are integers
+    patterns = np.zeros(ranks.sum() + 1)  # numbers of sign patterns by the sum of positive ranks
     patterns[0] = 1
     for rank in ranks:
         patterns[rank:] += patterns[:-rank].copy()

@@ -102,7 +102,7 @@ def test_copy(opened: Open, clipboard: bool) -> None:
         "document.addEventListener('copy', () => (window.asked = String(getSelection())))"
     )
     page.get_by_text("Show the statement").click()
-    page.get_by_role("button", name="Copy the whole statement").click()
+    page.get_by_role("button", name="Copy the complete statement").click()
     page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
     copied = page.evaluate("navigator.clipboard?.readText() ?? window.asked")
     assert copied == content().statement
@@ -114,7 +114,7 @@ def test_what_cannot_be_copied_is_selected(opened: Open) -> None:
         "document.execCommand = () => false"
     )
     page.get_by_text("Show the statement").click()
-    page.get_by_role("button", name="Copy the whole statement").click()
+    page.get_by_role("button", name="Copy the complete statement").click()
     page.get_by_role("status").get_by_text("Selected").wait_for(state="attached")
     assert page.evaluate("String(getSelection())") == content().statement
 

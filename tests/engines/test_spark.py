@@ -265,7 +265,9 @@ def test_columns_of_folders_are_those_of_duckdb(
 def test_a_column_of_the_files_is_read_and_said_to_be(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "relevance=9").mkdir()
     pq.write_table(GRADED, tmp_path / "relevance=9" / "truth.parquet")
-    told = r"interactions: folders of .* are called relevance=…, and the files have a column relev"
+    told = (
+        r"interactions: the folders of .* are named relevance=…, but the files have a column relev"
+    )
     for source in (tmp_path, tmp_path / "relevance=9" / "truth.parquet"):
         with (
             pytest.warns(sm.SqlmetricsWarning, match=told),
@@ -350,7 +352,7 @@ def test_what_is_not_of_spark_is_not_replaced(spark: Any, tmp_path: Path) -> Non
             (folder / name).parent.mkdir(parents=True)
             (folder / name).write_bytes(b"mine")
             for target in (folder, f"file://{folder}", f"file:{folder}"):
-                with pytest.raises(sm.DataError, match=f"it holds {name.partition('/')[0]}"):
+                with pytest.raises(sm.DataError, match=f"it contains {name.partition('/')[0]}"):
                     evaluator.write_parquet(target, "mrr", force=True)
             with pytest.raises(sm.DataError, match="it is a file"):
                 evaluator.write_parquet(folder / name, "mrr", force=True)
@@ -374,13 +376,13 @@ def test_names_of_tables_are_checked_first(spark: Any, monkeypatch: pytest.Monke
     spark.createDataFrame(_rows(LISTS)).write.saveAsTable("lists_there")
     spark.sql("CREATE VIEW view_there AS SELECT * FROM lists_there")
     wrong: list[tuple[str, bool, type[Exception], str]] = [
-        ("", False, sm.UsageError, "'' does not name a table"),
-        ("a b..c", False, sm.UsageError, r"'a b\.\.c' does not name a table"),
+        ("", False, sm.UsageError, "'' is not a table name"),
+        ("a b..c", False, sm.UsageError, r"'a b\.\.c' is not a table name"),
         ("nodb.x", False, sm.DataError, r"nodb\.x cannot be written: .* no schema `nodb`$"),
         ("nocat.nodb.x", True, sm.DataError, r"no schema `nocat`\.`nodb`"),
         ("lists_there", False, sm.DataError, "lists_there exists and is not overwritten"),
         ("view_there", True, sm.DataError, "view_there is a view"),
-        ("default.LISTS_there", True, sm.DataError, "is not replaced: rows are read from it"),
+        ("default.LISTS_there", True, sm.DataError, "is not overwritten: rows are read from it"),
     ]
     try:
         for source in ("lists_there", spark.table("view_there")):
@@ -446,7 +448,7 @@ def test_comparisons_need_a_folder(spark: Any, tmp_path: Path) -> None:
     away = tmp_path / "not there"
     with (
         world_of(plain(), engine=spark, temp_directory=away) as evaluator,
-        pytest.raises(sm.UsageError, match="cannot be written to: No such file"),
+        pytest.raises(sm.UsageError, match=r"cannot write to .*: No such file"),
     ):
         evaluator.compare("mrr", baseline="popular")
 
@@ -466,10 +468,10 @@ def test_steps_and_stages_can_be_looked_at(spark: Any) -> None:
 
 ROWS = _rows(LISTS)
 WRONG: list[tuple[Any, Any, str]] = [
-    ("/no/such/lists.parquet", TRUTH, r"recommendations: Spark finds no file /no/such/lists"),
-    ("lists.parquet", TRUTH, r"recommendations: Spark finds no file lists\.parquet"),
+    ("/no/such/lists.parquet", TRUTH, r"recommendations: Spark cannot find the file /no/such/"),
+    ("lists.parquet", TRUTH, r"recommendations: Spark cannot find the file lists\.parquet"),
     ("no_such.lists", TRUTH, r"recommendations: Spark's catalog has no table no_such\.lists"),
-    ("lists.csv", TRUTH, r"lists\.csv is no Parquet file.*spark\.read\.csv"),
+    ("lists.csv", TRUTH, r"lists\.csv is not a Parquet file.*spark\.read\.csv"),
     ("-", TRUTH, r"Spark does not read stdin"),
     (ROWS.drop(["item_id"]), TRUTH, r"has no column 'item_id'"),
     (ROWS.drop(["rank"]), TRUTH, r"neither a column rank nor a column score"),
@@ -482,7 +484,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     (pa.table({"user_id": ["u1", "u1"], "item_id": ["a", None], "rank": [1, 2]}), TRUTH,
      r"1 of 2 rows have a NULL user or item"),
     (pa.table({"user_id": ["u1"], "items": [["a"]], "scores": [[1.0]]}), TRUTH,
-     r"only DuckDB reads|belong together"),
+     r"only DuckDB supports"),
 ]  # fmt: skip
 
 
@@ -575,7 +577,7 @@ def test_settings_are_not_put_into_names(session: Any, setting: Callable[[str, s
 def test_options_of_duckdb_are_refused(spark: Any) -> None:
     with pytest.raises(sm.UsageError, match="threads: of DuckDB"):
         sm.Evaluator(LISTS, TRUTH, engine=spark, threads=2)
-    with pytest.raises(sm.UsageError, match="engine is a SparkSession"):
+    with pytest.raises(sm.UsageError, match="engine must be a SparkSession"):
         sm.Evaluator(LISTS, TRUTH, engine="spark")
     evaluator = sm.Evaluator(LISTS, TRUTH, engine=spark)
     with pytest.raises(sm.UsageError, match="DuckDB"):

@@ -193,7 +193,7 @@ def test_a_package_depends_on_its_name(tmp_path: Path) -> None:
     assert "ranking_summary" in names
     assert all(name.startswith("ranking_") for name in names)
     for wrong in ("Ranking", "my metrics", "1st", ""):
-        with pytest.raises(UsageError, match="cannot name a dbt package"):
+        with pytest.raises(UsageError, match="is not a valid dbt package name"):
             small(tmp_path / "other", name=wrong)
 
 
@@ -473,7 +473,7 @@ def test_a_package_is_replaced_only_with_force_and_then_all_of_it(tmp_path: Path
 def test_a_project_of_the_user_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "dbt_project.yml").write_text("name: shop\n")
     for force in (False, True):
-        with pytest.raises(DataError, match="a dbt project of its own"):
+        with pytest.raises(DataError, match="is another dbt project"):
             small(tmp_path, force=force)
     assert contents(tmp_path) == {"dbt_project.yml": "name: shop\n"}
     (tmp_path / "file").touch()
@@ -541,9 +541,9 @@ def test_what_the_command_cannot_write_is_said(tmp_path: Path) -> None:
     for more, message in [
         ([], "recommendations"),
         (["-r", str(file_of("recommendations_als"))], "--recommendations-table NAME"),
-        (["--recommendations-table", "recs", "--name", "No"], "cannot name a dbt package"),
-        (["--recommendations-table", "recs; DROP"], "no name of a table"),
-        (["--recommendations-table", "{{ ref('x') }}, secrets {{ '' }}"], "no name of a table"),
+        (["--recommendations-table", "recs", "--name", "No"], "is not a valid dbt package name"),
+        (["--recommendations-table", "recs; DROP"], "is not a table name"),
+        (["--recommendations-table", "{{ ref('x') }}, secrets {{ '' }}"], "is not a table name"),
     ]:
         result = CliRunner().invoke(cli, [*arguments, *more])
         assert result.exit_code == 2, result.output

@@ -342,8 +342,8 @@ def test_named_metrics_are_what_a_script_has() -> None:
         assert_same(held, wide, "users")
         assert len(held) < len(found)
     for wrong, message in [
-        ("ndcg@10", "a macro is named by the metric alone: ndcg"),
-        ("ndcg(gain=linear)", "a macro is named by the metric alone: ndcg"),
+        ("ndcg@10", "name a macro by the metric alone: ndcg"),
+        ("ndcg(gain=linear)", "name a macro by the metric alone: ndcg"),
         ("nddcg", "unknown metric 'nddcg'"),
     ]:
         with pytest.raises(UsageError, match=message):
@@ -583,7 +583,7 @@ def test_a_column_that_a_parameter_would_replace_is_refused(tmp_path: Path) -> N
         "FROM hits CROSS JOIN models GROUP BY {{ keys_of('hits') }}, k\n"
     )
     (tmp_path / "unclear.sql.j2").write_text(body)
-    with pytest.raises(UsageError, match="unclear: in a macro, k is a parameter: write TABLE"):
+    with pytest.raises(UsageError, match="unclear: k is a parameter of the macro: write TABLE"):
         script(templates=[tmp_path], metrics=["unclear"])
 
 
@@ -591,13 +591,13 @@ def test_a_column_that_a_parameter_would_replace_is_refused(tmp_path: Path) -> N
 def test_what_has_no_macro_is_named() -> None:
     text = of_convention("course")
     assert "surprisal" not in macros_of(text)
-    assert "-- sm_surprisal is left out: course does not have this metric" in text
+    assert "-- sm_surprisal is omitted: course does not have this metric" in text
     with_fallback = script("course", fallback="standard", metrics=["surprisal"])
     assert "surprisal" in macros_of(with_fallback)
     text = script("course", {"ndcg.order": "row"})
-    assert "-- sm_ndcg is left out: order=row: a table does not remember the order" in text
+    assert "-- sm_ndcg is omitted: order=row is not supported: tables have no order" in text
     assert "--         hit_rate, map, mrr, precision, recall\n" in text
-    with pytest.raises(UsageError, match=r"no metric is left for a macro; .*order=row"):
+    with pytest.raises(UsageError, match=r"no metric can be written as a macro; .*order=row"):
         script(settings={"order": "row"})
     with pytest.raises(UsageError, match="unknown setting 'tie'"):
         script(settings={"tie": "row"})

@@ -85,7 +85,7 @@ def test_skip_missing_leaves_graded_metrics_out() -> None:
 def test_the_gain_of_a_convention_is_that_of_1_without_a_relevance(convention: str) -> None:
     # with a relevance of 1 for all, every gain is the same number for all: nDCG is the binary one
     with (
-        pytest.warns(sm.SqlmetricsWarning, match="no column relevance; assumed is 1"),
+        pytest.warns(sm.SqlmetricsWarning, match="no column relevance; 1 is assumed"),
         sm.Evaluator(LISTS, PLAIN[1:], convention=convention) as evaluator,
     ):
         found = evaluator.evaluate("ndcg@2")
@@ -104,7 +104,7 @@ def test_a_gain_that_the_convention_has_too_is_refused_where_it_is_asked_for() -
 
 def test_a_threshold_without_a_relevance_is_warned_of() -> None:
     with (
-        pytest.warns(sm.SqlmetricsWarning, match="no column relevance; assumed is 1"),
+        pytest.warns(sm.SqlmetricsWarning, match="no column relevance; 1 is assumed"),
         sm.Evaluator(LISTS, PLAIN, settings={"relevant_from": 0.5}) as evaluator,
     ):
         assert evaluator.evaluate("recall@1")["value"].item() == 0.5

@@ -101,7 +101,7 @@ def test_lists_in_no_order_are_sorted(by_user: dict[str, str], tmp_path: Path) -
         )
     with opened(by_user) as whole, opened(mixed, 2) as divided:
         first = divided.sql("ndcg@5", physical=True).partition("\n")[0]
-        assert first.endswith("by ranges of the key, by which recommendations are sorted first")
+        assert first.endswith("by ranges of the key, after sorting recommendations")
         assert_same(divided.evaluate(METRICS, 3), whole.evaluate(METRICS, 3))
 
 
@@ -140,7 +140,7 @@ def test_rows_without_a_user_are_in_a_partition(by_user: dict[str, str], tmp_pat
     ).write_parquet(str(path), row_group_size=2048)
     with sm.Evaluator(path, by_user["interactions"], partitions=2) as divided:
         assert "by ranges" in divided.sql("ndcg@5", physical=True).partition("\n")[0]
-        with pytest.raises(sm.DataError, match=r"NULL(.|\n)*These are rows of partition \d/\d"):
+        with pytest.raises(sm.DataError, match=r"NULL(.|\n)*These counts refer to partition \d/\d"):
             divided.evaluate("ndcg@5")
 
 
@@ -191,8 +191,8 @@ def test_what_needs_all_users_at_once_is_named(by_user: dict[str, str], tmp_path
         opened(by_user, 1, templates=tmp_path) as whole,
     ):
         first = limited.sql("middle@10", physical=True).partition("\n")[0]
-        assert first.endswith("; some of it needs all users at once, of recommendations")
-        assert "needs all users" not in limited.sql("ndcg@10", physical=True)
+        assert first.endswith("; all users of recommendations are needed at once")
+        assert "needed at once" not in limited.sql("ndcg@10", physical=True)
         assert_same(limited.evaluate("middle@10"), whole.evaluate("middle@10"))
 
 
@@ -222,15 +222,15 @@ def test_a_job_is_not_split_again(tmp_path: Path) -> None:
             lambda: evaluator.per_user("ndcg", partition="1/2"),
             lambda: evaluator.sql("ndcg", per_user=True, partition="1/2"),
         ):
-            with pytest.raises(sm.UsageError, match="give one of them"):
+            with pytest.raises(sm.UsageError, match="pass one of them"):
                 call()
     assert not (tmp_path / "parts").exists()
 
 
 def test_a_limit_below_zero_is_none() -> None:
-    with pytest.raises(sm.UsageError, match="memory_limit is a size such as 4GB, not '-1GB'"):
+    with pytest.raises(sm.UsageError, match="memory_limit must be a size such as 4GB, not '-1GB'"):
         sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, memory_limit="-1GB")
-    with pytest.raises(sm.UsageError, match="temp_limit is a size such as 4GB, not '-1GB'"):
+    with pytest.raises(sm.UsageError, match="temp_limit must be a size such as 4GB, not '-1GB'"):
         sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, temp_limit="-1GB")
 
 
@@ -292,7 +292,7 @@ def test_a_run_that_writes_too_many_temporary_files_says_which_limit_it_reached(
 @pytest.mark.every_case
 @pytest.mark.parametrize("partitions", [0, -1, 10_000, 1.5, "3", True])
 def test_wrong_numbers_of_partitions(by_user: dict[str, str], partitions: object) -> None:
-    with pytest.raises(sm.UsageError, match="partitions: a whole number from 1 to 9999"):
+    with pytest.raises(sm.UsageError, match="partitions must be an integer from 1 to 9999"):
         opened(by_user, partitions)
 
 

@@ -125,7 +125,7 @@ def test_a_metric_that_reads_the_table_itself(tmp_path: Path) -> None:
     given: dict[str, Any] = {"history": HISTORY, "templates": tmp_path, "settings": DROP}
     with sm.Evaluator(models, RELEVANT, **given) as evaluator:
         assert evaluator.evaluate("n_rows")["value"].to_list() == [7, 7]
-        with pytest.raises(sm.UsageError, match="n_rows reads the table recommendations itself"):
+        with pytest.raises(sm.UsageError, match="n_rows reads the table recommendations directly"):
             evaluator.evaluate("n_rows", by="activity")
 
 

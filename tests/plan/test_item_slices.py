@@ -210,9 +210,9 @@ def test_metrics_of_other_items_have_no_slices_of_items(world: sm.Evaluator) -> 
             world.evaluate(["recall@5", f"{asked}@5"], by_item="category")
         message = str(caught.value)
         assert message.startswith(metric.name)
-        assert "slices of items are for metrics of the relevant items alone" in message
-        assert ("one value for all users together" in message) == (metric.grain == "run")
-    with pytest.raises(UsageError, match=r"^coverage has one value for all users together"):
+        assert "slices of items support only metrics of relevant items" in message
+        assert ("one value for all users" in message) == (metric.grain == "run")
+    with pytest.raises(UsageError, match=r"^coverage has one value for all users"):
         world.evaluate(["recall@5", "coverage@5"], by="month")
     with pytest.raises(UsageError, match=r"^popularity reads"):
         world.per_user(["popularity@5"], by_item="popularity")

@@ -55,7 +55,9 @@ def test_masked_rows_go_first_then_seen_items() -> None:
 def test_masked_scores_mean_nothing_for_lists_with_ranks() -> None:
     lists = MASKED.assign(rank=[3, 2, 1, 1, 2])
     with sm.Evaluator(lists, RELEVANT, settings=LEAVE) as evaluator:
-        with pytest.warns(sm.SqlmetricsWarning, match="leaves these lists as they are: rank"):
+        with pytest.warns(
+            sm.SqlmetricsWarning, match="masked_scores=drop has no effect, because rank"
+        ):
             lengths = evaluator.stage("lists")
         assert sorted(lengths["n_recommended"]) == [2, 3]
     # the same lists, told to go by their scores

@@ -416,7 +416,9 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
         assert_same(with_list, stacked(expected, "length"))
         with pytest.raises(UsageError, match=r"length has no parameter 'long'; did you mean"):
             own.evaluate(metrics, by="length(long=9)")
-        with pytest.raises(UsageError, match=r"nothing called 'lenght'.*did you mean 'length'"):
+        with pytest.raises(
+            UsageError, match=r"unknown column or slice 'lenght'.*did you mean 'length'"
+        ):
             own.evaluate(metrics, by="lenght")
 
     truth = tables["interactions"]
@@ -451,27 +453,31 @@ def test_a_template_that_is_none(tmp_path: Path, name: str, text: str, message: 
 
 
 ERRORS: list[tuple[dict[str, Any], type[SqlmetricsError], str]] = [
-    ({"by": "contry"}, UsageError, r"nothing called 'contry'.*did you mean 'country'"),
-    ({"by": "actvity"}, UsageError, r"nothing called 'actvity'.*did you mean 'activity'"),
-    ({"by_item": "catgory"}, UsageError, r"nothing called 'catgory'.*did you mean 'category'"),
+    ({"by": "contry"}, UsageError, r"unknown column or slice 'contry'.*did you mean 'country'"),
+    ({"by": "actvity"}, UsageError, r"unknown column or slice 'actvity'.*did you mean 'activity'"),
+    (
+        {"by_item": "catgory"},
+        UsageError,
+        r"unknown column or slice 'catgory'.*did you mean 'category'",
+    ),
     ({"by": "users.contry"}, UsageError, r"users.*no column 'contry'.*'country'"),
     ({"by": "user.country"}, UsageError, r"'user'.*did you mean 'users'"),
     ({"by": "history.item_id"}, UsageError, r"not in 'history'"),
     ({"by": "category"}, UsageError, r"column of items: write items\.category"),
-    ({"by_item": "country"}, UsageError, r"nothing called 'country'"),
-    ({"by_item": "activity"}, UsageError, r"nothing called 'activity'"),
+    ({"by_item": "country"}, UsageError, r"unknown column or slice 'country'"),
+    ({"by_item": "activity"}, UsageError, r"unknown column or slice 'activity'"),
     ({"by": "shared"}, UsageError, r"users\.shared or recommendations\.shared"),
-    ({"by": "users.user_id"}, UsageError, r"results have a column user_id"),
-    ({"by": "std"}, UsageError, r"results have a column std"),
-    ({"by": "P_Value"}, UsageError, r"results have a column P_Value"),
-    ({"by_item": "metric"}, UsageError, r"results have a column metric"),
-    ({"by": ["country", "country"]}, UsageError, r"country is there twice"),
-    ({"by": ["country", "users.country"]}, UsageError, r"country is there twice"),
-    ({"by": ["country", "COUNTRY"]}, UsageError, r"COUNTRY is there twice"),
-    ({"by": ["activity", "activity(warm_from=3)"]}, UsageError, r"activity is there twice"),
-    ({"by": "month", "by_item": "month"}, UsageError, r"month is there twice"),
-    ({"combinations": True}, UsageError, r"combinations are of columns to slice by"),
-    ({"by": [], "combinations": True}, UsageError, r"combinations are of columns to slice by"),
+    ({"by": "users.user_id"}, UsageError, r"user_id is also the name of a result"),
+    ({"by": "std"}, UsageError, r"std is also the name of a result"),
+    ({"by": "P_Value"}, UsageError, r"P_Value is also the name of a result"),
+    ({"by_item": "metric"}, UsageError, r"metric is also the name of a result"),
+    ({"by": ["country", "country"]}, UsageError, r"country is given twice"),
+    ({"by": ["country", "users.country"]}, UsageError, r"country is given twice"),
+    ({"by": ["country", "COUNTRY"]}, UsageError, r"COUNTRY is given twice"),
+    ({"by": ["activity", "activity(warm_from=3)"]}, UsageError, r"activity is given twice"),
+    ({"by": "month", "by_item": "month"}, UsageError, r"month is given twice"),
+    ({"combinations": True}, UsageError, r"combinations needs columns to slice by"),
+    ({"by": [], "combinations": True}, UsageError, r"combinations needs columns to slice by"),
     ({"by": ""}, UsageError, r"'' is not the name"),
     ({"by": [3]}, UsageError, r"3 is not the name"),
     ({"by": "activity(warm_form=3)"}, UsageError, r"'warm_form'; did you mean 'warm_from'"),
@@ -480,7 +486,7 @@ ERRORS: list[tuple[dict[str, Any], type[SqlmetricsError], str]] = [
     ({"by": "popularity(head_share=1.5)"}, UsageError, r"head_share must be .*<= 1"),
     ({"by": "popularity(head_share=0)"}, UsageError, r"head_share must be .*> 0"),
     ({"by": "month(first=1)"}, UsageError, r"month has no parameter 'first'"),
-    ({"by": "activity@5"}, UsageError, r"a slice has no cutoff"),
+    ({"by": "activity@5"}, UsageError, r"slices have no cutoffs"),
     ({"by": "hobbies"}, DataError, r"users, column hobbies: .*\[\].*one value per row"),
     ({"by": "address"}, DataError, r"users, column address: .*STRUCT.*one value per row"),
     ({"by_item": "maker"}, DataError, r"items, column maker: .*STRUCT.*one value per row"),
@@ -704,6 +710,6 @@ def test_the_support_of_a_slice_without_lists_is_0(metric: str) -> None:
 def test_a_metric_called_like_a_slice_of_items_is_refused_for_it() -> None:
     with (
         sm.Evaluator({1: ["a"]}, {1: ["a"]}, history={1: ["a"]}) as evaluator,
-        pytest.raises(UsageError, match="reads listed_rows in popularity; slices of items are for"),
+        pytest.raises(UsageError, match="reads listed_rows in popularity; slices of items support"),
     ):
         evaluator.evaluate("popularity(counted=rows)@1", by="popularity")

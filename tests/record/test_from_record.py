@@ -60,7 +60,7 @@ def test_what_differs_is_said() -> None:
     lines = result.stderr.splitlines()[4:]  # after the files
     assert lines[:4] == [
         "sqlmetrics: error: not the same as in a.json:",
-        "  interactions: other values in item_id, user_id",
+        "  interactions: different values in item_id, user_id",
         "  recommendations of als: 116 rows, were 120",
         "  users of recall and 1 more, als, without recommendations: 11, was 10",
     ]
@@ -85,7 +85,7 @@ def test_options_replace_what_the_record_says(folder: Path) -> None:
     assert [(entry["metric"], entry["k"]) for entry in record["metrics"]] == [("map", [3])]
     result = run("evaluate", *one, "--set", "ties=item_asc", code=0)
     assert "\n  recall (standard), ties: item_asc, was item_desc\n" in result.stderr
-    assert "\n  the SQL is another" in result.stderr
+    assert "\n  the SQL differs" in result.stderr
     given = json.loads((folder / "b.json").read_text())["given"]
     assert given["settings"] == {"relevant_from": "1", "ties": "item_asc"}
 
@@ -97,7 +97,7 @@ def test_versions_alone_are_no_failure(folder: Path) -> None:
     (folder / "a.json").write_text(json.dumps(record))
     result = run("evaluate", *again("a.json"))
     ours = duckdb.__version__
-    assert result.stderr.endswith(f", but for duckdb: {ours}, was 1.0.0\n")
+    assert result.stderr.endswith(f", except duckdb: {ours}, was 1.0.0\n")
 
 
 def test_attrs_are_a_record(folder: Path) -> None:
@@ -106,7 +106,7 @@ def test_attrs_are_a_record(folder: Path) -> None:
     (folder / "a.json").write_text(json.dumps(record))
     result = run("evaluate", *again("a.json"))
     for what in ("the contents of tables", "counts of users", "values"):
-        assert f"\n  not compared: {what}, not in the record" in result.stderr
+        assert f"\n  not compared: {what} (not in the record)" in result.stderr
 
 
 def test_results_in_files(folder: Path) -> None:
@@ -123,10 +123,10 @@ def test_long_results_are_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch
         run("per-user", *ONE, "recall@2", "--record", "a.json", "--force", *target)
         record = json.loads((folder / "a.json").read_text())
         assert "rows" not in record
-        assert record["unknown"] == {"rows": "the result has 40 rows, a record holds 20 at most"}
+        assert record["unknown"] == {"rows": "the result has 40 rows; a record stores at most 20"}
     result = run("per-user", *again("a.json"))
-    why = "the result has 40 rows, a record holds 20 at most"
-    assert result.stderr.endswith(f", but for not compared: values ({why})\n")
+    why = "the result has 40 rows; a record stores at most 20"
+    assert result.stderr.endswith(f", except not compared: values ({why})\n")
 
 
 def test_a_record_is_written_whole_or_not_at_all(folder: Path) -> None:

@@ -48,8 +48,8 @@ def test_the_same() -> None:
         ({"given": {}}, "convention: not given, was standard"),
         ({"asked": {"by": ["country"]}}, 'by: ["country"], was not given'),
         ({"settings": {"ties": "row"}}, "recall (standard), ties: row, was item_asc"),
-        ({"metrics": []}, "recall (standard): it is not computed any more"),
-        ({"sql": "q2"}, "the SQL is another"),
+        ({"metrics": []}, "recall (standard): no longer computed"),
+        ({"sql": "q2"}, "the SQL differs"),
     ],
 )
 def test_requests_that_differ(changed: dict[str, Any], line: str) -> None:
@@ -58,14 +58,14 @@ def test_requests_that_differ(changed: dict[str, Any], line: str) -> None:
 
 def test_a_metric_more() -> None:
     found = differences(record(metrics=[]), record())
-    assert found.others == ["recall (standard): it was not computed"]
+    assert found.others == ["recall (standard): not computed before"]
 
 
 @pytest.mark.parametrize(
     ("entry", "changed", "line"),
     [
         ("contents", {"rows": 2000}, "interactions: 2,000 rows, were 1,000"),
-        ("contents", {"fingerprint": "f2"}, "interactions: other values in item_id, user_id"),
+        ("contents", {"fingerprint": "f2"}, "interactions: different values in item_id, user_id"),
         ("users", {"evaluated": 4}, "users of recall and 1 more, als, evaluated: 4, was 3"),
         (
             "users",
@@ -83,8 +83,8 @@ def test_columns_that_are_read() -> None:
     (before,) = record()["contents"]
     found = differences(record(), record(contents=[{**before, "columns": ["item_id"]}]))
     assert found.results == [
-        "interactions: item_id, user_id were read, and are not now",
-        "interactions: item_id are read, and were not",
+        "interactions: columns no longer read: item_id, user_id",
+        "interactions: columns not read before: item_id",
     ]
 
 
@@ -119,12 +119,12 @@ LONG = ["model", "metric", "k", "value", "n_users"]
         (
             [["a", "map", 2, 0.5, 3]],
             [["a", "map", 2, 0.5, 3], ["b", "map", 2, 0.5, 3]],
-            ["1 rows are new, such as map@2 b"],
+            ["new rows: 1, e.g. map@2 b"],
         ),
         (
             [["a", "map", 2, 0.5, 3], ["a", "map", 5, 0.5, 3]],
             [["a", "map", 2, 0.5, 3]],
-            ["1 rows are not there any more, such as map@5 a"],
+            ["missing rows: 1, e.g. map@5 a"],
         ),
         # rows that are about the same are told apart by their order
         (
@@ -151,13 +151,13 @@ def test_values_of_users_that_differ() -> None:
 def test_columns_that_differ() -> None:
     old = record(columns=["metric", "value"], rows=[["map", 0.5]])
     new = record(columns=["metric", "mean"], rows=[["map", 0.5]])
-    assert differences(old, new).results == ["columns: there was value, there is mean"]
+    assert differences(old, new).results == ["columns: value is missing, mean is new"]
 
 
 def test_rows_that_do_not_fit_their_columns() -> None:
     found = differences(record(), record(rows=[["als"]]))
     assert found.results == [
-        "values: the record is damaged: rows have more or fewer values than columns"
+        "values: the record is damaged: its rows have more or fewer values than columns"
     ]
 
 

@@ -1,1 +1,1 @@
-"""Tests of the report."""
+"""Test the report."""

@@ -1,4 +1,4 @@
-"""The numbers of a report against pandas."""
+"""Compare the numbers of a report with pandas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.reports import (
 
 @pytest.fixture(scope="module")
 def per_user(evaluator: sm.Evaluator) -> pd.DataFrame:
-    """Values of users: `model, user_id, label, value`."""
+    """Return the per-user values: `model, user_id, label, value`."""
     return long_form(evaluator.per_user(["ndcg", "precision", "popularity"], [4]))
 
 
@@ -62,7 +62,7 @@ def test_marks_are_those_of_the_leaderboard(evaluator: sm.Evaluator, study: Stud
 
 def test_comparisons_are_those_of_compare(evaluator: sm.Evaluator, study: Study) -> None:
     for baseline, ours in study.comparisons.groupby("baseline"):
-        metrics = METRICS[:3]  # there are no users behind coverage
+        metrics = METRICS[:3]  # coverage has no per-user values
         theirs = evaluator.compare(metrics, 4, baseline=baseline, correction="none")
         same(ours, theirs, "metric", "model")
     assert set(study.comparisons["baseline"]) == set(MODELS)
@@ -84,7 +84,7 @@ def test_p_values_from_the_best_are_corrected_as_holm_does(study: Study) -> None
 
 
 def counted(values: np.ndarray, low: float, high: float) -> list[int]:
-    """Count values in bins that have their low end, and the last one both."""
+    """Count values in bins that include their lower end; the last bin includes both ends."""
     places = np.floor(np.round((values - low) / (high - low) * N_BINS, 9)).astype(int)
     return np.bincount(np.minimum(places, N_BINS - 1), minlength=N_BINS).tolist()
 
@@ -93,7 +93,7 @@ def test_histograms(study: Study, per_user: pd.DataFrame) -> None:
     for (model, label), rows in study.histograms.groupby(["model", "label"]):
         values = per_user.query("label == @label")
         own = values.loc[values["model"] == model, "value"].to_numpy()
-        everyone = values["value"]  # bins are the same for all models
+        everyone = values["value"]  # all models share the bins
         low, high = (everyone.min(), everyone.max()) if "popularity" in label else (0, 1)
         edges = np.linspace(low, high, N_BINS + 1)
         np.testing.assert_allclose(rows["low"], edges[:-1])
@@ -132,12 +132,12 @@ def test_a_metric_that_is_the_same_for_everybody_has_one_bin() -> None:
             ["x", 1, 1, 2, 1],
             ["y", 1, 1, 2, 1],
         ]
-        # nobody differs by it: one bin, of ties
+        # no user differs in this metric: one bin, of ties
         rows = study.difference_histograms
         own = rows[rows["label"] == "popularity@1"]
         columns = ["low", "high", "outcome", "n_users"]
         assert own[columns].to_numpy().tolist() == [[0, 0, "equal", 2]]
-        # and by this, one user each way
+        # in this metric, one user is better and one is worse
         own = rows[rows["label"] == "hit_rate@1"]
         assert own[columns].to_numpy().tolist() == [
             [-1, pytest.approx(-0.95), "worse", 1],
@@ -158,7 +158,7 @@ def test_histograms_of_differences(study: Study, per_user: pd.DataFrame) -> None
             for model in above:
                 own = differences[model].dropna().to_numpy(copy=True)
                 own[np.abs(own) < 1e-12] = 0
-                # away from zero, up to the next multiple of a step
+                # rounded away from zero to the next multiple of the step
                 far = np.sign(own) * np.ceil(np.abs(own) / step - 1e-9)
                 expected = pd.Series(far).value_counts().sort_index()
                 rows = found.query("model == @model and baseline == @baseline and label == @label")
@@ -183,7 +183,7 @@ def test_differences_add_up_to_wins_ties_and_losses(study: Study) -> None:
     names = {"better": "wins", "equal": "ties", "worse": "losses"}
     for outcome, column in names.items():
         assert sums[outcome].tolist() == compared[column].tolist()
-    assert (sums > 0).all(axis=None)  # there is something to be mixed up
+    assert (sums > 0).all(axis=None)  # otherwise the test could not detect swapped columns
 
 
 # ---------------------------------------------------------------- slices
@@ -205,7 +205,7 @@ def test_slices_are_those_of_evaluate(evaluator: sm.Evaluator, study: Study) -> 
         same(ours, theirs, "metric", "slice", "model")
     theirs = evaluator.evaluate(["ndcg", "precision"], 4, by_item="popularity")
     ours = study.slices["popularity"]
-    assert set(ours["metric"]) == {"ndcg", "precision"}  # the others know no relevant items
+    assert set(ours["metric"]) == {"ndcg", "precision"}  # other metrics use no relevant items
     same(ours, theirs.rename(columns={"popularity": "slice"}), "metric", "slice", "model")
 
 
@@ -237,7 +237,7 @@ def test_columns_of_users_may_be_called_as_ours() -> None:
             assert set(study.slices["label"]["label"]) == {"precision@4"}
             assert set(study.wins["slice"]) == {"all users", "label 0", "label 1"}
         with studied(evaluator, Question("precision@4")) as study:
-            # a column of the name of a slice of ours takes its place
+            # a user column named like a built-in slice replaces that slice
             assert {one.name for one in study.attributes} <= set(columns)
             for name, rows in study.slices.items():
                 assert set(rows["slice"]) == {f"{name} 0", f"{name} 1"}
@@ -247,13 +247,13 @@ def test_columns_of_users_may_be_called_as_ours() -> None:
 
 
 def gini(counts: np.ndarray) -> float:
-    """Half the mean difference of two items, over the mean."""
+    """Return half the mean difference of two items, divided by the mean."""
     differences = np.abs(counts[:, None] - counts[None, :])
     return float(differences.mean() / counts.mean() / 2)
 
 
 def test_exposure_of_five_items_by_hand() -> None:
-    # of five items, four users get a 4 times, b 3 times, c once, d and e never
+    # four users, five items: a is recommended 4 times, b 3 times, c once, d and e never
     recommended = {1: ["a", "b"], 2: ["b", "a"], 3: ["a", "b"], 4: ["c", "a", "d"]}
     with (
         sm.Evaluator(recommended, {1: ["a"]}, history={9: list("abcde")}) as evaluator,
@@ -263,7 +263,7 @@ def test_exposure_of_five_items_by_hand() -> None:
     points = rows[["share_of_items", "share_of_recommendations"]].to_numpy()
     expected = [[0, 0], [0.4, 0], [0.6, 1 / 8], [0.8, 4 / 8], [1, 1]]
     np.testing.assert_allclose(points, expected)
-    # two times the area between curve and diagonal: 1 - 2 * (1/80 + 5/80 + 12/80) = 0.55
+    # twice the area between curve and diagonal: 1 - 2 * (1/80 + 5/80 + 12/80) = 0.55
     np.testing.assert_allclose(rows["gini"], 0.55)
     assert set(rows["n_items"]) == {5}
     assert gini(np.array([0, 0, 1, 3, 4])) == pytest.approx(0.55)
@@ -283,7 +283,7 @@ def test_exposure_of_two_models_is_over_the_same_items() -> None:
 
 @pytest.fixture(scope="module")
 def of_demo() -> Iterator[tuple[Study, dict[str, pd.Series], pd.DataFrame]]:
-    """The data of the examples: a study, and how often every model recommends which item."""
+    """Return a study of the example data, the recommendation counts per item, and the history."""
     files = {name: DATA / f"recommendations_{name}.parquet" for name in ("als", "popular")}
     history = pd.read_parquet(DATA / "history.parquet")
     counts = {}
@@ -317,7 +317,7 @@ def test_popularity_of_real_lists(of_demo: tuple[Any, ...]) -> None:
     study, counts, history = of_demo
     users = history.groupby("item_id")["user_id"].nunique().reset_index(name="n")
     users = users.sort_values(["n", "item_id"], ascending=[False, True], ignore_index=True)
-    tenths = np.array_split(users.index, 10)  # the first are larger by one
+    tenths = np.array_split(users.index, 10)  # the first tenths have one item more
     group = pd.Series({users["item_id"][place]: number for number, tenth in enumerate(tenths, 1)
                        for place in tenth})  # fmt: skip
     counts = {**counts, None: users.set_index("item_id")["n"]}
@@ -340,7 +340,7 @@ def test_examples(study: Study, per_user: pd.DataFrame) -> None:
         index="user_id", columns="model", values="value"
     )
     rows = own.reset_index()[["user_id", "good"]]
-    rows["distance"] = (rows["good"] - rows["good"].median()).abs()  # all have five relevant items
+    rows["distance"] = (rows["good"] - rows["good"].median()).abs()  # 5 relevant items each
     best = rows.sort_values(["good", "user_id"], ascending=[False, True])["user_id"][:3].tolist()
     worst = rows.sort_values(["good", "user_id"])["user_id"][:3].tolist()
     typical = rows.sort_values(["distance", "user_id"])["user_id"][:3].tolist()

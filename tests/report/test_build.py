@@ -1,4 +1,4 @@
-"""Reports of inputs of every shape, refusals, and files."""
+"""Test reports of many kinds of input, refused arguments, and the files of reports."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from tests.support.reports import (
     same,
 )
 
-# ---------------------------------------------------------------- what it can be given
+# ---------------------------------------------------------------- shapes of the input
 
 
 @dataclass
 class Shape:
-    """What an evaluator is made of, and what a report is asked for."""
+    """The arguments of an evaluator and of its report."""
 
     tables: dict[str, Any]
     metrics: Any = ("ndcg", "precision")
@@ -74,7 +74,7 @@ def each(change: Any, **more: Any) -> dict[str, Any]:
 
 
 def keyed(*names: str) -> Shape:
-    """Let users have other keys: the number by 7, and the rest."""
+    """Split the user key into two columns: quotient and remainder of a division by 7."""
 
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         parts = [frame["user_id"] % 7, frame["user_id"] // 7]
@@ -105,7 +105,7 @@ SHAPES = {
         {**FEW, "recommendations": NUMBERED}, models=("10", "9")
     ),
     "a key of two columns": keyed("tenant", "user"),
-    "keys called as columns of ours": keyed("kind", "title"),
+    "keys named like columns of the report": keyed("kind", "title"),
     "a key with spaces": keyed("value of user"),
     "texts as ids": Shape(each(texts)),
     "everything": Shape(
@@ -146,8 +146,8 @@ SHAPES = {
         models=("a", "b"),
     ),
 }
-OFTEN = {  # in every run; the others say less that is new
-    "keys called as columns of ours",
+OFTEN = {  # run always; the other shapes mostly overlap with these
+    "keys named like columns of the report",
     "metrics of the whole run only",
     "models that share no users",
 }
@@ -213,7 +213,7 @@ def assert_sound(content: Content) -> None:
 
 
 def content_of(study: Study) -> Content:
-    """What is said of a study that was not made by `Evaluator.report`."""
+    """Build the content of a study that `Evaluator.report` did not make."""
     return build.content(
         study,
         title=None,
@@ -251,7 +251,7 @@ def test_every_figure_is_there(study: Study) -> None:
     assert [one.metric for one in content.definitions] == [*METRICS, "all metrics"]
 
 
-# ---------------------------------------------------------------- what is left behind
+# ---------------------------------------------------------------- side effects
 
 
 def test_nothing_is_left_in_a_connection() -> None:
@@ -271,7 +271,7 @@ def test_nothing_is_left_in_a_connection() -> None:
                 evaluator.plot("wins", "precision@4")
         assert all_names() == before
         assert connection.execute("SELECT count(*) FROM lists").fetchall() == [(len(GOOD),)]
-    # it is of one model, which has no name
+    # the report has one model, which has no name
     assert figures_of(content) == ["cutoffs_0", "distribution", "exposure"]
     assert not content.leaderboard.legend
     assert [score.mark for score in content.leaderboard.rows[0][2]] == [""]
@@ -289,14 +289,14 @@ def test_nothing_more_is_kept_than_by_evaluate() -> None:
             evaluator.plot(figure, metrics)
             assert dict(evaluator.engine.kept()) == kept
         with studied(evaluator, Question(metrics)) as study:
-            assert set(evaluator.engine.kept()) > set(kept)  # as long as it lasts
+            assert set(evaluator.engine.kept()) > set(kept)  # until the study is closed
             assert len(study.exposure)
         assert dict(evaluator.engine.kept()) == kept
         pd.testing.assert_frame_equal(evaluator.evaluate(metrics, by="country"), before)
 
 
 def close(ours: Any, theirs: Any) -> None:
-    """Compare data frames, dicts of them, and all else."""
+    """Compare data frames, dicts of data frames, or other values."""
     assert type(ours) is type(theirs)
     if isinstance(ours, dict):
         assert list(ours) == list(theirs)
@@ -345,7 +345,7 @@ def test_partitions_change_nothing(
     close(found[1], found[0])
 
 
-# ---------------------------------------------------------------- what it refuses
+# ---------------------------------------------------------------- refused arguments
 
 
 def few(**more: Any) -> sm.Evaluator:
@@ -356,14 +356,14 @@ def few(**more: Any) -> sm.Evaluator:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"primary": "recall@4"}, r"primary: recall@4 is not among .*; they are ndcg@4"),
+        ({"primary": "recall@4"}, r"primary: recall@4 is not a metric .*; choose one of ndcg@4"),
         (
             {"primary": "ndcg@5"},
-            r"primary: ndcg@5 is not among .*they are ndcg@4; did you mean 'ndcg@4'",
+            r"primary: ndcg@5 is not a metric .*one of ndcg@4; did you mean 'ndcg@4'",
         ),
         ({"primary": "nonsense"}, "unknown metric 'nonsense'"),
         ({"metrics": "nonsense"}, "unknown metric 'nonsense'"),
-        ({"by": "moon"}, "by: there is nothing called 'moon'"),
+        ({"by": "moon"}, "by: unknown column or slice 'moon'"),
         ({"by_item": "colour"}, "'colour'"),
         ({"alpha": 0}, "alpha must be between 0 and 1, not 0"),
         ({"alpha": 1}, "alpha must be between 0 and 1, not 1"),
@@ -386,10 +386,10 @@ def test_refused_arguments(
 def test_unknown_figures() -> None:
     with few() as evaluator:
         with pytest.raises(
-            UsageError, match=r"'exposures'; there are scores, .*did you mean 'exposure'"
+            UsageError, match=r"'exposures'; choose one of scores, .*did you mean 'exposure'"
         ):
             evaluator.plot("exposures")
-        with pytest.raises(UsageError, match="there is no figure 7"):
+        with pytest.raises(UsageError, match="unknown figure 7"):
             evaluator.plot(7)  # type: ignore[arg-type]
 
 
@@ -397,7 +397,7 @@ def test_nothing_to_draw() -> None:
     needs = {
         "scores": "several models",
         "against_best": "several models",
-        "cutoffs": r"k=\[1, 5, 10\]",
+        "cutoffs": r"several cutoffs, e.g. k=\[1, 5, 10\]",
         "differences": "several models",
         "wins": "several models",
         "slices": "history or users",
@@ -409,7 +409,7 @@ def test_nothing_to_draw() -> None:
             with pytest.raises(UsageError, match=f"{figure}: .*nothing to draw; .*{need}"):
                 plotted(figure, study)
     whole = sm.Evaluator(TWO, TRUTH, history=HISTORY)
-    with whole, pytest.raises(UsageError, match=r"distribution: .*nothing to draw; .*per user"):
+    with whole, pytest.raises(UsageError, match=r"distribution: nothing to draw; .*per-user"):
         whole.plot("distribution", "coverage@4")
 
 
@@ -455,7 +455,7 @@ def test_altair_is_missing(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 @pytest.fixture
 def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a few characters for the scripts of Vega, which take seconds to make."""
+    """Replace the scripts of Vega, which take seconds to bundle, by a short text."""
     monkeypatch.setattr(laid_out, "_vega", lambda: laid_out._script(BUNDLE))
 
 
@@ -479,7 +479,7 @@ def test_the_command(files: list[str], tmp_path: Path) -> None:
 
     result = CliRunner().invoke(main, [*files, "-o", str(path), "--force", "--by", "nonsense"])
     assert result.exit_code != 0
-    assert "nothing called 'nonsense'" in result.output
+    assert "unknown column or slice 'nonsense'" in result.output
     assert path.read_text(encoding="utf-8") == written
 
     result = CliRunner().invoke(main, [*files, "-o", str(path), "--force"])
@@ -492,7 +492,7 @@ def test_the_command(files: list[str], tmp_path: Path) -> None:
 def test_names_of_files_that_are_no_pages(files: list[str], tmp_path: Path, name: str) -> None:
     result = CliRunner().invoke(main, [*files, "-o", str(tmp_path / name)])
     assert result.exit_code == 2
-    assert "end its name in .html" in result.output
+    assert "ends in .html" in result.output
     assert not list(tmp_path.iterdir())
 
 
@@ -505,7 +505,7 @@ def test_a_report_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="exists"):
         report.save(tmp_path / "a.HTML")
     report.save(tmp_path / "a.HTML", force=True)
-    with pytest.raises(UsageError, match="end its name in"):
+    with pytest.raises(UsageError, match=r"use a file name that ends in \.html"):
         report.save(tmp_path / "a.txt")
     with pytest.raises(DataError):
         report.save(tmp_path / "nowhere" / "a.html")
@@ -516,7 +516,7 @@ def test_a_report_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
     assert "allow-same-origin" not in (attributes["sandbox"] or "")
 
 
-# ---------------------------------------------------------------- names from elsewhere
+# ---------------------------------------------------------------- hostile names
 
 
 HOSTILE = (
@@ -527,7 +527,7 @@ HOSTILE = (
 
 
 def renamed(table: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Put these names, or numbered ones as often, into every place where there is one."""
+    """Replace every name in the tables by one of these names, numbered where needed."""
     first, second, third = names
 
     def text(column: pd.Series, name: str) -> list[str]:
@@ -555,7 +555,7 @@ def renamed(table: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 @pytest.mark.usefixtures("bundle")
 @pytest.mark.thorough
 def test_hostile_names_are_only_text() -> None:
-    # the same page as with other names, but for the texts
+    # except for its texts, the page is the same as with other names
     pages, contents = [], []
     for names in (HOSTILE, ("one", "two", "three")):
         with sm.Evaluator(**renamed(FEW, names)) as evaluator:
@@ -575,14 +575,14 @@ def test_hostile_names_are_only_text() -> None:
     charts = [one.chart for of in contents[0].sections for one in of.figures]
     assert [json.loads(one) for one in data] == json.loads(json.dumps(charts))
     assert not any(sign in one for one in data for sign in "<>&")
-    # nothing of it is in an expression, which Vega would compute
+    # no name occurs in an expression, which Vega would evaluate
     for chart in charts:
         for expression in expressions(chart):
             assert not any(sign in expression for sign in ("alert", "7*7", "<", "script")), chart
 
 
 def expressions(chart: Any) -> Iterator[str]:
-    """Find what Vega computes: filters, calculations and expressions."""
+    """Find the expressions that Vega evaluates: filters, calculations and expressions."""
     if isinstance(chart, dict):
         for key, value in chart.items():
             if key in ("filter", "calculate", "expr", "labelExpr", "test"):
@@ -593,7 +593,7 @@ def expressions(chart: Any) -> Iterator[str]:
             yield from expressions(value)
 
 
-# ---------------------------------------------------------------- size, and what is loaded
+# ---------------------------------------------------------------- size and imports
 
 
 @pytest.mark.thorough

@@ -1,6 +1,6 @@
-"""The HTML of a report, read by a parser: users' names are text, nothing comes from elsewhere.
+"""Parse the HTML of a report: users' names are only text, and the page loads nothing.
 
-tests/browser looks at the same page in a browser.
+tests/browser opens the same page in a browser.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.report_html import BUNDLE, HOSTILE, Read, content
 
 @pytest.fixture
 def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a few characters for the scripts of Vega, which take seconds to make."""
+    """Replace the scripts of Vega, which take seconds to bundle, by a short text."""
     monkeypatch.setattr(laid_out, "_vega", lambda: laid_out._script(BUNDLE))
 
 
@@ -93,11 +93,11 @@ def test_headings_are_in_order(html: str) -> None:
 
 
 def test_empty_parts_leave_no_headings(html: str) -> None:
-    assert "Nothing" not in html
+    assert "No recommendations." not in html
     bare = Read(laid_out.page(content("harmless", bare=True)))
     headings = [tag for tag, _ in bare.tags if re.fullmatch(r"h\d", tag)]
     assert headings == ["h1", "h2"]
-    assert [text for text in bare.texts if "found nothing" in text]
+    assert [text for text in bare.texts if "no warnings" in text]
     assert len(bare.scripts) == 1  # no charts, no Vega
 
 

@@ -234,7 +234,7 @@ def test_rules_leave_the_rest_alone(sql: str) -> None:
 def test_a_problem_says_what_to_do() -> None:
     (found,) = problems(parsed("SELECT any_value(a) AS x FROM t"))
     assert found.found == "ANY_VALUE(a)"
-    assert found.instead == "min() or max()"
+    assert found.instead == "use min() or max()"
     (found,) = problems(parsed(f"SELECT list({'a' * 500}) AS x FROM t"))
     assert len(found.found) <= 60
     assert found.found.endswith(" …")

@@ -142,7 +142,7 @@ PRINTED = [
      "SELECT r.x FROM {{ ref('recs') }} AS r"),
 ]  # fmt: skip
 REFUSED = [
-    ("single_precision", "snowflake", "SELECT CAST(x AS REAL) AS y FROM t", "single precision"),
+    ("single_precision", "snowflake", "SELECT CAST(x AS REAL) AS y FROM t", "single-precision"),
     ("quantiles", "trino", "SELECT median(x) AS y FROM t", "no exact quantile"),
     ("quantiles", "clickhouse", "SELECT quantile_disc(x, 0.9) AS y FROM t", "exact lower quantile"),
     ("recursion", "redshift",
@@ -152,13 +152,13 @@ REFUSED = [
      "SELECT entry.value AS v FROM t AS source "
      "CROSS JOIN unnest(source.xs) WITH ORDINALITY AS entry (value, place)", "one row per value"),
     ("quantiles", "redshift", "SELECT median(x) AS y FROM t", "no exact quantile"),
-    ("tables", "postgres", "SELECT r.x FROM {table:select 1} AS r", "no name of a table"),
+    ("tables", "postgres", "SELECT r.x FROM {table:select 1} AS r", "is not a table name"),
     ("tables", "snowflake", "SELECT r.x FROM {table:t AT(OFFSET => -60)} AS r",
-     "no name of a table"),
+     "is not a table name"),
     ("tables", "snowflake", "SELECT r.x FROM {table:t PIVOT(max(a) FOR b IN ('c'))} AS r",
-     "no name of a table"),
+     "is not a table name"),
     ("tables", "databricks", "SELECT r.x FROM {table:t TIMESTAMP AS OF \"x\"} AS r",
-     "no name of a table"),
+     "is not a table name"),
 ]  # fmt: skip
 
 
@@ -229,7 +229,7 @@ def test_settings_end_the_statement_of_clickhouse_only() -> None:
 
 def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """What it does not know is refused by a message of ours, or means the same without it."""
-    with pytest.raises(TemplateError, match="a template is one SELECT"):
+    with pytest.raises(TemplateError, match="a template must be a single SELECT"):
         parse("SHOW x", "here")
     tree = parse("SELECT any_value(x ORDER BY y) AS z FROM t", "here")
     assert "any_value(x ORDER BY y)" in transpile.printed(tree, "duckdb", pretty=False)

@@ -107,7 +107,7 @@ def test_metrics_are_spelled_by_the_caller() -> None:
     ],
 )
 def test_other_texts_are_refused_with_the_grammar_and_an_example(text: str) -> None:
-    with pytest.raises(UsageError, match="cannot read the gate") as refused:
+    with pytest.raises(UsageError, match="cannot parse the gate") as refused:
         parse_gate(text)
     assert repr(text) in str(refused.value)
     assert "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]" in str(refused.value)
@@ -117,8 +117,11 @@ def test_other_texts_are_refused_with_the_grammar_and_an_example(text: str) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ndcg@10 ci_hi < 0", "names the column 'ci_hi'; there are difference, .*mean 'ci_high'"),
-        ("ndcg n_users < 5", "names the column 'n_users'; there are difference"),
+        (
+            "ndcg@10 ci_hi < 0",
+            "has an unknown column 'ci_hi'; use one of difference, .*mean 'ci_high'",
+        ),
+        ("ndcg n_users < 5", "has an unknown column 'n_users'; use one of difference"),
         ("ndcg p_value < 5%", "gives p_value in percent; .* difference, ci_low, ci_high, relative"),
         ("ndcg value < 5%", "gives value in percent"),
         ("ndcg@0 < 5", "the gate 'ndcg@0 < 5': k must be a positive whole number"),
@@ -202,23 +205,24 @@ def test_of_a_baseline_of_0_every_percentage_is_0() -> None:
     ]
     assert said("ndcg < -10%", row(difference=0.0, **at_0)) == []
     assert said("ndcg relative < 0", row(difference=0.1, **at_0)) == [
-        "als, ndcg@10: there is no relative, because popular's value is 0"
+        "als, ndcg@10: relative is missing, because popular's value is 0"
     ]
 
 
 def test_a_row_without_the_number_fails() -> None:
     nothing = dict.fromkeys(["value", "baseline_value", "difference", "ci_low", "p_value"], np.nan)
     assert said("ndcg < -1", row(n_users=0, **nothing)) == [
-        "als, ndcg@10: there is no difference, because no user has a value of both it and popular"
+        "als, ndcg@10: difference is missing, because no user has values of both this model and "
+        "popular"
     ]
     assert said("ndcg p_value > 2", row(n_users=1, p_value=None)) == [
-        "als, ndcg@10: there is no p_value, because there is only one user"
+        "als, ndcg@10: p_value is missing, because there is only one user"
     ]
     assert said("ndcg ci_low < -2", row(ci_low=None)) == [
-        "als, ndcg@10: there is no ci_low, over 100 users"
+        "als, ndcg@10: ci_low is missing, over 100 users"
     ]
     assert said("ndcg < -99%", row(baseline_value=None)) == [
-        "als, ndcg@10: there is no baseline_value, over 100 users"
+        "als, ndcg@10: baseline_value is missing, over 100 users"
     ]
 
 
@@ -278,15 +282,15 @@ COMPARED = [("ndcg", 5), ("ndcg", 10), ("map", None)]
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        ("asl: ndcg < 0", "the model 'asl', which is not compared; compared are: als, knn;.*'als'"),
-        ("popular: ndcg < 0", "the model 'popular', which is not compared; compared are: als, knn"),
+        ("asl: ndcg < 0", "the model 'asl', which is not compared; compared: als, knn;.*'als'"),
+        ("popular: ndcg < 0", "the model 'popular', which is not compared; compared: als, knn"),
         (
             "ncdg@5 < 0",
-            "the metric 'ncdg', which is not compared; compared are: ndcg, map;.*'ndcg'",
+            "the metric 'ncdg', which is not compared; compared: ndcg, map;.*'ndcg'",
         ),
         ("ndcg(gain=x) < 0", r"the metric 'ndcg\(gain=x\)', which is not compared"),
-        ("ndcg@20 < 0", "is about ndcg@20; of ndcg are compared: @5, @10$"),
-        ("map@5 < 0", "is about map@5; of map are compared: whole lists$"),
+        ("ndcg@20 < 0", "names ndcg@20; cutoffs compared for ndcg: @5, @10$"),
+        ("map@5 < 0", "names map@5; cutoffs compared for map: whole lists$"),
     ],
 )
 def test_what_is_not_compared_is_refused(gate: str, message: str) -> None:
@@ -307,14 +311,14 @@ def test_known_gates_pass() -> None:
 @pytest.mark.parametrize("column", ["ci_low", "ci_high"])
 def test_an_interval_that_is_not_computed_is_refused(column: str) -> None:
     gates = [parse_gate("ndcg < 0"), parse_gate(f"ndcg {column} < 0")]
-    with pytest.raises(UsageError, match=f"is about {column}, and the interval is 'none'"):
+    with pytest.raises(UsageError, match=f"names {column}, but no confidence interval"):
         check_known(gates, COMPARED, ["als"], interval="none")
     check_known(gates[:1], COMPARED, ["als"], interval="none")
 
 
 def test_a_gate_about_none_of_the_rows_is_refused() -> None:
     rows = [row(model="als", k=5), row(model="knn", k=10)]
-    with pytest.raises(UsageError, match="the gate 'als: ndcg@10 < 0' is about none"):
+    with pytest.raises(UsageError, match="the gate 'als: ndcg@10 < 0' applies to no comparison"):
         said("als: ndcg@10 < 0", *rows)
     with pytest.raises(UsageError, match=r"the metric 'ndcg', which is not compared; .*: nothing"):
         failures(table(*rows).iloc[:0], [parse_gate("ndcg < 0")])

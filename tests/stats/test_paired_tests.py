@@ -314,11 +314,11 @@ def test_relative_is_missing_where_the_baseline_is_0() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"test": "wilcox"}, "unknown test 'wilcox'; there are t, wilcoxon, .*mean 'wilcoxon'"),
+        ({"test": "wilcox"}, "unknown test 'wilcox'; choose one of t, wilcoxon, .*mean 'wilcoxon'"),
         ({"interval": "norm"}, "unknown interval 'norm'; .*mean 'normal'"),
         (
             {"correction": "holmes"},
-            "unknown correction 'holmes'; there are holm, .*'holm'",
+            "unknown correction 'holmes'; choose one of holm, .*'holm'",
         ),
     ],
 )
@@ -334,7 +334,7 @@ def test_unknown_names_are_refused(asked: dict[str, str], said: str) -> None:
     ("asked", "said"),
     [
         ({"test": "t", "interval": "none"}, "the t-test needs scipy"),
-        ({"test": "wilcoxon", "interval": "none"}, "Wilcoxon's test needs scipy"),
+        ({"test": "wilcoxon", "interval": "none"}, "the Wilcoxon test needs scipy"),
         ({"test": "bootstrap", "interval": "normal"}, "the interval 'normal' needs scipy"),
         ({"test": "t", "interval": "normal"}, "the t-test and the interval 'normal' need scipy"),
     ],

@@ -495,22 +495,22 @@ def test_only_means_are_resampled() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ci": "bootstrapp"}, "ci is one of normal, bootstrap, none.*mean 'bootstrap'"),
-        ({"ci": None}, "ci is one of"),
-        ({"confidence": 0}, "confidence lies between 0 and 1, not 0"),
-        ({"confidence": 1}, "confidence lies between 0 and 1"),
-        ({"confidence": 95}, "confidence lies between 0 and 1, not 95"),
-        ({"confidence": True}, "confidence lies between 0 and 1"),
-        ({"confidence": "0.95"}, "confidence lies between 0 and 1"),
-        ({"confidence": math.nan}, "confidence lies between 0 and 1"),
-        ({"resamples": 0}, "resamples is a whole number from 1 to 100000, not 0"),
-        ({"resamples": 100_001}, "resamples is a whole number"),
-        ({"resamples": 10.0}, "resamples is a whole number"),
-        ({"resamples": True}, "resamples is a whole number"),
-        ({"seed": -1}, r"seed is a whole number from 0 to 2\^31 - 2, not -1"),
-        ({"seed": PRIME}, "seed is a whole number"),
-        ({"seed": 1.5}, "seed is a whole number"),
-        ({"seed": "1"}, "seed is a whole number"),
+        ({"ci": "bootstrapp"}, "ci must be one of normal, bootstrap, none.*mean 'bootstrap'"),
+        ({"ci": None}, "ci must be one of"),
+        ({"confidence": 0}, "confidence must be between 0 and 1, not 0"),
+        ({"confidence": 1}, "confidence must be between 0 and 1"),
+        ({"confidence": 95}, "confidence must be between 0 and 1, not 95"),
+        ({"confidence": True}, "confidence must be between 0 and 1"),
+        ({"confidence": "0.95"}, "confidence must be between 0 and 1"),
+        ({"confidence": math.nan}, "confidence must be between 0 and 1"),
+        ({"resamples": 0}, "resamples must be an integer from 1 to 100000, not 0"),
+        ({"resamples": 100_001}, "resamples must be an integer"),
+        ({"resamples": 10.0}, "resamples must be an integer"),
+        ({"resamples": True}, "resamples must be an integer"),
+        ({"seed": -1}, r"seed must be an integer from 0 to 2\^31 - 2, not -1"),
+        ({"seed": PRIME}, "seed must be an integer"),
+        ({"seed": 1.5}, "seed must be an integer"),
+        ({"seed": "1"}, "seed must be an integer"),
     ],
 )
 def test_bad_values_are_refused(
@@ -527,7 +527,7 @@ def test_bad_values_are_refused(
 def test_metrics_of_the_whole_run_are_only_resampled_with_bootstrap(
     ci: str, of_integers: sm.Evaluator
 ) -> None:
-    with pytest.raises(UsageError, match="Ask for resampling with ci='bootstrap'"):
+    with pytest.raises(UsageError, match="Set ci='bootstrap'"):
         of_integers.evaluate("coverage@4", ci=ci, run_ci=True)
 
 

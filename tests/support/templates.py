@@ -243,7 +243,7 @@ def refusal(
     if template.name == "diverse_ideal" and isinstance(template, Alternative):
         return (UsageError, "Give cutoffs") if choice["max_cutoff"] is None else None
     if template.name == "month" and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
-        return UsageError, "give a view with a timestamp"
+        return UsageError, "pass a view with a timestamp"
     return None
 
 

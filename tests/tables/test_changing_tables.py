@@ -215,17 +215,19 @@ def test_findings_are_those_of_the_table_as_it_is() -> None:
 GONE = {
     "dropped": (
         "DROP TABLE given",
-        "recommendations: the table given was there when the Evaluator was made, and cannot be "
-        "read now: Table with name given does not exist. Create it again, or make a new Evaluator",
+        "recommendations: the table given existed when the Evaluator was created, but cannot be "
+        "read now: Table with name given does not exist. Create the table again, or create a new "
+        "Evaluator",
     ),
     "a column is gone": (
         "ALTER TABLE given DROP score",
-        "recommendations: column score of the table given is gone. It held DOUBLE when the "
-        "Evaluator was made. Make a new Evaluator to read the table as it is now",
+        "recommendations: column score of the table given is gone. It had the type DOUBLE when the "
+        "Evaluator was created. Create a new Evaluator to read the current table",
     ),
     "another type": (
         "ALTER TABLE given ALTER user_id TYPE VARCHAR",
-        "recommendations: column user_id of the table given now holds VARCHAR. It held BIGINT",
+        "recommendations: column user_id of the table given now has the type VARCHAR. It had "
+        "the type BIGINT",
     ),
 }
 
@@ -296,5 +298,5 @@ def test_files_behind_a_connection_are_refused_once_they_have_changed(tmp_path: 
         assert mrr(evaluator) == HELD
         assert evaluator.engine.kept()  # what is held is not computed again
         lists(TURNED).to_parquet(path)
-        with pytest.raises(sm.DataError, match="changed after it was read first"):
+        with pytest.raises(sm.DataError, match="changed after the first read"):
             mrr(evaluator)

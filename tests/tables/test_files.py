@@ -114,9 +114,9 @@ def test_the_name_of_a_folder_replaces_no_column(write: Write, kind: str) -> Non
         "list": files,
     }[kind]
     told = (
-        r"interactions: parts/relevance=(8|9)/part\.\w+ has a column relevance with other values "
-        r"than the name of its folder, e\.g\. \d in the folder relevance=(8|9)\. The column of "
-        r"the file is read"
+        r"interactions: the column relevance of parts/relevance=(8|9)/part\.\w+ has values that "
+        r"differ from its folder name, e\.g\. \d in the folder relevance=(8|9)\. The column of "
+        r"the file is used"
     )
     with pytest.warns(sm.SqlmetricsWarning, match=told) as warned:
         found = dcg(source)

@@ -1,4 +1,4 @@
-"""The queries that a careful analyst writes for DuckDB: all metrics, and no row twice in a list."""
+"""Handwritten queries for DuckDB: all metrics, and a search for duplicate rows in lists."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""ir_measures: `calc_aggregate` on data frames; its RR is not from trec_eval like the others."""
+"""ir_measures: `calc_aggregate` on data frames; unlike the others, RR is not from trec_eval."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ measures = {
 
 
 def table(path, **names):
-    """Return the columns under the names of the library, with texts as ids."""
+    """Return the columns under the library's names, with ids as text."""
     frame = pd.read_parquet(path, columns=list(names)).rename(columns=names)
     return frame.astype({"query_id": str, "doc_id": str})
 

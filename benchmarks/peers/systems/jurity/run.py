@@ -1,4 +1,4 @@
-"""Jurity: `CombinedMetrics`; it has no reciprocal rank and no hit rate."""
+"""Jurity: `CombinedMetrics`, which has no reciprocal rank and no hit rate."""
 
 import json
 import sys

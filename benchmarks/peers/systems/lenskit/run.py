@@ -1,6 +1,6 @@
-"""LensKit: `RunAnalysis` over collections of item lists, of the users that both tables have.
+"""LensKit: `RunAnalysis` over collections of item lists, for users in both tables.
 
-Its average precision cannot be computed for a user with a list and without interactions.
+It cannot compute the average precision of users with a list but without interactions.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A lazy query of Polars over the files, without checks."""
+"""A lazy query in Polars over the files, without checks."""
 
 import itertools
 import json

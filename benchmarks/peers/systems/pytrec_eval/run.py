@@ -1,7 +1,7 @@
-"""trec_eval through its Python binding, which takes dictionaries with texts as ids.
+"""trec_eval through its Python binding, which takes dictionaries with ids as text.
 
-Its reciprocal rank has no cutoff. It has values of single users only, and none for those without a
-list, who count as 0.
+Its reciprocal rank has no cutoff. It returns only per-user values, without users who have no list;
+these users count as 0.
 """
 
 import json

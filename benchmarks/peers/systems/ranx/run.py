@@ -1,6 +1,6 @@
-"""ranx: `evaluate` of a run and qrels made from data frames, with texts as ids.
+"""ranx: `evaluate` with a run and qrels from data frames, with ids as text.
 
-It compiles its metrics the first time that it is run and keeps most of that on disk.
+It compiles its metrics on the first run and caches most of them on disk.
 """
 
 import json
@@ -18,7 +18,7 @@ metrics = [
 
 
 def table(path, column, kind):
-    """Read a file with the types that it takes."""
+    """Read a file with the column types that ranx accepts."""
     frame = pd.read_parquet(path, columns=["user_id", "item_id", column])
     return frame.astype({"user_id": str, "item_id": str, column: kind})
 

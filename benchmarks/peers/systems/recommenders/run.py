@@ -1,6 +1,6 @@
-"""Recommenders: the functions of `python_evaluation`; it has no reciprocal rank and no hit rate.
+"""Recommenders: functions of `python_evaluation`, which has no reciprocal rank and no hit rate.
 
-Functions that are called with the same cutoff one after the other share the ranking of the lists.
+Consecutive calls with the same cutoff share the ranking of the lists.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""RecTools: `calc_metrics` with a dictionary of metrics, which join the tables once."""
+"""RecTools: `calc_metrics` with a dictionary of metrics, which joins the tables once."""
 
 import json
 import sys

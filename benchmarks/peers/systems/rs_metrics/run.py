@@ -1,6 +1,6 @@
-"""rs_metrics: its functions on {user: [items]}, which data frames are turned into once for all.
+"""rs_metrics: functions on {user: [items]} dictionaries, which are created once from data frames.
 
-Precision is left out: it is NaN as soon as one user has no list.
+Precision is omitted, because it is NaN if any user has no list.
 """
 
 import json

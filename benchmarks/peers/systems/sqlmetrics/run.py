@@ -1,4 +1,4 @@
-"""sqlmetrics, with its checks or (`trusted`) without those that need a pass over the rows."""
+"""sqlmetrics, with all checks or (`trusted`) without checks that need a pass over the rows."""
 
 import json
 import sys
