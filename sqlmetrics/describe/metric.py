@@ -42,7 +42,7 @@ def describe_metric(catalog: Catalog, name: str) -> str:
         lines += ["", "settings of its own (the default in brackets):"]
         for param in metric.params.values():
             lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
-            lines.append(f"      {param.doc}")
+            lines += [f"      {line}" for line in param.doc.splitlines()]
     lines += ["", "settings that it shares with all metrics:"]
     lines += [
         f"  {param.name} = {param.range_text()} [{_shared_default(metric, param.name, catalog)}]"
@@ -75,7 +75,7 @@ def describe_slice(catalog: Catalog, name: str) -> str:
         lines += ["", "parameters (the default in brackets):"]
         for param in slice_.params.values():
             lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
-            lines.append(f"      {param.doc}")
+            lines += [f"      {line}" for line in param.doc.splitlines()]
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
     query = _query_of(planner.text(slice_.body, str(slice_.path), values))

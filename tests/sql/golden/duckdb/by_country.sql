@@ -82,13 +82,11 @@ WITH recommendations AS (
     CROSS JOIN models
     LEFT JOIN hits_values
         ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
+), members AS (
+    SELECT user_id FROM per_user UNION ALL SELECT user_id FROM recommendation_profile
 ), sliced_users AS (
     -- one row per user
-    SELECT user_id
-    FROM per_user
-    UNION
-    SELECT user_id
-    FROM recommendation_profile
+    SELECT DISTINCT user_id FROM members
 ), values_of_country AS (
     -- one row per user: the value as text, and to sort by it
     SELECT

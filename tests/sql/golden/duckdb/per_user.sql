@@ -117,13 +117,11 @@ WITH recommendations AS (
     LEFT JOIN listed_popularity_values
         ON listed_popularity_values.model = recommendation_profile.model
         AND listed_popularity_values.user_id = recommendation_profile.user_id
+), audiences AS (
+    SELECT model, user_id FROM per_user UNION ALL SELECT model, user_id FROM per_user_2
 ), everyone AS (
     -- one row per user that any of the metrics is averaged over
-    SELECT model, user_id
-    FROM per_user
-    UNION
-    SELECT model, user_id
-    FROM per_user_2
+    SELECT DISTINCT model, user_id FROM audiences
 )
 -- one row per user (and model, convention or slice, where there are several) and cutoff, a column
 -- per metric
