@@ -102,7 +102,7 @@ def test_a_relevance_above_the_highest_grade(metric: str, expected: float) -> No
         for grade in ("2", "2.5"):
             check_refused(
                 lambda grade=grade: evaluator.evaluate(f"{metric}(max_grade={grade})"),
-                "interactions", "relevance", "1 rows lie above max_grade",
+                "interactions", "relevance", "1 rows have a relevance above max_grade",
                 {"user_id": 1, "item_id": 10, "relevance": 3.0}, "a larger max_grade",
             )  # fmt: skip
         found = evaluator.evaluate([f"{metric}(max_grade=3)", metric])
