@@ -124,11 +124,9 @@ def metrics_page(catalog: Catalog) -> str:
         text = describe_metric(catalog, name)
         where = metric.path.relative_to(ROOT)
         text = text.replace(str(metric.path), str(where))
-        head, _, query = text.partition("its query, over the stages that it reads:\n\n")
+        head, _, query = text.partition("query over its stages:\n\n")
         lines = head.rstrip().splitlines()
-        shared = next(
-            i for i, line in enumerate(lines) if line.startswith("settings that it shares")
-        )
+        shared = next(i for i, line in enumerate(lines) if line.startswith("shared settings"))
         body = "\n".join(lines[2:shared]).rstrip()
         query = query.rstrip()
         parts.append(
