@@ -1,4 +1,4 @@
-{#- CTEs with the numbers 1, 2, … `last`, for dialects without a function that generates them. The
+{#- CTEs with the numbers 1, 2, … `last`, where no function generates them. The
     last CTE is `name`, with the numbers in `column`. `last`: a number, or an expression that is at
     least the number `known`. Numbers are built digit by digit, the highest place first; at every
     place, numbers above `last` are dropped, which keeps the number of rows small. An expression

@@ -233,8 +233,7 @@ def broken_rules(
                 "error",
                 "common_users",
                 "recommendations",
-                "no user in common with interactions: "
-                f"{_some_users(engine, planner, given)}",
+                f"no user in common with interactions: {_some_users(engine, planner, given)}",
                 remedy="check that both tables have the same kind of user id",
                 identity=common.root.key,
             )

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
-from sqlmetrics.metrics.front_matter import Metric, Template
+from sqlmetrics.metrics.front_matter import Metric, Param, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Value, value_text
@@ -41,8 +41,7 @@ def describe_metric(catalog: Catalog, name: str) -> str:
     if metric.params:
         lines += ["", "own settings (default in brackets):"]
         for param in metric.params.values():
-            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
-            lines += [f"      {line}" for line in param.doc.splitlines()]
+            lines += _param_lines(param)
     lines += ["", "shared settings of all metrics:"]
     lines += [
         f"  {param.name} = {param.range_text()} [{_shared_default(metric, param.name, catalog)}]"
@@ -52,11 +51,21 @@ def describe_metric(catalog: Catalog, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _param_lines(param: Param) -> list[str]:
+    """Describe a setting: range and default, title, and a line per value."""
+    title, *values = param.doc.splitlines() or [""]
+    return [
+        f"  {param.name} = {param.range_text()} [{param.default_text()}]",
+        f"      {title}",
+        *(f"        {value}" for value in values),
+    ]
+
+
 def metric_facts(metric: Metric) -> list[tuple[str, str]]:
     """Describe the audience of a metric, its value without rows, and its range."""
     facts = [
         ("averaged over", _audience(metric)),
-        ("value if empty", _empty(metric) if metric.grain == "user" else ""),
+        ("if empty", _empty(metric) if metric.grain == "user" else ""),
         ("undefined", metric.undefined),
         ("range", metric.unbounded if metric.range is None else _range(metric.range)),
         ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
@@ -74,8 +83,7 @@ def describe_slice(catalog: Catalog, name: str) -> str:
     if slice_.params:
         lines += ["", "parameters (default in brackets):"]
         for param in slice_.params.values():
-            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
-            lines += [f"      {line}" for line in param.doc.splitlines()]
+            lines += _param_lines(param)
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
     query = _query_of(planner.text(slice_.body, str(slice_.path), values))

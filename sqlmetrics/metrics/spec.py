@@ -73,7 +73,7 @@ def parse_spec(text: str) -> MetricSpec:
             recommendations, interactions = Argument("recommendations"), Argument("interactions")
             hint = Message(
                 "pass a file with ", recommendations, " or ", interactions,
-                ", and quote a glob",
+                ", and put a glob in quotes",
             )  # fmt: skip
         raise UsageError(
             f"invalid metric {text!r}; write name, name@k or name(param=value, …)@k, for example "

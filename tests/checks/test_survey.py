@@ -455,7 +455,7 @@ def test_times_of_two_kinds_are_not_compared() -> None:
     )
     assert list(findings) == ["history_newer"]
     assert findings["history_newer"].level == "note"
-    assert "history.timestamp holds BIGINT" in str(findings["history_newer"].found)
+    assert "history.timestamp has type BIGINT" in str(findings["history_newer"].found)
 
 
 def test_the_frame() -> None:

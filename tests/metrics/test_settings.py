@@ -117,5 +117,5 @@ def test_what_to_do_with_copies_is_said_in_full(metric: str) -> None:
     with sm.Evaluator(**tables) as evaluator, pytest.raises(sm.DataError) as caught:
         evaluator.evaluate(["recall@1"])
     *others, last = choices
-    assert f"choose their meaning ({', '.join(others)} or {last}) with " in str(caught.value)
+    assert f"choose how to handle them ({', '.join(others)} or {last}) with " in str(caught.value)
     assert f"settings={{'duplicate_{metric}': …}}" in str(caught.value)

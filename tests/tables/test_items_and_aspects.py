@@ -198,7 +198,7 @@ def test_a_number_that_is_missing_in_one_of_several_columns() -> None:
     options = {"columns": {"items.features": "f1,f2"}}
     check_refused(
         lambda: evaluate(DIVERSITY, items=changed(PLANE, "f2", 1, None), **options),
-        "items", "features", r"features \(f1, f2\): 1 numbers are NULL",
+        "items", "features", r"features \(f1, f2\): 1 values are NULL",
         {"item_id": 11, "dimension": 2, "value": "NULL"}, "fix these vectors",
     )  # fmt: skip
 
