@@ -77,15 +77,16 @@ def metrics_table(catalog: Catalog) -> str:
         ]
         for metric in catalog.metrics.values()
     ]
-    return table(["metric", "family", "also", "formula", "settings of its own"], rows)
+    return table(["metric", "family", "aliases", "formula", "own settings"], rows)
 
 
 def settings_table(catalog: Catalog) -> str:
-    rows = [
-        [f"`{param.name}`", param.doc, param.range_text(), f"`{param.default_text()}`"]
-        for param in catalog.stage_params.values()
-    ]
-    return table(["setting", "what it says", "values", "standard"], rows)
+    rows = []
+    for param in catalog.stage_params.values():
+        title, *values = param.doc.splitlines()
+        doc = "<br>".join([title, *(re.sub(r"^(\S+): ", r"`\1`: ", value) for value in values)])
+        rows.append([f"`{param.name}`", doc, param.range_text(), f"`{param.default_text()}`"])
+    return table(["setting", "meaning", "values", "default"], rows)
 
 
 def checks_table(catalog: Catalog) -> str:
@@ -94,7 +95,7 @@ def checks_table(catalog: Catalog) -> str:
         for check in sorted(catalog.checks.values(), key=lambda one: LEVELS.index(one.level))
         if check.needs
     ]
-    return table(["check", "level", "what it finds", "needs"], rows)
+    return table(["check", "level", "finding", "required tables"], rows)
 
 
 def limits_table() -> str:
@@ -123,11 +124,9 @@ def metrics_page(catalog: Catalog) -> str:
         text = describe_metric(catalog, name)
         where = metric.path.relative_to(ROOT)
         text = text.replace(str(metric.path), str(where))
-        head, _, query = text.partition("its query, over the stages that it reads:\n\n")
+        head, _, query = text.partition("query over its stages:\n\n")
         lines = head.rstrip().splitlines()
-        shared = next(
-            i for i, line in enumerate(lines) if line.startswith("settings that it shares")
-        )
+        shared = next(i for i, line in enumerate(lines) if line.startswith("shared settings"))
         body = "\n".join(lines[2:shared]).rstrip()
         query = query.rstrip()
         parts.append(

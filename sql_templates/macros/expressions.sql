@@ -1,27 +1,27 @@
 {#- Expressions that several templates share. Every macro is an expression, never a whole query. -#}
 
-{#- Is a value NULL, NaN or infinite? Of the last two, the difference from itself is NaN, whatever
-    an engine calls its functions and however it compares NaN. -#}
+{#- TRUE if a value is NULL, NaN or infinite. NaN and infinity minus themselves are NaN in every
+    engine, while functions and comparisons for NaN differ. -#}
 {%- macro is_no_number(value) -%}
 {{ value }} IS NULL OR NOT ({{ value }} - {{ value }} = 0)
 {%- endmacro -%}
 
-{#- The grade that exponential_from gives a gain of 0: one below the threshold. -#}
+{#- The relevance with a gain of 0 under exponential_from: one below the threshold. -#}
 {%- macro worthless_grade(relevant_from) -%}
 {%- if relevant_from is none or relevant_from < 0 -%}
 {{ refuse(
-    "gain=exponential_from needs a number from 0 up for relevant_from, not "
+    "gain=exponential_from needs a relevant_from of 0 or more, not "
     ~ relevant_from | string | lower,
-    remedy="give such a number with {set:relevant_from}",
+    remedy="set it with {set:relevant_from}",
     settings=True
 ) }}
 {%- else -%} {{ relevant_from - 1 }}
 {%- endif -%}
 {%- endmacro -%}
 
-{#- What a relevant item is worth, in units of `gain_unit`: so the terms of a sum are at most
-    about 1, whatever the grades are (stars, play counts), and fit the units of exact sums.
-    `relevance` names the column with the item's grade, `best` the one with the user's highest. -#}
+{#- The gain of a relevant item in units of `gain_unit`. The terms of a sum are then at most about 1
+    for any relevance (stars, play counts) and fit the units of exact sums. `relevance`: the column
+    with the relevance of the item; `best`: the column with the user's highest relevance. -#}
 {%- macro item_gain(gain, relevance, best, relevant_from) -%}
 {%- if gain == "binary" -%} 1
 {%- elif gain == "linear" -%} {{ relevance }} / {{ best }}
@@ -30,7 +30,7 @@
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The unit of `item_gain`: gains are 1, the relevance, 2^relevance - 1, or
+{#- The unit of `item_gain`. Gains are 1, the relevance, 2^relevance - 1, or
     2^(relevance - relevant_from + 1) - 1. -#}
 {%- macro gain_unit(gain, best, relevant_from) -%}
 {%- if gain == "binary" -%} 1
@@ -40,7 +40,7 @@
 {%- endif -%}
 {%- endmacro -%}
 
-{#- What a position is worth; `rank` starts at 1. -#}
+{#- The discount of a rank; `rank` starts at 1. -#}
 {%- macro rank_discount(discount, rank) -%}
 {%- if discount == "log2" -%} 1 / log2({{ rank }} + 1)
 {%- elif discount == "log2_max2" -%} 1 / log2(greatest({{ rank }}, 2))
@@ -52,21 +52,20 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- A relevant item at its rank: gain times discount, in units of `gain_unit`. -#}
+{#- Gain times discount of a relevant item at its rank, in units of `gain_unit`. -#}
 {%- macro discounted_gain(gain, discount, relevance, best, rank, relevant_from) -%}
 {%- if gain == "binary" -%} {{ rank_discount(discount, rank) }}
 {%- else -%} ({{ item_gain(gain, relevance, best, relevant_from) }}) * ({{ rank_discount(discount, rank) }})
 {%- endif -%}
 {%- endmacro -%}
 
-{#- A score in single precision; what is too large for it becomes the largest number there is. -#}
+{#- A score in single precision; values out of range become the largest or smallest such number. -#}
 {%- macro single_precision(score) -%}
 CAST(greatest(least(CAST({{ score }} AS DOUBLE), 3.4028234e38), -3.4028234e38) AS REAL)
 {%- endmacro -%}
 
-{#- The number that a user's hits are divided by. Without a cutoff, k is NULL and stands for the
-    whole list. `n_relevant` and `n_recommended` are the same in all rows of a user, so max() only
-    picks that one value. -#}
+{#- The divisor of a user's hits. Without a cutoff, k is NULL and stands for the whole list.
+    `n_relevant` and `n_recommended` are constant within a user; max() picks that value. -#}
 {%- macro divided_by(divisor, n_relevant="n_relevant", n_recommended="n_recommended", k="k") -%}
 {%- if divisor in ("k", "all_positions") -%} coalesce({{ k }}, max({{ n_recommended }}))
 {%- elif divisor == "relevant" -%} max({{ n_relevant }})
@@ -78,7 +77,7 @@ least({{ k }}, max({{ n_relevant }}), max({{ n_recommended }}))
 {%- endif -%}
 {%- endmacro -%}
 
-{#- How many positions the best possible list fills. -#}
+{#- The length of the best possible list. -#}
 {%- macro ideal_length(ideal, n_relevant, n_recommended, k) -%}
 {%- if ideal == "min_k_relevant" -%} least({{ k }}, {{ n_relevant }})
 {%- elif ideal == "all_relevant" -%} {{ n_relevant }}
@@ -88,14 +87,14 @@ least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Two tables agree in these columns; names come as SQL spells them. -#}
+{#- TRUE if two tables agree in these columns; `names` are quoted as in SQL. -#}
 {%- macro same_columns(left, right, names) -%}
 {%- for name in names -%}
 {{ " AND " if not loop.first }}{{ left }}.{{ name }} = {{ right }}.{{ name }}
 {%- endfor -%}
 {%- endmacro -%}
 
-{#- A value as text, told apart from what stands for no value and for all of them. -#}
+{#- A value as text; quotes distinguish it from the labels (none) and (all). -#}
 {%- macro slice_label(value) -%}
 CASE
         WHEN CAST({{ value }} AS VARCHAR) IN ('(none)', '(all)')
@@ -104,7 +103,7 @@ CASE
     END
 {%- endmacro -%}
 
-{#- What the values of users become; an interval is z standard errors to both sides. -#}
+{#- The aggregate of per-user values; a confidence interval is value ± z standard errors. -#}
 {%- macro aggregated(aggregate, value, z, quantile) -%}
 {%- if aggregate == "mean" -%} avg({{ value }})
 {%- elif aggregate == "median" -%} median({{ value }})
@@ -116,8 +115,8 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Does a grade make an item relevant? Without a threshold, any above 0; from minus infinity up,
-    any at all. -#}
+{#- TRUE if an item of this relevance is relevant: above 0 without a threshold, always with -inf.
+    -#}
 {%- macro counts_as_relevant(relevance, relevant_from) -%}
 {%- if relevant_from is none -%} {{ relevance }} > 0
 {%- elif relevant_from | string == "-inf" -%} TRUE
@@ -125,8 +124,8 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- What orders a list, best first. `order` says which column that is; `in_bytes` spells the order
-    of ids that are texts. -#}
+{#- The ORDER BY terms of a list, best item first. `order`: the column; `in_bytes`: spells the order
+    of text ids. -#}
 {%- macro list_order(order, ties, score_type, in_bytes) -%}
 {%- if order == "rank" -%} rank
 {%- elif order == "row" -%} row_number
@@ -140,8 +139,8 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The smallest cutoff that a rank lies within; NULL beyond all of them. Rows are counted once
-    per such bucket, whatever the number of cutoffs. -#}
+{#- The smallest cutoff that includes a rank; NULL beyond all cutoffs. Rows are counted once per
+    such bucket, whatever the number of cutoffs. -#}
 {%- macro smallest_cutoff(rank, cutoffs) -%}
 {%- set finite = cutoffs | reject("none") | sort -%}
 {%- if finite -%}
@@ -154,7 +153,7 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- A decision counts as often as its propensity says that it was missed. -#}
+{#- The weight of a logged decision, the inverse of its propensity. -#}
 {%- macro logged_weight(propensity, max_weight) -%}
 {%- if max_weight is none -%} 1 / {{ propensity }}
 {%- else -%}
@@ -162,43 +161,43 @@ CASE WHEN 1 / {{ propensity }} > {{ max_weight }} THEN {{ max_weight }} ELSE 1 /
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Number of evenly weighted decisions that an estimate is worth. -#}
+{#- The number of equally weighted decisions that give the same precision. -#}
 {%- macro effective_sample_size(weight) -%}
 sum({{ weight }}) * sum({{ weight }}) / sum({{ weight }} * {{ weight }})
 {%- endmacro -%}
 
-{#- Standard error of the mean of a term. -#}
+{#- The standard error of the mean of a term. -#}
 {%- macro standard_error_of(term) -%}
 stddev_samp({{ term }}) / sqrt(count({{ term }}))
 {%- endmacro -%}
 
-{#- A text that puts rows in a random order, which is the same for the same seed on any engine. -#}
+{#- A sort key for a random order, which is the same for the same seed on every engine. -#}
 {%- macro shuffled_by(seed, user) -%}
 md5('{{ seed }}:' || {{ user }})
 {%- endmacro -%}
 
-{#- How likely a reader stops at an item: the model of expected reciprocal rank, or of pFound. -#}
+{#- The probability that a reader stops at an item, as in expected reciprocal rank or in pFound. -#}
 {%- macro stop_probability(stop, relevance, highest) -%}
 {%- if stop == "exponential" -%} pow(2, {{ relevance }} - {{ highest }}) - pow(2, -{{ highest }})
 {%- else -%} coalesce({{ relevance }} / {{ highest }}, 0)
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Components of unit vectors are whole multiples of 1 / unit_scale(). Sums of whole numbers below
-    2^53 are exact in doubles: for lists of up to eight thousand items no order of rows changes
-    them. -#}
+{#- Components of unit vectors are whole multiples of 1 / unit_scale(). Sums of integers below 2^53
+    are exact in doubles, so for lists of up to eight thousand items they do not depend on the order
+    of rows. -#}
 {%- macro unit_scale() -%} 1099511627776 {%- endmacro -%}
 
-{#- Vectors are stored in blocks of so many components, each a column: a list's vectors are summed
-    in as many rows as it has blocks, not components. -#}
+{#- The number of components in a block; each component of a block is a column. The vectors of a
+    list are summed in one row per block instead of one per component. -#}
 {%- macro block_width(over) -%}
 {%- if over == "features" -%} 16 {%- else -%} 1 {%- endif -%}
 {%- endmacro -%}
 
-{#- Hashes of the items of a list of `n_rows` rows in order, so that equal items stand side by side:
-    to sort them is half the work of counting different items. `max` takes less than a million
-    values. Different items look equal if 63 bits of their hashes do, which happens in one of 10^11
-    lists of 10,000 items. -#}
+{#- The sorted hashes of the items of a list of `n_rows` rows, so that equal items are adjacent.
+    Sorting them takes half the time of counting distinct items. `max` accepts fewer than a million
+    values. Different items look equal if 63 bits of their hashes are equal, which happens in one of
+    10^11 lists of 10,000 items. -#}
 {%- macro sorted_hashes(item, n_rows) -%}
 max(CAST(hash({{ item }}) >> 1 AS BIGINT), {{ n_rows }})
 {%- endmacro -%}

@@ -1,5 +1,5 @@
-{#- The hash of a value, the same for values that are equal in whatever type they are held: numbers
-    of any width, text and ENUM, times of any precision. -#}
+{#- The hash of a value. Equal values of different types have the same hash: numbers of any width,
+    text and ENUM, times of any precision. -#}
 {%- macro value_hash(column) -%}
 {%- set value = ident(column.name) -%}
 {%- if column.kind == "whole" -%} hash(CAST({{ value }} AS BIGINT))

@@ -1,8 +1,9 @@
-{#- The numbers 1, 2, … `last` where there is no function that counts: CTEs that end in `name`, with
-    the numbers in `column`. `last` is a number, or an expression that is at least the number `known`.
-    Numbers are put together of digits, the highest place first, and what is above `last` is dropped
-    at every place, so that there are never many more rows than numbers. An expression gets numbers
-    of 7 digits at most: of lists with ten million items or more, later positions are missing. -#}
+{#- CTEs with the numbers 1, 2, … `last`, where no function generates them. The
+    last CTE is `name`, with the numbers in `column`. `last`: a number, or an expression that is at
+    least the number `known`. Numbers are built digit by digit, the highest place first; at every
+    place, numbers above `last` are dropped, which keeps the number of rows small. An expression
+    yields numbers of at most 7 digits: lists of ten million items or more lack their later
+    positions. -#}
 {%- macro numbers_of_digits(name, column, last, known=1) -%}
 {%- set places = last | string | length if last is number else [7, known | string | length] | max -%}
 -- one row per digit
@@ -11,7 +12,7 @@ digits AS (
     FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS digits (digit)
 ),
 
--- one row: where the numbers end
+-- one row: the last number
 {{ name }}_{{ places }} AS (
     SELECT
         0 AS {{ column }},
@@ -19,7 +20,7 @@ digits AS (
 ),
 {% for place in range(places - 1, -1, -1) %}
 {%- set above, unit = name ~ "_" ~ (place + 1), 10 ** place %}
--- one row per multiple of {{ unit }} up to there
+-- one row per multiple of {{ unit }} up to the last number
 {{ name }}_{{ place }} AS (
     SELECT
         {{ above }}.{{ column }} + {{ unit }} * digits.digit AS {{ column }},

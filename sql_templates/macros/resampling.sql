@@ -1,15 +1,15 @@
-{#- Expressions that resample users. Users are put into groups by a hash of their id, and whole
-    groups are drawn, so that the cost does not grow with the number of users; up to a few thousand
-    users, nearly everyone is a group of their own. Only text and whole numbers are used, so every
-    engine draws the same. -#}
+{#- Expressions that resample users. A hash of the user id assigns each user to a group, and whole
+    groups are drawn, so that the cost does not grow with the number of users. With up to a few
+    thousand users, nearly every user forms a group. Only text and integers are used, so every
+    engine draws the same groups. -#}
 
 {#- A hexadecimal digit as a number. -#}
 {%- macro hex_digit(hash, place) -%}
 strpos('0123456789abcdef', substring({{ hash }}, {{ place }}, 1)) - 1
 {%- endmacro -%}
 
-{#- The group of a user, 0 to 65535: the first four digits of a hash. A number of 64 bits, as it is
-    multiplied by large ones. -#}
+{#- The group of a user, 0 to 65535: the first four digits of a hash. A 64-bit integer, as it is
+    multiplied by large numbers. -#}
 {%- macro resample_group(hash) -%}
 CAST(
         4096 * ({{ hex_digit(hash, 1) }})
@@ -19,15 +19,15 @@ CAST(
     )
 {%- endmacro -%}
 
-{#- The CTEs `resamples` and `drawn`: a number from 0 to 2^31 - 2 for every group of `groups` and
-    resample. A linear function of both would draw neighbours alike; squares bend it. -#}
+{#- CTEs up to `drawn`: a number from 0 to 2^31 - 2 for every resample and group of `groups`. A
+    linear function of both would draw similar numbers for neighbours; squares prevent that. -#}
 {%- macro drawn_numbers(groups, resamples, seed) -%}
 -- one row per resample
 resamples AS (
     SELECT unnest(generate_series(1, {{ resamples }})) AS resample
 ),
 
--- one row per group and resample, with a number that the next steps make random
+-- one row per group and resample, with a number that the next queries randomise
 numbered AS (
     SELECT
         {{ groups }}.resample_group,
@@ -38,7 +38,7 @@ numbered AS (
     CROSS JOIN resamples
 ),
 
--- one row per group and resample: a square, so that neighbours are not drawn alike
+-- one row per group and resample, with a square, so that neighbours get different numbers
 mixed AS (
     SELECT
         resample_group,
@@ -47,7 +47,7 @@ mixed AS (
     FROM numbered
 ),
 
--- one row per group and resample: another square
+-- one row per group and resample, with a second square
 mixed_again AS (
     SELECT
         resample_group,
@@ -56,7 +56,7 @@ mixed_again AS (
     FROM mixed
 ),
 
--- one row per group and resample: a random number from 0 to 2147483646
+-- one row per group and resample, with a random number from 0 to 2147483646
 drawn AS (
     SELECT
         resample_group,
@@ -66,7 +66,7 @@ drawn AS (
 )
 {%- endmacro -%}
 
-{#- How often a resample draws a group: a number of the Poisson distribution with mean 1. -#}
+{#- The number of draws of a group in a resample: Poisson-distributed with mean 1. -#}
 {%- macro poisson_weight(number) -%}
 CASE
             WHEN {{ number }} < 790015084 THEN 0
@@ -82,12 +82,12 @@ CASE
         END
 {%- endmacro -%}
 
-{#- Is a group in a half-sample? -#}
+{#- TRUE if a group is in a half-sample. -#}
 {%- macro is_in_half(number) -%}
 {{ number }} >= 1073741824
 {%- endmacro -%}
 
-{#- Which sign the differences of a group get. -#}
+{#- The sign of the differences of a group. -#}
 {%- macro random_sign(number) -%}
 CASE WHEN {{ is_in_half(number) }} THEN 1 ELSE -1 END
 {%- endmacro -%}

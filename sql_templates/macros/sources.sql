@@ -1,6 +1,6 @@
-{#- How files are read: what stands after FROM for each format. `paths` is a path or several. -#}
+{#- FROM clauses that read files, one macro per format. `paths`: a path or several paths. -#}
 
-{#- The value of a column of the queries, from the column of the source. -#}
+{#- The value of a canonical column, from the column of the source. -#}
 {%- macro source_value(column) -%}
 {%- if column.is_list and column.cast -%}
 CAST(unnest({{ ident(column.source) }}) AS {{ column.cast }})
@@ -15,7 +15,7 @@ CASE WHEN {{ ident(column.source) }} THEN 1 WHEN NOT {{ ident(column.source) }} 
 CASE WHEN {{ ident(column) }} IS NULL THEN 0 ELSE array_length({{ ident(column) }}) END
 {%- endmacro -%}
 
-{#- The year and month of a point in time are those of the session's time zone, or of the column's. -#}
+{#- "yes" if the column has a time zone: engines take year and month in the zone of the session. -#}
 {%- macro has_time_zone(column) -%}
 {{ "yes" if column.type == "TIMESTAMP WITH TIME ZONE" }}
 {%- endmacro -%}
@@ -24,7 +24,7 @@ CASE WHEN {{ ident(column) }} IS NULL THEN 0 ELSE array_length({{ ident(column) 
 make_timestamp(epoch_us({{ ident(column.source) }}))
 {%- endmacro -%}
 
-{#- A list of numbers, from one column or several; of an item without any, NULL. -#}
+{#- A list of numbers from one column or several; NULL for an item without numbers. -#}
 {%- macro source_vector(column) -%}
 {%- if column.parts -%}
 {%- set parts -%}
@@ -35,9 +35,10 @@ CASE WHEN coalesce({{ parts }}) IS NOT NULL THEN CAST([ {{- parts -}} ] AS DOUBL
 {%- endif -%}
 {%- endmacro -%}
 
-{#- Options of a reader about folders such as `country=FR/`. The engine would read them as columns,
-    also in place of columns that the files have. `folders`: their columns that the files lack,
-    which the engine reads (`by_engine`) or we do (`added`); none where no folder is called so. -#}
+{#- Options of a reader for folders such as `country=FR/`. By default, the engine reads them as
+    columns and overwrites columns of the files. `folders`: the folder columns that the files lack,
+    read by the engine (`by_engine`) or by these macros (`added`); none if there are no such
+    folders. -#}
 {%- macro folder_options(folders) -%}
 {%- if folders is not none -%}
 , hive_partitioning = {{ "TRUE" if folders.by_engine else "FALSE" }}
@@ -45,7 +46,7 @@ CASE WHEN coalesce({{ parts }}) IS NOT NULL THEN CAST([ {{- parts -}} ] AS DOUBL
 {%- endif -%}
 {%- endmacro -%}
 
-{#- What the folders of a file say about a column. -#}
+{#- The value of a column in the folder names of a file. -#}
 {%- macro folder_value(column) -%}
 nullif(
     url_decode(regexp_extract(sqlmetrics_file, {{ literal(column.pattern) }}, 1)),
@@ -53,8 +54,8 @@ nullif(
 )
 {%- endmacro -%}
 
-{#- Add to the rows of files the columns of their folders, and the number of each row. A star, since
-    the columns are not known here. -#}
+{#- Adds the folder columns and the row number to the rows of files. Uses a star, as the columns are
+    unknown here. -#}
 {%- macro rows_of_files(read, folders, row_number="") -%}
 {%- if row_number or (folders is not none and folders.added) -%}
 (
@@ -87,18 +88,18 @@ nullif(
 CAST(file_index AS BIGINT) * 1099511627776 + file_row_number
 {%- endmacro -%}
 
-{#- Without these options, DuckDB detects the layout from the rows and skips rows that do not fit. -#}
+{#- Without these options, DuckDB detects the layout and skips rows that do not match it. -#}
 {%- macro layout_options(layout) -%}
 {%- if layout -%}
 , delim = {{ literal(layout.separator) }}, skip = {{ layout.n_above }}, comment = ''
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The values of all rows decide on the types, not those of a sample. To number the rows in their
-    order takes one thread. `text_columns` are read as they stand. `by_name`: the files have their
-    columns in different orders, of which the engine takes the types by place otherwise. `quotes`: the
-    characters that enclose and escape values, which it takes from the first of several files.
-    `layout`: the separator, and the number of lines before the header. -#}
+{#- Types are detected from all rows, not from a sample. Numbering rows in their order needs a
+    single thread. `text_columns`: columns read as text. `by_name`: the files have columns in
+    different orders; by default the engine assigns types by position. `quotes`: the characters that
+    quote and escape values; by default the engine takes those of the first file. `layout`: the
+    separator, and the number of lines before the header. -#}
 {%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false, quotes="", layout=none) -%}
 {%- set types -%}
 {%- for column in text_columns -%} {{ literal(column) }}: 'VARCHAR' {{- ", " if not loop.last }} {%- endfor -%}
@@ -116,7 +117,7 @@ header = TRUE, sample_size = -1 {{- layout_options(layout) }} {%- if text_column
 ) }}
 {%- endmacro -%}
 
-{#- `types`: those of all columns, where the engine would find others. -#}
+{#- `types`: the types of all columns, if the engine would detect other types. -#}
 {%- macro source_json(paths, folders=none, types={}) -%}
 {%- set columns -%}
 {%- for column, type in types.items() -%}
@@ -129,7 +130,7 @@ format = 'auto' {%- if types %}, columns = { {{- columns -}} } {%- endif -%} {{ 
 {{ rows_of_files("read_json(" ~ path_literal(paths) ~ ", " ~ how ~ ")", folders) }}
 {%- endmacro -%}
 
-{#- One row per line of a text file: the words in it. -#}
+{#- One row per line of a text file, with its words. -#}
 {%- macro words_of_lines(paths) -%}
 (
         SELECT string_split_regex(trim(line), '\s+') AS words
@@ -147,15 +148,15 @@ format = 'auto' {%- if types %}, columns = { {{- columns -}} } {%- endif -%} {{ 
     ) AS lines
 {%- endmacro -%}
 
-{#- The first word of a line, which must have so many. -#}
+{#- The first word of a line; an error unless the line has `count` words. -#}
 {%- macro first_word(count, format) -%}
 CASE WHEN len(words) = {{ count }} THEN words[1]
-            ELSE error('a line of {{ format }} has {{ count }} columns, not '
+            ELSE error('a line of {{ format }} must have {{ count }} columns, not '
                 || len(words) || ': ' || array_to_string(words, ' '))
         END
 {%- endmacro -%}
 
-{#- A line of a run: query Q0 document rank score tag. The rank is ignored, as trec_eval does. -#}
+{#- Reads a TREC run: query Q0 document rank score tag. The rank is ignored, as in trec_eval. -#}
 {%- macro source_trec_run(paths, folders=none) -%}
 (
     SELECT
@@ -166,7 +167,7 @@ CASE WHEN len(words) = {{ count }} THEN words[1]
 )
 {%- endmacro -%}
 
-{#- A line of qrels: query iteration document relevance. -#}
+{#- Reads TREC qrels: query iteration document relevance. -#}
 {%- macro source_trec_qrels(paths, folders=none) -%}
 (
     SELECT

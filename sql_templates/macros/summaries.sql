@@ -1,6 +1,6 @@
-{#- What a row of a summary says in one of the columns value, n_users, std, ci_low and ci_high:
-    `table` holds the totals and `row` names the columns; intervals are `z` standard errors to both
-    sides, or none. -#}
+{#- One cell of a summary, in the column value, n_users, std, ci_low or ci_high. `table`: the table
+    of totals; `row`: the names of its columns; `z`: the half width of intervals in standard errors,
+    or none for no intervals. -#}
 {%- macro summary_cell(table, row, column, z) -%}
 {%- set of_users, is_mean = row.grain == "user", row.aggregate == "mean" -%}
 {%- set value = table.name ~ "." ~ ident(row.name ~ "_value" if of_users else row.name) -%}

@@ -1,4 +1,4 @@
-"""Warnings about the tables behind a result: findings of checks that refuse nothing."""
+"""Data warnings: findings about the tables of a result that do not invalidate it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 
-_MOST_CHECKED = 1_000_000  # rows of lists; for longer ones, checks run only if asked for
+_MOST_CHECKED = 1_000_000  # rows of lists; with more rows, checks run only on request
 
 
 @dataclass(frozen=True)
 class Noticed:
-    """Data warnings about the tables of a result, or the reason why no check ran."""
+    """Data warnings about the tables of a result, or the reason for skipped checks."""
 
     warnings: Sequence[Finding] = ()
     unchecked: Message = field(default_factory=Message)
@@ -30,12 +30,12 @@ class Noticed:
 
 @dataclass
 class DataWarnings:
-    """Looks for data warnings, and remembers them.
+    """Finds data warnings and caches them.
 
     Attributes:
-        engine, planner: where checks run, and what plans them.
-        definitions: the conventions; a finding under several of them is there once.
-        trusted: are rows not to be looked at?
+        engine, planner: run and plan the checks.
+        definitions: the conventions; equal findings are reported once.
+        trusted: skip the checks of rows.
     """
 
     engine: Engine
@@ -46,7 +46,7 @@ class DataWarnings:
     _n_rows: int | None = field(default=None, init=False)  # of the lists
 
     def forget(self) -> None:
-        """Forget what was found, where tables may have changed."""
+        """Clear cached findings after tables may have changed."""
         self._findings.clear()
         self._n_rows = None
 
@@ -56,7 +56,7 @@ class DataWarnings:
         cutoffs: Iterable[int | None],
         levels: Iterable[str] = LEVELS,
     ) -> list[Finding]:
-        """Run the checks of some levels; queries that have run before are not run again."""
+        """Run the checks of some levels; queries run only once."""
         return survey(
             self.engine,
             self.planner,
@@ -68,11 +68,11 @@ class DataWarnings:
         )
 
     def of_result(self, cutoffs: Sequence[int | None], check: bool | None) -> list[DataWarning]:
-        """Make a warning of each finding in the tables of a result.
+        """Return a warning for each finding in the tables of a result.
 
         Args:
-            cutoffs: those of the result; empty: there is no result.
-            check: look for warnings; None: only in lists that are not long and were read anyway.
+            cutoffs: the cutoffs of the result; empty if there is no result.
+            check: run data checks; None: only on lists that were read anyway and are not too long.
         """
         if not cutoffs or check is False:
             return []
@@ -84,13 +84,13 @@ class DataWarnings:
         ]
 
     def noticed(self, cutoffs: Sequence[int | None], check: bool | None) -> Noticed:
-        """Find the warnings for a page, or the reason why no check ran."""
+        """Return the warnings for a report, or the reason for skipped checks."""
         unchecked = self.why_unchecked(check)
         if unchecked:
             return Noticed(unchecked=unchecked)
         try:
             findings = self._found(cutoffs)
-        except Exception as error:  # all else can be said
+        except Exception as error:  # the rest of the report is still valid
             return Noticed(unchecked=Message(stopped(error), "."))
         unread = [_unread(finding) for finding in findings if finding.level != "warning"]
         warnings = [finding for finding in findings if finding.level == "warning"]
@@ -101,7 +101,7 @@ class DataWarnings:
         return self.survey([], cutoffs, ["warning"])
 
     def why_unchecked(self, check: bool | None) -> Message:
-        """Return the reason why data checks do not run; an empty message: they run."""
+        """Return the reason for skipping data checks; empty if they run."""
         if self.trusted:
             trusted = Argument("trust_input", True)
             return Message("Data checks were skipped because of ", trusted, ".")
@@ -116,16 +116,16 @@ class DataWarnings:
         return Message()
 
     def _lists_were_read(self) -> bool:
-        """Have checks of a result read all lists, and kept what tells how long they are?"""
+        """Return whether a result has read all lists and cached their lengths."""
         if "recommendations" not in self.planner.tables or self.engine.embedded is None:
             return False
         values = {**self.definitions.values, **cutoff_context([None])}
         return self.planner.node("recommendation_profile", values).key in self.engine.kept()
 
     def _rows_of_lists(self) -> int:
-        """Return the number of rows of the lists, as counted by checks."""
+        """Return the number of rows of all lists, as counted by the checks."""
         if self._n_rows is None:
-            # without a second search for duplicates
+            # do not search for duplicates again
             values = {**self.definitions.values, "duplicate_recommendations": "keep"}
             checks = self.planner.catalog.checks
             totals = self.planner.check(checks[TOTALS["recommendations"]], values)
@@ -135,13 +135,13 @@ class DataWarnings:
 
 
 def stopped(error: Exception) -> Message:
-    """Say that data checks failed."""
+    """Return the message that data checks failed."""
     first: Any = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, SqlmetricsError):
         first = error.found
-    return Message("data checks stopped before their end: ", first)
+    return Message("data checks failed: ", first)
 
 
 def _unread(finding: Finding) -> Message:
-    """Say that a table is damaged which only data checks read."""
+    """Return the message that a table that only data checks read is unreadable."""
     return Message("data checks cannot read a table: ", finding.found)

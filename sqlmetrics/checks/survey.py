@@ -1,7 +1,7 @@
-"""Looks at everything that was given: what the door refuses, and what numbers would not show.
+"""Run all checks of the given tables: input validation and data checks.
 
-Nothing stops at the first finding. What is broken is found by the checks at the door; the others
-are checks of `sql_templates/checks/` that are no condition of any number, and those of the user.
+The survey does not stop at the first finding. Input validation finds broken tables. Data checks, in
+`sql_templates/checks/` or of the user, find problems that do not invalidate results.
 """
 
 from __future__ import annotations
@@ -38,23 +38,22 @@ def survey(
     levels: Iterable[str] = LEVELS,
     known: dict[str, list[Finding]] | None = None,
 ) -> list[Finding]:
-    """Run every check that there is for the tables that were given.
+    """Run every check that applies to the given tables.
 
     Args:
         engine, planner: run and plan the checks.
-        calls: the metrics to be computed from the tables.
-        conventions: the settings of each; a finding under several conventions is returned once.
+        calls: the metrics to compute from the tables.
+        conventions: the settings of each convention; equal findings are returned once.
         cutoffs: the cutoffs of the metrics.
         levels: the levels of the checks to run; "error" includes the checks of `evaluate`.
-        known: findings of queries that have run before, which do not run again; findings of other
-            queries are added.
+        known: findings of earlier queries, which do not run again; new findings are added.
 
     Returns:
-        The findings, the worst first; a table that cannot be read is an error.
+        The findings, the worst first; an unreadable table is an error.
     """
     findings: list[Finding] = []
     levels = set(levels)
-    if "error" in levels:  # the calls are those of all conventions
+    if "error" in levels:  # the calls cover all conventions
         findings += _readable(_at_the_door(engine, planner, calls, conventions[0]))
     broken = {finding.table for finding in findings}
     known = {} if known is None else known  # most queries are the same under every convention
@@ -63,7 +62,7 @@ def survey(
             if check.at_the_door or not check.needs or check.level not in levels:
                 continue
             needs = [need.format_map(values) for need in check.needs]
-            # a table without rows, or with ids that mean nothing, has nothing more to say
+            # skip further checks of empty tables and tables with invalid ids
             if broken & {need.partition(".")[0] for need in needs}:
                 continue
             if _are_there(planner, needs):
@@ -74,10 +73,10 @@ def survey(
 
 
 def rows_of(findings: Iterable[Finding], spelling: Spelling = in_python) -> Rows:
-    """Put findings into rows: `level, check, table, column, n, found, remedy, examples`.
+    """Convert findings to rows: `level, check, table, column, n, found, remedy, examples`.
 
-    `examples` is a list of rows, each as a dict; `n` is missing where nothing was counted.
-    `spelling`: of the arguments that a finding and its remedy name.
+    `examples` is a list of rows, each a dict; `n` is missing if nothing was counted. `spelling`:
+    how to spell arguments in findings and remedies.
     """
 
     def cells(finding: Finding) -> Iterator[Any]:
@@ -90,7 +89,7 @@ def rows_of(findings: Iterable[Finding], spelling: Spelling = in_python) -> Rows
 
 
 def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:
-    """Put findings into a data frame, its columns those of `rows_of`."""
+    """Convert findings to a data frame with the columns of `rows_of`."""
     import pandas as pd
 
     frame = pd.DataFrame(list(rows_of(findings).values), columns=list(COLUMNS))
@@ -98,7 +97,7 @@ def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:
 
 
 def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Yield findings; where a table cannot be read, that is one."""
+    """Yield findings; an unreadable table is a finding too."""
     try:
         yield from findings
     except DataError as error:
@@ -106,7 +105,7 @@ def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:
 
 
 def unreadable(error: DataError) -> Finding:
-    """Make a finding of the error of a table that cannot be read."""
+    """Convert the error of an unreadable table to a finding."""
     return Finding("error", "tables", "", Message(error))
 
 
@@ -126,7 +125,7 @@ def _at_the_door(
 
 
 def _are_there(planner: Planner, needs: Sequence[str]) -> bool:
-    """Tell whether tables and columns, as `table.column`, were given."""
+    """Return whether all tables and columns (`table.column`) were given."""
     for table, _, column in (need.partition(".") for need in needs):
         if table not in planner.tables:
             return False
@@ -143,14 +142,14 @@ def _finding(
     values: Mapping[str, Any],
     known: dict[str, list[Finding]],
 ) -> Iterator[Finding]:
-    """Run a check, where the times that it compares can be compared, unless its query has run."""
+    """Run a check, unless its query has run or its timestamps cannot be compared."""
     if said := _times_that_differ(planner, needs):
         yield Finding(
             "note",
             check.name,
             check.table.format_map(values),
-            f"{said}; these cannot be compared, so {check.title} were not looked for",
-            remedy="export all times in one type",
+            f"{said}; these types cannot be compared, so the check {check.name} was skipped",
+            remedy="export all timestamps with the same type",
             column=check.column,
         )
         return
@@ -159,8 +158,8 @@ def _finding(
         rows = engine.records(physical(planner, plan))
         if rows and "n_found" not in rows[0]:
             raise TemplateError(
-                f"{check.path}: the query of a check has a column n_found, the number of all that "
-                "it finds"
+                f"{check.path}: the query of a check needs a column n_found, the number of all "
+                "rows that it finds"
             )
         known[plan.root.key] = (
             [finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)]
@@ -171,19 +170,19 @@ def _finding(
 
 
 def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:
-    """Return the columns of times whose types cannot be compared; empty if all can."""
+    """Describe timestamp columns of types that cannot be compared; empty if all can."""
     kinds = {}
     for table, _, column in (need.partition(".") for need in needs):
         if column == "timestamp":
             kinds[f"{table}.{column}"] = planner.tables[table].columns[column]
     families = {_family(kind) for kind in kinds.values()}
-    if len(families) < 2 and "text" not in families:  # texts are not ordered as times are
+    if len(families) < 2 and "text" not in families:  # text is not ordered like times
         return ""
-    return ", ".join(f"{name} holds {kind}" for name, kind in kinds.items())
+    return ", ".join(f"{name} has type {kind}" for name, kind in kinds.items())
 
 
 def _family(kind: str) -> str:
-    """Group the types of times that can be compared."""
+    """Return the group of types with which a type of times can be compared."""
     if is_number(kind):
         return "number"
     if kind.startswith(("DATE", "TIMESTAMP")):

@@ -1,7 +1,7 @@
-"""Checks at the door: what would make numbers wrong is refused, with the rows that are wrong.
+"""Input validation: reject tables that would give wrong results, with examples of invalid rows.
 
-The counts come from the profile stages, which read each table once; the offending rows are looked
-up only when there are any.
+The counts come from the profile stages, which read each table once; the invalid rows are looked up
+only if a count is not 0.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.tables.schema import ATTRIBUTES, UNKNOWN, Table, type_family
 
-# the check that counts what the others look for, of each table
+# for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
-EMPTY = "empty_table"  # what finds a table without rows
+EMPTY = "empty_table"  # the check for tables without rows
 
 
 RowsOf: TypeAlias = Callable[[Plan], Plan]
-"""Makes the plan of a check look at some rows only."""
+"""Limits the plan of a check to some rows."""
 
 
 def all_rows(plan: Plan) -> Plan:
-    """Look at all rows."""
+    """Check all rows."""
     return plan
 
 
-_UNTYPED = {UNKNOWN, '"NULL"'}  # also a column of a frame without any value
+_UNTYPED = {UNKNOWN, '"NULL"'}  # the latter: a column of a frame without values
 
 
 def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None:
-    """Refuse tables whose ids are of types that can never be equal, such as 1 and '1'.
+    """Reject tables whose ids have types that can never be equal, such as 1 and '1'.
 
     Raises:
         DataError: names both tables, the column and the types.
@@ -66,26 +66,26 @@ def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None
                 if type_family(ours) != type_family(theirs):
                     raise DataError(
                         f"{left} and {right}: the ids in column "
-                        f"{tables[left].describe_column(column)} are of different types, {ours} "
-                        f"and {theirs}, and would match nothing. Ids are never converted here",
+                        f"{tables[left].describe_column(column)} have different types, {ours} "
+                        f"and {theirs}, so no rows would match. Ids are never converted",
                         table=right,
                         column=column,
-                        remedy="write one of the two tables again with the type of the other, for "
+                        remedy="export one of the two tables with the type of the other, for "
                         f"example with CAST({column} AS {ours}) in the query that exports {right}",
                     )
 
 
 def _of_row(type_name: str) -> str:
-    """Return the type of one value of a list column, which holds many."""
+    """Return the type of the values in a list column."""
     return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A check that found something: where, what, rows that show it, and what to do about it.
+    """The result of a check that found a problem: its place, examples and a remedy.
 
-    `n`: how many rows, lists or users; None where it is not about some of them. `identity`: of the
-    query that found it.
+    `n`: the number of rows, lists or users; None if the problem is not about single rows.
+    `identity`: the identity of the query that found the problem.
     """
 
     level: str
@@ -101,17 +101,17 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The message of its error, spelled for Python."""
+        """The message of the error, spelled for Python."""
         return str(self.error())
 
     def warning(self) -> DataWarning:
-        """Make the warning, which shows the finding and its remedy in one line."""
+        """Create the warning, with the finding and its remedy in one line."""
         return DataWarning(
             self._located, table=self.table, column=self.column, remedy=self.remedy, after="."
         )
 
     def error(self) -> DataError:
-        """Make the error that refuses the table."""
+        """Create the error that rejects the table."""
         return (RowsError if self.examples else DataError)(
             self._located,
             table=self.table,
@@ -137,16 +137,16 @@ def check_run(
     """Check the tables that a result reads.
 
     Args:
-        engine, planner: where checks run, and what plans them.
+        engine, planner: run and plan the checks.
         reads: the queries of each metric call.
         slices: the attributes to slice by, with their checks.
-        rows_of: makes checks look at some rows only.
-        passed: the checks of these rows that have passed; those that pass now are added.
+        rows_of: limits checks to some rows.
+        passed: the checks that have passed for these rows; newly passed checks are added.
         trusted: skip the checks of rows.
 
     Raises:
-        UsageError: a table is only a name, for statements that are printed.
-        DataError: the first rule that is broken, with examples and what to do.
+        UsageError: a table is only a name, for printed statements.
+        DataError: the first broken rule, with examples and a remedy.
     """
     for call_reads in reads:
         try:
@@ -154,7 +154,7 @@ def check_run(
         except DataError as error:
             if not call_reads.where:
                 raise
-            raise error.with_text(f"\nThis is so {call_reads.where}.") from error
+            raise error.with_text(f"\nThis applies {call_reads.where}.") from error
     for sliced in () if trusted else slices:
         if sliced.reads is not None:
             _check_reads(engine, planner, sliced.reads, rows_of, passed, trusted)
@@ -170,16 +170,16 @@ def _check_reads(
     passed: set[str],
     trusted: bool,
 ) -> None:
-    """Check the tables that some queries read, once for each set of settings that matters."""
+    """Check the tables that some queries read, once per relevant set of settings."""
     for node in reads.nodes.values():
         table = planner.tables.get(node.table) if isinstance(node, Query) else None
         if table is not None and any(source.only_named for source in table.sources):
             raise UsageError(
-                f"{table.name}: {table.sources[0].label} is only a name, for statements that ",
+                f"{table.name}: {table.sources[0].label} is only a name, which ",
                 Command("sql"),
-                " prints",
+                " puts into statements",
                 table=table.name,
-                remedy="to compute, give a file or a table that can be read",
+                remedy="to compute results, pass a file or a table that can be read",
             )
     if not trusted:
         check_rows(engine, planner, reads.values, reads.nodes, passed, rows_of)
@@ -193,12 +193,12 @@ def check_rows(
     done: set[str],
     rows_of: RowsOf = all_rows,
 ) -> None:
-    """Check the tables that the nodes of a metric read; `done` are checks that have passed before.
+    """Check the tables that the nodes of a metric read; checks in `done` have already passed.
 
-    `rows_of` limits a check to some rows; models that these rows lack are searched in all rows.
+    `rows_of` limits a check to some rows; models without such rows are looked up in all rows.
 
     Raises:
-        DataError: the first rule that is broken, with examples and what to do.
+        DataError: the first broken rule, with examples and a remedy.
     """
     for finding in broken_rules(engine, planner, values, nodes, done, rows_of):
         raise finding.error()
@@ -212,7 +212,7 @@ def broken_rules(
     done: set[str],
     rows_of: RowsOf = all_rows,
 ) -> Iterator[Finding]:
-    """Look for rules that the tables break which the nodes of a metric read, one after another.
+    """Yield the rules broken by the tables that the nodes of a metric read.
 
     Raises:
         DataError: a table cannot be read.
@@ -233,9 +233,8 @@ def broken_rules(
                 "error",
                 "common_users",
                 "recommendations",
-                "recommendations and interactions have no user in common: "
-                f"{_some_users(engine, planner, given)}",
-                remedy="check that both hold the same kind of id",
+                f"no user in common with interactions: {_some_users(engine, planner, given)}",
+                remedy="check that both tables have the same kind of user id",
                 identity=common.root.key,
             )
         done.add(common.root.key)
@@ -263,7 +262,7 @@ def _check_even(
     passed: set[str],
     rows_of: RowsOf,
 ) -> None:
-    """Check that a user has one value of a column that users are sliced by.
+    """Check that every user has one value in a column to slice by.
 
     Raises:
         RowsError: names the column and users with several values.
@@ -279,8 +278,8 @@ def _check_even(
             table=attribute.table,
             column=attribute.name,
             examples=examples,
-            remedy="slice by a column that is the same in all rows of a user, or export one row "
-            "per user as the table users",
+            remedy="slice by a column with one value per user, or export one row per user as the "
+            "table users",
         )
     passed.add(plan.root.key)
 
@@ -325,7 +324,7 @@ def _totals(
                 "lists": counts.get("n_lists", 0),
             }
             examples = _records(engine, planner, planner.check(check, values), rows_of)
-            if examples:  # what was counted may only look so: see the macro sorted_hashes
+            if examples:  # equal hashes may come from different items: see the macro sorted_hashes
                 yield finding_of(planner, check, values, numbers, examples, plan.root.key)
     done.add(plan.root.key)
 
@@ -352,7 +351,7 @@ def _some_left(
     done: set[str],
     rows_of: RowsOf,
 ) -> Iterator[Finding]:
-    """Look for settings that take all rows out of the lists, or all rows of a model."""
+    """Yield findings about settings that remove all rows, or all rows of a model."""
     settings = planner.inputs.removed_by(table, values)
     left = planner.some_row(table, values)
     if left.root.key in done:
@@ -372,8 +371,8 @@ def _some_left(
 
 
 def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
-    problem = f"no row is left, {' and '.join(settings)} removed all of them"
-    remedy = f"leave {'the model' if of else 'the lists'} out, or the setting"
+    problem = f"{' and '.join(settings)} removed all rows"
+    remedy = f"remove the setting, or leave out {'the model' if of else 'the lists'}"
     return Finding(
         "error", "empty_table", table, problem, None, remedy, where=f"{table}{of}",
         identity=f"{table}{of}: {' '.join(settings)}",
@@ -397,8 +396,8 @@ def finding_of(
 ) -> Finding:
     """Describe a broken rule: the table, rows that break the rule, and a remedy.
 
-    `counts`: the numbers that the text of the check names beside settings. Columns of the rows that
-    the text names, such as a total, are in the text and not among the examples.
+    `counts`: numbers for the text of the check. Columns that the text names, such as a total, are
+    not repeated in the examples.
     """
     table, column = (text.format_map(values) for text in (check.table, check.column))
     where = table
@@ -413,8 +412,8 @@ def finding_of(
         problem, remedy = filled(check.found, texts), filled(check.remedy, texts)
     except (ValueError, LookupError, AttributeError) as error:
         raise TemplateError(
-            f"{check.path}: found and remedy may name n, columns of the query and settings in "
-            f"braces, and nothing else: {error}"
+            f"{check.path}: found and remedy may name only n, columns of the query and settings "
+            f"in braces: {error}"
         ) from error
     hidden = {"n_found"} | {name for _, name, _, _ in Formatter().parse(check.found) if name}
     examples = [{n: v for n, v in row.items() if n not in hidden} for row in rows]
@@ -440,7 +439,7 @@ def _records(
 
 
 def _some_users(engine: Engine, planner: Planner, values: Mapping[str, Value]) -> str:
-    """Show the first users of both tables."""
+    """List the first users of both tables."""
     texts = []
     for table in ("recommendation", "interaction"):
         plan = planner.some_users(f"{table}_profile", values, n_users=3)

@@ -1,4 +1,4 @@
-"""Compare the choices of conventions for a metric, and describe one convention."""
+"""Compare the settings of conventions for a metric, and describe a convention."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sqlmetrics.sql.templates import environment
 
 
 def all_settings(catalog: Catalog) -> list[Settings]:
-    """Read every convention that comes with the package."""
+    """Read every convention of the package."""
     return [Settings(catalog, Convention.load(name), {}) for name in conventions()]
 
 
 def listing(catalog: Catalog) -> list[dict[str, str | int]]:
-    """List the conventions: name, release, how many metrics they cover, title, citation."""
+    """List the conventions: name, release, number of covered metrics, title, citation."""
     return [
         {
             "convention": settings.convention.name,
@@ -39,12 +39,12 @@ def listing(catalog: Catalog) -> list[dict[str, str | int]]:
 
 
 def choices(catalog: Catalog, name: str) -> list[dict[str, str | None]]:
-    """Return the choices for a metric of every convention that covers it.
+    """Return the settings for a metric under every convention that covers it.
 
     Returns:
-        One row per convention and name that its system has for the metric: `convention, theirs`
-        and `ours` (the spec), then the settings that not all of them choose alike; None where the
-        metric does not read the setting.
+        One row per convention and name of the metric in its system: `convention, theirs` and `ours`
+        (the spec), then the settings that differ between conventions; None if the metric does not
+        read the setting.
 
     Raises:
         UsageError: there is no such metric.
@@ -71,7 +71,7 @@ def choices(catalog: Catalog, name: str) -> list[dict[str, str | None]]:
 
 
 def _names(settings: Settings, metric: Metric) -> list[tuple[str, str]]:
-    """List what a system calls a metric, and the spec that computes it."""
+    """List the names of a metric in a system, with the specs that compute them."""
     covers = settings.convention.covers
     if covers is None:
         return [(metric.name, metric.name)]
@@ -86,7 +86,7 @@ def _names(settings: Settings, metric: Metric) -> list[tuple[str, str]]:
 def choices_of(
     catalog: Catalog, metric: Metric, settings: Settings, spec: str
 ) -> dict[str, str | None]:
-    """Find the values of the settings that make a difference to the queries of a metric."""
+    """Return the settings that affect the queries of a metric, with their values."""
     planner = Planner(catalog, {})
     _, values = settings.resolve(parse_spec(spec))
     templates = what_is_read(planner, metric, values).templates.values()
@@ -98,7 +98,7 @@ def choices_of(
         try:
             texts = [planner.stage_text(stage, context) for stage in stages]
             return [planner.metric_text(metric, context), *texts]
-        except SqlmetricsError:  # a value that has no meaning here
+        except SqlmetricsError:  # the value is not supported here
             return None
 
     as_is = queries({})
@@ -111,12 +111,12 @@ def choices_of(
 
 
 def names_in(body: str) -> set[str]:
-    """Find the names that a template is given by those who render it."""
+    """Return the undeclared variables of a template."""
     return jinja2.meta.find_undeclared_variables(environment().parse(body))
 
 
 def describe_convention(catalog: Catalog, name: str) -> str:
-    """Describe a convention: its metrics, its settings, and the differences from its system.
+    """Describe a convention: metrics, settings, and differences from its system.
 
     Raises:
         UsageError: there is no such convention.
@@ -128,7 +128,7 @@ def describe_convention(catalog: Catalog, name: str) -> str:
     lines += [f"{label + ':':<9}{text}" for label, text in facts if text]
     if convention.covers is not None:
         width = max(map(len, convention.covers), default=0)
-        lines += ["", "its metrics, and the specs that compute them:"]
+        lines += ["", "metrics, and the specs that compute them:"]
         lines += [f"  {theirs:<{width}}  {spec}" for theirs, spec in convention.covers.items()]
     if settings.of_convention:
         lines += ["", "settings that differ from standard:"]
@@ -142,6 +142,6 @@ def describe_convention(catalog: Catalog, name: str) -> str:
 
 
 def difference_text(difference: Difference) -> str:
-    """Say in one line what a system does that its convention does not."""
+    """Format in one line a behaviour that a convention does not reproduce."""
     of = f"{', '.join(difference.metrics)}: " if difference.metrics else ""
     return f"{of}{difference.there}. Here: {difference.here}."

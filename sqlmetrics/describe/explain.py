@@ -1,4 +1,4 @@
-"""The way from one convention's number to another's: one setting at a time."""
+"""Explain the difference between two conventions, one setting at a time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One setting that changes, and the metric call after the change.
+    """A changed setting, and the metric call after the change.
 
-    The first step changes nothing: its `after` is the convention that the way starts from.
+    The first step changes nothing; its `after` is the start convention.
     """
 
     setting: str | None
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Walks:
-    """The steps from one convention to another, for every metric call by its name."""
+    """The steps from one convention to another, by name of the metric call."""
 
     steps: Mapping[str, Sequence[Step]]
     warnings: tuple[Message, ...]
@@ -47,12 +47,12 @@ def walks(
     fallback: Settings | None = None,
     skip_missing: bool = False,
 ) -> Walks:
-    """Find the steps for every metric call.
+    """Return the steps for every metric call.
 
     Raises:
-        UsageError: a metric that one of the conventions does not cover.
-        MissingTableError: a table or column was not given; with `skip_missing`, a warning says so,
-            and the error is raised only if nothing is left.
+        UsageError: one of the conventions does not cover a metric.
+        MissingTableError: a table or column was not given; with `skip_missing`, this is a warning,
+            and an error only if no metric is left.
     """
     ends: dict[str, tuple[list[MetricRequest], list[MetricRequest]]] = {}
     for call, k in pairs:
@@ -67,7 +67,7 @@ def walks(
             requests_of([(call, k)], [settings], fallback, planner.has_rank)[0]
             for settings in (start, end)
         )
-        # a parameter that is what both ends have anyway needs no mention, as in other results
+        # as in other results, the label omits parameters with the value of both ends
         params = tuple(sorted({*there.call.params, *here.call.params}))
         label = MetricSpec(metric.name, params)
         asked = ends.setdefault(label.name, ([], []))
@@ -76,7 +76,7 @@ def walks(
                 requests.append(replace(request, call=label))
     if not ends:
         names = f"{start.convention.name} and {end.convention.name}"
-        raise UsageError(f"{names} have none of the metrics asked for in common; name some")
+        raise UsageError(f"{names} have no requested metric in common; name other metrics")
     steps: dict[str, list[Step]] = {}
     missing: list[tuple[str, MissingTableError]] = []
     for name, asked in ends.items():
@@ -93,16 +93,16 @@ def walks(
 def steps_between(planner: Planner, start: MetricCall, end: MetricCall) -> list[Step]:
     """Change the settings of one call into those of another, one at a time.
 
-    They change in the order of the catalogue: who is averaged over, what is relevant and in which
-    order, then what belongs to the metric. A setting that would have no meaning yet waits for the
-    others. Settings that the metric does not read are no steps, nor is it one to refuse rows that
-    the other end gives a meaning.
+    Settings change in the order of the catalogue: audience, relevance and order of lists, then the
+    metric's own settings. A setting that is not valid yet is changed later. Settings that the
+    metric does not read are not steps, and neither is the rejection of rows that the other end
+    accepts.
 
     Raises:
-        SqlmetricsError: the settings that are left have no meaning in any order.
+        SqlmetricsError: the remaining settings are not valid in any order.
     """
     start, end = _without_refusals(start, end), _without_refusals(end, start)
-    identity_of_call(planner, end)  # both ends have what they need
+    identity_of_call(planner, end)  # check that the tables for both ends are given
     steps = [Step(None, None, start.convention, start)]
     values, reached = dict(start.values), identity_of_call(planner, start)
     waiting = [name for name in values if values[name] != end.values[name]]
@@ -131,7 +131,7 @@ def steps_between(planner: Planner, start: MetricCall, end: MetricCall) -> list[
 
 
 def _without_refusals(call: MetricCall, other: MetricCall) -> MetricCall:
-    """Give a meaning to rows that a call would refuse and the other does not."""
+    """Replace the value `error` of a setting by the value in the other call."""
     values = {
         name: other.values[name] if value == "error" else value
         for name, value in call.values.items()
@@ -140,7 +140,7 @@ def _without_refusals(call: MetricCall, other: MetricCall) -> MetricCall:
 
 
 def requests_for(steps: Sequence[Step]) -> list[MetricRequest]:
-    """Ask for the value after every step; its number stands in place of the convention."""
+    """Return requests for the value after every step, with the step number as the convention."""
     return [
         replace(
             request,
@@ -153,10 +153,10 @@ def requests_for(steps: Sequence[Step]) -> list[MetricRequest]:
 
 
 def with_steps(values: pd.DataFrame, steps: Mapping[str, Sequence[Step]]) -> pd.DataFrame:
-    """Put the steps beside the values that they lead to.
+    """Combine the steps with the values after each step.
 
-    `values` is a summary whose column `convention` holds the number of the step; `steps` are those
-    of each metric.
+    `values`: a summary with the step number in the column `convention`; `steps`: the steps of each
+    metric.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Says in words and SQL how a metric is computed."""
+"""Describe the computation of a metric in words and SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
-from sqlmetrics.metrics.front_matter import Metric, Template
+from sqlmetrics.metrics.front_matter import Metric, Param, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Value, value_text
@@ -22,7 +22,7 @@ from sqlmetrics.tables.schema import ATTRIBUTES
 
 
 def describe_metric(catalog: Catalog, name: str) -> str:
-    """Describe a metric: formula, settings, source, and its query under the standard convention.
+    """Describe a metric: formula, settings, source, and query under the standard convention.
 
     Raises:
         UsageError: there is no such metric.
@@ -39,24 +39,33 @@ def describe_metric(catalog: Catalog, name: str) -> str:
     ]
     lines += [f"{label + ':':<15}{text}" for label, text in facts if text]
     if metric.params:
-        lines += ["", "settings of its own (the default in brackets):"]
+        lines += ["", "own settings (default in brackets):"]
         for param in metric.params.values():
-            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
-            lines.append(f"      {param.doc}")
-    lines += ["", "settings that it shares with all metrics:"]
+            lines += _param_lines(param)
+    lines += ["", "shared settings of all metrics:"]
     lines += [
         f"  {param.name} = {param.range_text()} [{_shared_default(metric, param.name, catalog)}]"
         for param in catalog.stage_params.values()
     ]
-    lines += ["", "its query, over the stages that it reads:", "", metric_query(catalog, metric)]
+    lines += ["", "query over its stages:", "", metric_query(catalog, metric)]
     return "\n".join(lines) + "\n"
 
 
+def _param_lines(param: Param) -> list[str]:
+    """Describe a setting: range and default, title, and a line per value."""
+    title, *values = param.doc.splitlines() or [""]
+    return [
+        f"  {param.name} = {param.range_text()} [{param.default_text()}]",
+        f"      {title}",
+        *(f"        {value}" for value in values),
+    ]
+
+
 def metric_facts(metric: Metric) -> list[tuple[str, str]]:
-    """Describe the audience of a metric, its range, and its value for users without one."""
+    """Describe the audience of a metric, its value without rows, and its range."""
     facts = [
         ("averaged over", _audience(metric)),
-        ("value if none", _empty(metric) if metric.grain == "user" else ""),
+        ("if empty", _empty(metric) if metric.grain == "user" else ""),
         ("undefined", metric.undefined),
         ("range", metric.unbounded if metric.range is None else _range(metric.range)),
         ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
@@ -65,26 +74,25 @@ def metric_facts(metric: Metric) -> list[tuple[str, str]]:
 
 
 def describe_slice(catalog: Catalog, name: str) -> str:
-    """Describe what users or items can be sliced by, and its query."""
+    """Describe a slice of users or items, with its query."""
     slice_ = catalog.slices[name]
     of = {"users": "users", "items": "relevant items", "interactions": "relevant items"}[slice_.of]
-    facts = [("slices of", of), ("without value", slice_.missing), ("template", str(slice_.path))]
+    facts = [("slices of", of), ("missing value", slice_.missing), ("template", str(slice_.path))]
     lines = [f"slice {slice_.name}: {slice_.title}", ""]
     lines += [f"{label + ':':<15}{text}" for label, text in facts]
     if slice_.params:
-        lines += ["", "parameters (the default in brackets):"]
+        lines += ["", "parameters (default in brackets):"]
         for param in slice_.params.values():
-            lines.append(f"  {param.name} = {param.range_text()} [{param.default_text()}]")
-            lines.append(f"      {param.doc}")
+            lines += _param_lines(param)
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
     query = _query_of(planner.text(slice_.body, str(slice_.path), values))
     sql = statement.query(query)
-    return "\n".join([*lines, "", "its query, over the stages that it reads:", "", sql]) + "\n"
+    return "\n".join([*lines, "", "query over its stages:", "", sql]) + "\n"
 
 
 def metric_query(catalog: Catalog, metric: Metric) -> str:
-    """Render a metric's own query, without its stages, under the standard convention."""
+    """Render the query of a metric, without its stages, under the standard convention."""
     planner, values = Planner(catalog, {}), standard_values(catalog, metric)
     tree = _query_of(planner.metric_text(metric, values))
     return statement.query(tree)
@@ -95,17 +103,17 @@ def _query_of(text: Text) -> exp.Expr:
 
 
 def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
-    """Find the value of every setting of a metric under the standard convention."""
+    """Return the value of every setting of a metric under the standard convention."""
     settings = Settings(catalog, Convention.load(STANDARD), {})
     return settings.resolve(MetricSpec(metric.name))[1]
 
 
 @dataclass(frozen=True)
 class Read:
-    """The stages and input tables that a metric reads, and optional columns that it needs.
+    """The stages and input tables that a metric reads, and the optional columns that it needs.
 
-    `templates`: the template of each stage; None: the name is that of a table. `needs`: pairs of a
-    table and a column.
+    `templates`: the template of each stage; None for an input table. `needs`: pairs of table and
+    column.
     """
 
     templates: Mapping[str, Template | None]
@@ -113,7 +121,7 @@ class Read:
 
 
 def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) -> Read:
-    """Find the stages and input tables that a metric reads."""
+    """Return the stages and input tables that a metric reads."""
     context = {**values, **cutoff_context([None])}
     templates: dict[str, Template | None] = {}
     needs: dict[tuple[str, str], None] = {}
@@ -134,9 +142,9 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
 
 
 def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
-    """Name the input tables that a metric reads under the standard convention.
+    """List the input tables that a metric reads under the standard convention.
 
-    Columns that are optional in a table and needed here stand in brackets: `items (price)`.
+    Optional columns that the metric needs follow in brackets: `items (price)`.
     """
     planner = Planner(catalog, {})
     read = what_is_read(planner, metric, standard_values(catalog, metric))
@@ -153,7 +161,7 @@ def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
 
 def _audience(metric: Metric) -> str:
     if metric.grain == "run":
-        return "nothing: one value for all users together"
+        return "not averaged: one value for all users together"
     return {
         "relevant": "users with a relevant item",
         "recommended": "users with recommendations",

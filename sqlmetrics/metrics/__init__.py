@@ -1,1 +1,1 @@
-"""Metric specs, their templates, settings and conventions: the request, without SQL or engines."""
+"""Metric specs, templates, settings and conventions: requests, independent of SQL and engines."""

@@ -1,4 +1,4 @@
-"""The catalog: all templates and settings, built in and of the user."""
+"""The catalog: all built-in and user-defined templates and settings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sqlmetrics.metrics.front_matter import (
     read_template,
 )
 
-EVERYTHING = "all"  # in place of a metric: every metric there is
+EVERYTHING = "all"  # as a metric name: every metric
 
 
 def template_root() -> Path:
-    """Find `sql_templates`: inside an installed package, else beside it in a checkout."""
+    """Return the path of `sql_templates`, in the installed package or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     for root in (package / "sql_templates", package.parent / "sql_templates"):
         if (root / "metrics").is_dir():
             return root
-    raise TemplateError(f"the installation is damaged: no sql_templates beside {package}")
+    raise TemplateError(f"the installation is damaged: no folder sql_templates beside {package}")
 
 
 class Catalog:
@@ -59,13 +59,13 @@ class Catalog:
 
     @classmethod
     def load(cls, folders: Iterable[str | Path] = ()) -> Catalog:
-        """Read the built-in templates and those of the user's folders.
+        """Read the built-in templates and those in the user's folders.
 
-        A file `NAME.sql.j2` of a user's folder is a metric, in a sub-folder `stages` a stage, in
-        `slices` a slice, in `checks` a check.
+        A file `NAME.sql.j2` in a user's folder defines a metric; in the sub-folders `stages`,
+        `slices` and `checks`, it defines a stage, a slice or a check.
 
         Raises:
-            TemplateError: a folder or its front matter cannot be read, or a name is taken.
+            TemplateError: a folder or front matter cannot be read, or a name is taken.
         """
         built_in = _built_in()
         catalog = cls(
@@ -78,23 +78,29 @@ class Catalog:
         catalog.stage_params.update(built_in.params)
         for folder in map(Path, folders):
             if not folder.is_dir():
-                raise TemplateError(f"the folder of templates {folder} does not exist")
+                raise TemplateError(f"the template folder {folder} does not exist")
             for path in _files(folder):
                 if path.parent.name == "stages":
                     stage = read_template(Stage, path)
                     if stage.name in catalog.stages:
-                        raise TemplateError(f"{path}: there is already a stage {stage.name}")
+                        raise TemplateError(
+                            f"{path}: a stage {stage.name} already exists; rename the file"
+                        )
                     catalog.stages[stage.name] = stage
                     catalog.stage_params.update(stage.params)
                 elif path.parent.name == "slices":
                     slice_ = read_template(Slice, path)
                     if slice_.name in catalog.slices:
-                        raise TemplateError(f"{path}: there is already a slice {slice_.name}")
+                        raise TemplateError(
+                            f"{path}: a slice {slice_.name} already exists; rename the file"
+                        )
                     catalog.slices[slice_.name] = slice_
                 elif path.parent.name == "checks":
                     check = read_template(Check, path)
                     if check.name in catalog.checks:
-                        raise TemplateError(f"{path}: there is already a check {check.name}")
+                        raise TemplateError(
+                            f"{path}: a check {check.name} already exists; rename the file"
+                        )
                     catalog.checks[check.name] = check
                 else:
                     catalog._add(read_template(Metric, path))
@@ -103,7 +109,9 @@ class Catalog:
     def _add(self, metric: Metric) -> None:
         for name in (metric.name, *metric.aliases):
             if name == EVERYTHING:
-                raise TemplateError(f"{metric.path}: the name {name} stands for every metric")
+                raise TemplateError(
+                    f"{metric.path}: the name {name} is reserved and stands for every metric"
+                )
             if name in self.metrics or name in self.aliases:
                 raise TemplateError(
                     f"{metric.path}: the name {name} is already taken by another metric"
@@ -112,15 +120,17 @@ class Catalog:
         for alias, params in metric.aliases.items():
             for name, value in params.items():
                 if name not in metric.params:
-                    raise TemplateError(f"{metric.path}: alias {alias} sets {name}, not a param")
+                    raise TemplateError(
+                        f"{metric.path}: alias {alias} sets {name}, which is not a param"
+                    )
                 metric.params[name].parse(value, f"{metric.path}: alias {alias}")
             self.aliases[alias] = (metric.name, params)
 
     def metric(self, name: str) -> tuple[Metric, Mapping[str, Any]]:
-        """Find a metric by its name or an alias; an alias may fix parameters.
+        """Return a metric by name or alias, with the parameters that the alias sets.
 
         Raises:
-            UsageError: there is no such metric; the closest names are in the message.
+            UsageError: there is no such metric; the message suggests similar names.
         """
         canonical, params = self.aliases.get(name.lower(), (name.lower(), {}))
         if canonical not in self.metrics:
@@ -131,18 +141,18 @@ class Catalog:
         return self.metrics[canonical], params
 
     def default_set(self) -> list[str]:
-        """Names of the metrics that are computed when none is named."""
+        """Return the names of the metrics that are computed by default."""
         return [metric.name for metric in self.metrics.values() if metric.in_default_set]
 
     def known_settings(self) -> set[str]:
-        """Names of all settings, of stages and of metrics."""
+        """Return the names of all settings, of stages and of metrics."""
         own = {name for metric in self.metrics.values() for name in metric.params}
         return own | set(self.stage_params)
 
 
 @dataclass(frozen=True)
 class _BuiltIn:
-    """The templates of the package, and the settings that several of them read."""
+    """The templates of the package, and their shared settings."""
 
     metrics: Sequence[Metric]
     stages: Sequence[Stage]

@@ -1,4 +1,4 @@
-"""The definitions that a run uses, and the requested metrics under them."""
+"""The conventions of a run, and the requested metrics under them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sqlmetrics.metrics.spec import MetricSpec, Value, expand_cutoffs, parse_spe
 
 DEFAULT_K = 10
 
-# what a caller names: a spec, several of them, or nothing for the default set
+# a spec, several specs, or None for the default set
 Metrics: TypeAlias = str | Iterable[str | MetricSpec] | None
 Cutoffs: TypeAlias = int | Iterable[int] | None
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """The conventions of a run, and the one for metrics that they do not cover.
+    """The conventions of a run, and the fallback for metrics that they do not cover.
 
     Attributes:
         catalog: all templates.
-        conventions: the settings under each convention; the first counts where only one can.
-        fallback: the settings for other metrics.
-        has_rank: do the lists have ranks? The order of lists depends on it.
+        conventions: the settings under each convention; the first applies if only one can.
+        fallback: the settings for metrics that a convention does not cover.
+        has_rank: True if the lists have ranks, which then determine their order.
     """
 
     catalog: Catalog
@@ -46,10 +46,10 @@ class Definitions:
         fallback: str | Path | None,
         given: Mapping[str, Any],
     ) -> Definitions:
-        """Read conventions, and the settings that the user gave.
+        """Read conventions, and combine them with the settings of the user.
 
         Raises:
-            UsageError: an unknown convention, setting or value.
+            UsageError: a convention, setting or value is unknown.
         """
         return cls(
             catalog,
@@ -64,61 +64,63 @@ class Definitions:
 
     @property
     def values(self) -> dict[str, Value]:
-        """The value of every shared setting under the first convention."""
+        """The values of all shared settings under the first convention."""
         return self.first.resolve(None, self.has_rank)[1]
 
     @property
     def values_of_each(self) -> list[dict[str, Value]]:
-        """The value of every shared setting under each convention."""
+        """The values of all shared settings under each convention."""
         return [settings.resolve(None, self.has_rank)[1] for settings in self.conventions]
 
     @property
     def are_named(self) -> bool:
-        """Do results have a column `convention`?"""
+        """Whether results have a column `convention`."""
         return len(self.conventions) > 1 or self.fallback is not None
 
     def requests(self, metrics: Metrics, k: Cutoffs, per_user: bool = False) -> list[MetricRequest]:
         """Resolve the requested metrics and cutoffs under every convention.
 
         Raises:
-            UsageError: an unknown metric, parameter or cutoff, or a metric that a convention does
-                not cover.
+            UsageError: a metric or parameter is unknown, a cutoff is invalid, or a convention does
+                not cover a metric.
         """
         return self.resolved(self.pairs(metrics, k, per_user))
 
     def resolved(self, pairs: Iterable[tuple[MetricSpec, int | None]]) -> list[MetricRequest]:
-        """Resolve calls of metrics, each with a cutoff, under every convention."""
+        """Resolve metric calls, each with a cutoff, under every convention."""
         return requests_of(pairs, self.conventions, self.fallback, self.has_rank)
 
     def pairs(
         self, metrics: Metrics, k: Cutoffs, per_user: bool = False
     ) -> list[tuple[MetricSpec, int | None]]:
-        """Pair the metrics asked for with their cutoffs; the default set if none is named.
+        """Pair the requested metrics, or the default set, with their cutoffs.
 
         Args:
-            metrics, k: as `Evaluator.evaluate` takes them.
-            per_user: leave metrics without such values out of `all`.
+            metrics, k: as in `Evaluator.evaluate`.
+            per_user: exclude metrics without per-user values from `all`.
 
         Raises:
-            UsageError: no spec, or none that can be read.
+            UsageError: there is no spec, or a spec is invalid.
         """
         if metrics is None:
             calls = [MetricSpec(name, implied=True) for name in self.catalog.default_set()]
             return expand_cutoffs(calls, DEFAULT_K if k is None else k)
         if not isinstance(metrics, Iterable):
-            raise UsageError(f"metrics are specs such as 'ndcg@10', not {metrics!r}")
+            raise UsageError(f"metrics must be specs such as 'ndcg@10', not {metrics!r}")
         specs = [metrics] if isinstance(metrics, str) else list(metrics)
         if not specs:
-            raise UsageError("no metric named; leave metrics out for the default set")
+            raise UsageError("the list of metrics is empty; omit it for the default set")
         read = [spec if isinstance(spec, MetricSpec) else parse_spec(spec) for spec in specs]
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
     def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
-        """Put every metric in the place of `all`; per user, every metric that has such values."""
+        """Replace `all` by every metric; with `per_user`, by every metric with per-user values."""
         if call.metric != EVERYTHING:
             return [call]
         if call.params:
-            raise UsageError(f"{call}: settings for all metrics are given with ", set_to("NAME"))
+            raise UsageError(
+                f"{call}: all takes no settings; set them for all metrics with ", set_to("NAME")
+            )
         return [
             replace(call, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()

@@ -1,4 +1,4 @@
-"""Template files: headers in TOML, read into the dataclasses that describe templates."""
+"""Template files: read their TOML headers into dataclasses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUFFIX = ".sql.j2"
 Level = Literal["error", "warning", "note"]  # of checks, the worst first
 LEVELS: tuple[Level, ...] = get_args(Level)
 _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
-# entries that are a text or a list of texts
+# entries that accept a text or a list of texts
 _TEXTS = ("unique", "constant", "needs", "on", "exact", "printed_for")
 
 _FINITE = Constraint("a finite number", lambda number: bool(abs(number) < float("inf")))
@@ -29,10 +29,11 @@ Finite = Annotated[int | float, _FINITE]
 
 @dataclass(frozen=True)
 class Param:
-    """A setting, as settings.toml or the header of a template declares it.
+    """A setting, declared in settings.toml or in the header of a template.
 
-    `only_with`: other settings, and their values for which this setting has a meaning.
-    `when_empty`: values of this setting, and the value of a user without rows for each of them.
+    `doc`: a title; further lines explain one value each (`VALUE: text`). `only_with`: other
+    settings, and the values with which this setting has an effect. `when_empty`: values of this
+    setting, and for each of them the metric value without rows.
     """
 
     name: str
@@ -44,12 +45,12 @@ class Param:
     max: Finite | None = None
     above: Finite | None = None
     whole: bool = False
-    unlimited: bool = False  # takes -inf
+    unlimited: bool = False  # accepts -inf
     only_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
     when_empty: Mapping[str, Finite] = field(default_factory=dict)
 
     def parse(self, value: Any, where: str) -> Value:
-        """Return `value` as this setting understands it.
+        """Return the parsed value of this setting.
 
         Raises:
             UsageError: the value is not one of the choices, or not a number in the range.
@@ -59,7 +60,7 @@ class Param:
             if text in self.choices:
                 return text
             raise UsageError(
-                f"{where}: {self.name} cannot be {value!r}; it is one of "
+                f"{where}: {self.name} cannot be {value!r}; choose one of "
                 + ", ".join(self.choices)
                 + suggestion(text, self.choices)
             )
@@ -84,7 +85,7 @@ class Param:
         return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
     def range_text(self) -> str:
-        """Describe the values that are accepted."""
+        """Describe the accepted values."""
         if self.choices:
             return " | ".join(self.choices)
         limits = [
@@ -103,13 +104,13 @@ class Param:
         return f"{number} or none" if self.optional else number
 
     def default_text(self) -> str:
-        """Spell the default as a spec would."""
+        """Format the default as in a spec."""
         return value_text(self.default)
 
 
 @dataclass(frozen=True)
 class Template:
-    """A template file: its name, its body without front matter, and where it lies."""
+    """A template file: its name, path, front matter, and body."""
 
     name: str
     path: Path
@@ -122,13 +123,12 @@ class Template:
 class Stage(Template):
     """A named relation that metrics read.
 
-    `keep`: small enough to be kept between calls. `cutoff`: the column that cutoffs apply to.
-    `unique`: columns that no two rows share (`user` stands for the user's key columns).
-    `constant`: columns that are the same in all rows of one user and model. `judged_only`: of the
-    lists, it reads only items that are judged, so that it can be computed for a slice of them.
-    `enough`: computed for some of the users, it has every row that queries about them need.
-    `columns`: descriptions of the columns that it computes. `exact`: columns whose sums do not
-    depend on the order of rows, where an engine runs the query.
+    `keep`: small enough to cache between calls. `cutoff`: the column that cutoffs apply to.
+    `unique`: the columns of a unique key (`user` stands for the user's key columns). `constant`:
+    columns with one value per user and model. `judged_only`: reads only the judged items of lists,
+    so that it can be computed for a slice of items. `enough`: computed for a subset of the users,
+    it has every row that queries about them need. `columns`: descriptions of computed columns.
+    `exact`: columns with exact sums in the physical plan, which do not depend on the order of rows.
     """
 
     keep: bool = False
@@ -143,12 +143,12 @@ class Stage(Template):
 
 @dataclass(frozen=True)
 class Alternative(Template):
-    """Another way to the rows of a stage or of a template of `results/`, which has the same name.
+    """Another query for the rows of a stage or `results/` template with the same name.
 
-    `engine`: the dialect of the engine that it is for; empty: all. `when`: settings, and their
-    values for which it may be used. `spares`: a stage that it does without; where something else
-    reads that, there is nothing to be gained. `printed_for`: dialects whose printed statements have
-    it too, as they lack what the other query needs. `exact`: as that of a stage.
+    `engine`: the dialect of its engine; empty for all. `when`: settings and the values that allow
+    it. `spares`: a stage that it avoids; it is used only if nothing else reads that stage.
+    `printed_for`: dialects that also print it, as they do not support the other query. `exact`: as
+    in a stage.
     """
 
     engine: str = ""
@@ -159,20 +159,20 @@ class Alternative(Template):
 
     @property
     def template_path(self) -> str:
-        """The path in `sql_templates`, without the ending."""
+        """The path in `sql_templates`, without the suffix."""
         parts = [part for part in ("physical", self.engine, self.name) if part]
         return "/".join(parts)
 
 
 @dataclass(frozen=True)
 class Check(Template):
-    """A query for the rows of a table that break a rule, and what to tell the user about them.
+    """A query for the rows of a table that break a rule, with messages for the user.
 
-    It runs where `count`, a column of the totals of its table, is not 0, or whenever one of the
-    tables and stages `on` is read; then its column `n_found` counts the rows. One with neither is
-    no condition of any number: it runs only where everything is looked at, if all that it `needs`
-    (tables, and columns as `table.column`) is there. `level`: "error", "warning" or "note".
-    `of_all`: the rule is about all rows together, so that some of the users may break it.
+    An input validation runs if `count`, a column of the totals of its table, is not 0, or whenever
+    one of the tables and stages in `on` is read; its column `n_found` then counts the rows. A check
+    with neither is a data check: it runs only with `check`, if all its `needs` (tables, and columns
+    as `table.column`) were given. `level`: "error", "warning" or "note". `of_all`: the rule applies
+    to all rows together, so that a subset of the users may break it.
     """
 
     table: str = ""
@@ -188,9 +188,7 @@ class Check(Template):
 
     def __post_init__(self) -> None:
         if self.at_the_door and self.level != "error":
-            raise TemplateError(
-                f"{self.path}: what is checked before numbers are computed is an error"
-            )
+            raise TemplateError(f"{self.path}: a check with count or on must have the level error")
         for text in (self.found, self.remedy):
             try:
                 filled(text, Unfilled())
@@ -199,16 +197,16 @@ class Check(Template):
 
     @property
     def at_the_door(self) -> bool:
-        """Is it a condition of numbers, which are refused where it is broken?"""
+        """Whether the check is an input validation, which rejects tables before results."""
         return bool(self.count or self.on)
 
 
 @dataclass(frozen=True)
 class Slice(Template):
-    """A query for what users or judged items are sliced by: `label`, and `position` to sort it.
+    """A query for the slices of users or judged items: `label`, and `position` as the sort key.
 
     `of`: "users" (a row per user), "items" (per item) or "interactions" (per user and item).
-    `missing`: what stands for those without a row.
+    `missing`: the label of users or items without a row.
     """
 
     of: Literal["users", "items", "interactions"] = "users"
@@ -217,12 +215,12 @@ class Slice(Template):
 
 @dataclass(frozen=True)
 class Metric(Template):
-    """A metric: a query of `{{ keys }}, k, value`, and all that is to be known about it.
+    """A metric: a query for `{{ keys }}, k, value`, and its description.
 
-    `when_empty`: the value of who has no row; None: undefined. `defined_for`: a stage with one row
-    per user for whom the metric is defined (empty: for everybody). `undefined`: when a value is
-    NULL, in words. `exact`: columns whose sums do not depend on the order of rows, where an engine
-    runs the query.
+    `when_empty`: the value of a user (or model) without a row; None: undefined. `defined_for`: a
+    stage with one row per user for whom the metric is defined; empty for all users. `undefined`: a
+    description of the cases with a NULL value. `exact`: columns with exact sums in the physical
+    plan, which do not depend on the order of rows.
     """
 
     family: str = "custom"
@@ -232,7 +230,7 @@ class Metric(Template):
     defined_for: str = ""
     undefined: str = ""
     range: tuple[Annotated[float, _NOT_NAN], Annotated[float, _NOT_NAN]] | None = None
-    unbounded: str = ""  # why there is no range
+    unbounded: str = ""  # describes the range if it has no fixed bounds
     higher_is_better: bool | None = None
     in_default_set: bool = False
     formula: str = ""
@@ -245,15 +243,15 @@ _T = TypeVar("_T", bound=Template)
 
 
 def read_template(kind: type[_T], path: Path, **defaults: Any) -> _T:
-    """Read a template file; the entries of its header are the fields of `kind`.
+    """Read a template file, whose header has the fields of `kind`.
 
     Args:
         kind: the class of the template.
         path: the file.
-        defaults: values of fields that the header may replace.
+        defaults: default values of fields.
 
     Raises:
-        TemplateError: the file cannot be read, or an entry is unknown or of the wrong kind.
+        TemplateError: the file cannot be read, or an entry is unknown or has a wrong type.
     """
     name, entries, body = _split(path)
     params = {} if kind is Check else read_params(path, entries.pop("params", {}))
@@ -273,12 +271,14 @@ def read_params(path: Path, entries: Any) -> dict[str, Param]:
     """Read the settings that a file declares.
 
     Raises:
-        TemplateError: an entry is unknown or of the wrong kind, or a default is invalid.
+        TemplateError: an entry is unknown or has a wrong type, or a default is invalid.
     """
     if not isinstance(entries, dict) or not all(
         isinstance(entries[name], dict) for name in entries
     ):
-        raise TemplateError(f"{path}: the front matter: write a table [params.NAME] for each param")
+        raise TemplateError(
+            f"{path}: invalid front matter; write a table [params.NAME] for each param"
+        )
     params = {}
     for name, entry in entries.items():
         rest = dict(entry)
@@ -286,7 +286,7 @@ def read_params(path: Path, entries: Any) -> dict[str, Param]:
         kind = rest.pop("type", "choice" if "choices" in rest else None)
         if kind not in ("choice", "number") or default is None:
             raise TemplateError(
-                f"{path}: param {name} needs a default, and choices or type = 'number'"
+                f"{path}: param {name} needs a default, and either choices or type = 'number'"
             )
         if isinstance(rest.get("choices"), list):
             rest["choices"] = list(map(str, rest["choices"]))
@@ -302,11 +302,13 @@ def _split(path: Path) -> tuple[str, dict[str, Any], str]:
     """Split a file into its name, its header and its body."""
     name = path.name.removesuffix(SUFFIX)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise TemplateError(f"{path}: a template's name is lower-case letters, digits and _")
+        raise TemplateError(
+            f"{path}: invalid template name; use only lower-case letters, digits and _"
+        )
     try:
         source = path.read_text(encoding="utf-8").replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise TemplateError(f"{path}: cannot be read: {error}") from error
+        raise TemplateError(f"cannot read {path}: {error}") from error
     match = _FRONT_MATTER.match(source)
     if match is None:
         raise TemplateError(
@@ -316,5 +318,5 @@ def _split(path: Path) -> tuple[str, dict[str, Any], str]:
         meta = tomllib.loads(match["toml"])
     except tomllib.TOMLDecodeError as error:
         raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
-    # blank lines keep the line numbers of error messages true
+    # blank lines preserve the line numbers in error messages
     return name, meta, "\n" * match[0].count("\n") + source[match.end() :]

@@ -1,4 +1,4 @@
-"""From specs to requests: every metric asked for, at every cutoff, under every convention."""
+"""Resolve specs into requests: every requested metric, cutoff and convention."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sqlmetrics.metrics.spec import MetricSpec, Value
 
 @dataclass(frozen=True)
 class MetricRequest:
-    """A metric call with its cutoff, the value of every setting, and whose choices these are.
+    """A metric call with its cutoff and the value of every setting.
 
-    `chosen`: the settings that the user chose; the convention chose all others.
+    `chosen`: the settings that the user chose; all others come from the convention.
     """
 
     call: MetricSpec
@@ -45,13 +45,13 @@ def requests_of(
     fallback: Settings | None,
     has_rank: bool,
 ) -> list[MetricRequest]:
-    """Resolve calls under each convention; duplicate requests count once.
+    """Resolve calls under each convention, without duplicate requests.
 
-    A metric that the system of a convention lacks is taken from `fallback`, if that has it; else it
-    is refused, or left out if metric and convention were not both asked for by name.
+    A metric that a convention does not cover is taken from `fallback`, if it covers the metric.
+    Otherwise it is an error, or skipped unless both metric and convention were requested by name.
 
     Raises:
-        UsageError: an unknown metric or setting, or a metric that a convention does not cover.
+        UsageError: a metric or setting is unknown, or a convention does not cover a metric.
     """
     pairs = list(pairs)
     requests: dict[tuple[str, str, int | None], MetricRequest] = {}
@@ -74,29 +74,29 @@ def requests_of(
             requests.setdefault((name, canonical.name, k), request)
     if not requests:
         names = ", ".join(settings.convention.name for settings in conventions)
-        raise UsageError(f"none of the metrics asked for is one that {names} has; name some")
+        raise UsageError(f"{names} covers none of the requested metrics; name other metrics")
     return list(requests.values())
 
 
 def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:
     convention = settings.convention
-    neither = "" if fallback is None else f", and {fallback.convention.name} does not either"
+    neither = "" if fallback is None else f", nor does {fallback.convention.name}"
     why = "".join(
         f" (there: {difference.there}; here: {difference.here})"
         for difference in convention.differences(metric.name)
     )
     return UsageError(
-        f"the convention {convention.name} does not cover {metric.name}{why}{neither}; it has "
+        f"the convention {convention.name} does not cover {metric.name}{why}{neither}; it covers "
         + ", ".join(sorted(settings.covered or ())),
         remedy=Message(
-            "to compute such metrics by the standard definitions, add ",
+            "to compute such metrics with the standard definitions, add ",
             Argument("fallback", "standard"),
         ),
     )
 
 
 def calls_of(requests: Iterable[MetricRequest]) -> list[MetricCall]:
-    """Put the requests of one metric call together: its stages are planned for all its cutoffs."""
+    """Group requests by metric call; the stages of a call are planned for all its cutoffs."""
     by_name: dict[tuple[str, str], list[MetricRequest]] = {}
     for request in requests:
         by_name.setdefault((request.convention, request.call.name), []).append(request)
@@ -117,7 +117,7 @@ def calls_of(requests: Iterable[MetricRequest]) -> list[MetricCall]:
 
 
 def cutoff_context(cutoffs: Sequence[int | None]) -> dict[str, Any]:
-    """Build what templates know about the cutoffs of one metric call."""
+    """Return the template variables for the cutoffs of one metric call."""
     finite = [k for k in cutoffs if k is not None]
     largest = max(finite) if len(finite) == len(cutoffs) else None
     return {"cutoffs": list(cutoffs), "max_cutoff": largest}

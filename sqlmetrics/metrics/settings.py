@@ -1,4 +1,4 @@
-"""Settings: which value every choice has for one metric call, and who made it."""
+"""Settings: the value and origin of every setting of a metric call."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
 
 
 class Settings:
-    """The layers of choices: spec, then the user's settings, then the convention, then defaults."""
+    """The layers of settings, in this order: spec, the user's settings, convention, defaults."""
 
     def __init__(self, catalog: Catalog, convention: Convention, given: Mapping[str, Any]):
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-            raise UsageError(f"settings is a dict {{name: value}}, not {given!r}")
+            raise UsageError(f"settings must be a dict {{name: value}}, not {given!r}")
         self.catalog = catalog
         self.convention = convention
         self.given = self._canonical(given, "setting")
@@ -31,7 +31,7 @@ class Settings:
             self._metric(name, where)
 
     def _covered(self, where: str) -> frozenset[str] | None:
-        """Find which metrics of ours the system of the convention has; None: it does not say."""
+        """Return the metrics that the convention covers; None for all."""
         if self.convention.covers is None:
             return None
         metrics = set()
@@ -42,23 +42,23 @@ class Settings:
                 raise UsageError(f"{where}: {theirs}: {error}") from None
             assert call is not None
             if call.cutoff is not None:
-                raise UsageError(f"{where}: {theirs}: write {call.name}, without a cutoff")
+                raise UsageError(f"{where}: {theirs}: remove the cutoff: {call.name}")
             metrics.add(call.metric)
         return frozenset(metrics)
 
     def covers(self, metric: str) -> bool:
-        """Does the system of the convention have this metric?"""
+        """Return whether the convention covers the metric."""
         return self.covered is None or metric in self.covered
 
     def _metric(self, name: str, where: str) -> Metric:
-        """Find a metric; the message of the error says who names it."""
+        """Return a metric; an error message starts with `where`."""
         try:
             return self.catalog.metric(name)[0]
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None
 
     def _canonical(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Check names and values, and spell `AP.divisor` as `map.divisor`."""
+        """Check names and values, and replace aliases, e.g. `AP.divisor` by `map.divisor`."""
         self._check_names(values, where)
         canonical: dict[str, Any] = {}
         for full_name, value in values.items():
@@ -66,7 +66,9 @@ class Settings:
             if dot:
                 full_name = f"{self._metric(metric_name, where).name}.{name}"
             if canonical.get(full_name, value) != value:
-                raise UsageError(f"{where}: {full_name} is set twice, in different spellings")
+                raise UsageError(
+                    f"{where}: {full_name} is set twice, under different names; remove one"
+                )
             canonical[full_name] = value
         return canonical
 
@@ -93,7 +95,7 @@ class Settings:
                 self._check_for_some_metric(name, value, where)
 
     def _check_for_some_metric(self, name: str, value: Any, where: str) -> None:
-        """Check that a value of a metric's own setting fits at least one metric that has it."""
+        """Check that a value is valid for at least one metric with this setting of its own."""
         owners = [m.params[name] for m in self.catalog.metrics.values() if name in m.params]
         problems = []
         for param in owners:
@@ -112,14 +114,14 @@ class Settings:
     def resolve(
         self, call: MetricSpec | None, has_rank: bool = False
     ) -> tuple[MetricSpec | None, dict[str, Value]]:
-        """Return the call in its canonical spelling, and the value of every setting for it.
+        """Return the call in its canonical spelling, with the value of every setting.
 
-        Only parameters that change something stay in the spelling. Without a call, the values
-        are those of stages alone. `has_rank`: the lists have ranks, which then give the order
-        unless the user says otherwise.
+        The spelling contains only parameters that change a value. Without a call, only the shared
+        settings are returned. `has_rank`: the lists have ranks, which determine their order unless
+        the user sets another order.
 
         Raises:
-            UsageError: an unknown metric or parameter, or a value that it does not take.
+            UsageError: a metric or parameter is unknown, or a value is invalid.
         """
         metric: Metric | None = None
         own: dict[str, Any] = {}
@@ -149,7 +151,7 @@ class Settings:
             for other, choices in param.only_with.items():
                 if values[name] != param.default and values[other] not in choices:
                     raise UsageError(
-                        f"{call or 'settings'}: {name}={value_text(values[name])} means nothing "
+                        f"{call or 'settings'}: {name}={value_text(values[name])} has no effect "
                         f"without {other}={' or '.join(choices)}"
                     )
         if metric is None or call is None:
@@ -158,7 +160,7 @@ class Settings:
         return MetricSpec(metric.name, tuple(sorted(kept.items())), call.cutoff), values
 
     def chosen(self, call: MetricSpec) -> tuple[str, ...]:
-        """Name the settings of a call that the user chose; the convention chose all others."""
+        """Return the settings of a call that the user chose, not the convention."""
         metric, fixed = self.catalog.metric(call.metric)
         own = {**fixed, **dict(call.params)}
         names = {**self.catalog.stage_params, **metric.params}
@@ -167,7 +169,7 @@ class Settings:
         )
 
     def _value(self, metric: Metric | None, name: str, has_rank: bool) -> Value:
-        """Find the value of one setting below the spec."""
+        """Return the value of a setting from the layers below the spec."""
         param = self._param(metric, name)
         names = ([f"{metric.name}.{name}"] if metric else []) + [name]
         for full_name in names:
@@ -180,13 +182,13 @@ class Settings:
                         ""
                         if metric is None or "." in full_name
                         else (
-                            f"; {metric.name} is one of the metrics asked for: write METRIC.{name} "
-                            "to set it for one metric only"
+                            f"; {metric.name} does not accept this value: write METRIC.{name} to "
+                            "set it for one metric only"
                         )
                     )
                     raise UsageError(error, hint) from None
         if name == "order" and has_rank:
-            return "rank"  # a rank column gives the order, whatever the convention says
+            return "rank"  # a column rank determines the order under every convention
         for full_name in names:
             if full_name in self.of_convention:
                 where = f"convention {self.convention.name}"
@@ -198,6 +200,6 @@ class Settings:
 
 def _no_aggregate(where: str, metric: Metric) -> UsageError:
     return UsageError(
-        f"{where}: {metric.name} has one value for all users together, no aggregate of values per "
-        "user"
+        f"{where}: {metric.name} has one value for all users together; aggregate applies only to "
+        "metrics with per-user values"
     )

@@ -1,4 +1,4 @@
-"""Metric specs: `ndcg(gain=exponential)@10` <-> `MetricSpec`, one canonical spelling."""
+"""Metric specs: parse and print `ndcg(gain=exponential)@10` in one canonical spelling."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ _PARAM = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>[^\s,=
 
 
 _LARGEST_CUTOFF = 1_000_000
-_MOST_CUTOFFS = 1000  # in one range; each is a column of a query
+_MOST_CUTOFFS = 1000  # in one range; each becomes a column of a query
 
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """A metric as the user asked for it: its name, its parameters, and its cutoff if one is given.
+    """A requested metric: its name, parameters, and cutoff.
 
-    `cutoff` is None where the spec has none; whether that means the whole list or the cutoffs of
-    `k=` is decided by `expand_cutoffs`. `implied`: not named, but one of `all` or of the default
-    set.
+    `cutoff` is None if the spec has none; `expand_cutoffs` then applies the cutoffs of `k=`, or
+    evaluates whole lists. `implied`: not requested by name, but through `all` or the default set.
     """
 
     metric: str
@@ -41,7 +40,7 @@ class MetricSpec:
 
     @property
     def name(self) -> str:
-        """The spec without its cutoff; what the column `metric` of a result holds."""
+        """The spec without its cutoff, as in the column `metric` of a result."""
         if not self.params:
             return self.metric
         inside = ", ".join(f"{name}={value_text(value)}" for name, value in self.params)
@@ -52,7 +51,7 @@ class MetricSpec:
 
 
 def value_text(value: Value) -> str:
-    """Spell a parameter value as a spec does: `none` for None, whole numbers without a point."""
+    """Format a parameter value as in a spec: `none` for None, whole numbers without a point."""
     if value is None:
         return "none"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -61,10 +60,10 @@ def value_text(value: Value) -> str:
 
 
 def parse_spec(text: str) -> MetricSpec:
-    """Parse `name(param=value, …)@k`; only the form is checked here, not the names.
+    """Parse `name(param=value, …)@k`; check the form, but not the names.
 
     Raises:
-        UsageError: the text has another form, or the cutoff is not a positive whole number.
+        UsageError: the form is invalid, or the cutoff is not a positive whole number.
     """
     match = _SPEC.fullmatch(text) if isinstance(text, str) else None
     if match is None:
@@ -73,12 +72,12 @@ def parse_spec(text: str) -> MetricSpec:
         if is_file:
             recommendations, interactions = Argument("recommendations"), Argument("interactions")
             hint = Message(
-                "a file is given with ", recommendations, " or ", interactions,
-                ", and a glob in quotes",
+                "pass a file with ", recommendations, " or ", interactions,
+                ", and put a glob in quotes",
             )  # fmt: skip
         raise UsageError(
-            f"cannot read the metric {text!r}; write it as name, name@k or name(param=value, …)@k, "
-            "for example ndcg(gain=exponential)@10",
+            f"invalid metric {text!r}; write name, name@k or name(param=value, …)@k, for example "
+            "ndcg(gain=exponential)@10",
             remedy=hint,
         )
     params: dict[str, Value] = {}
@@ -87,18 +86,18 @@ def parse_spec(text: str) -> MetricSpec:
             pair = _PARAM.fullmatch(part)
             if pair is None:
                 raise UsageError(
-                    f"cannot read {part.strip()!r} in the metric {text!r}; parameters are written "
-                    "as name=value and separated by commas"
+                    f"invalid parameter {part.strip()!r} in the metric {text!r}; write parameters "
+                    "as name=value, separated by commas"
                 )
             if pair["name"] in params:
-                raise UsageError(f"the metric {text!r} gives {pair['name']} twice")
+                raise UsageError(f"the metric {text!r} sets {pair['name']} twice; remove one")
             params[pair["name"]] = pair["value"]
     cutoff = None if match["cutoff"] is None else parse_cutoff(match["cutoff"])
     return MetricSpec(match["name"].lower(), tuple(sorted(params.items())), cutoff)
 
 
 def parse_cutoff(value: Any) -> int:
-    """Check one cutoff: a positive whole number."""
+    """Return a cutoff as an int; raise an error unless it is a positive whole number."""
     problem = UsageError(f"k must be a positive whole number, not {value!r}")
     if isinstance(value, bool):
         raise problem
@@ -109,19 +108,19 @@ def parse_cutoff(value: Any) -> int:
     if number != value and not isinstance(value, str):
         raise problem
     if number > _LARGEST_CUTOFF:
-        raise UsageError(f"k is {_LARGEST_CUTOFF} at most, not {value!r}")
+        raise UsageError(f"k must be at most {_LARGEST_CUTOFF}, not {value!r}")
     if number < 1:
         raise problem
     return number
 
 
 def parse_cutoffs(text: str) -> list[int]:
-    """Parse cutoffs written as a text: `5,10` or a range with both ends, `1:20`."""
+    """Parse a text of cutoffs: a list, `5,10`, or a range with both ends, `1:20`."""
     cutoffs: list[int] = []
     for part in text.split(","):
         first, colon, last = part.strip().partition(":")
         if colon and not (first and last):
-            raise UsageError(f"the range {part.strip()!r} of k needs both ends, such as 1:20")
+            raise UsageError(f"the range {part.strip()!r} of k needs both ends, e.g. 1:20")
         try:
             low = parse_cutoff(first)
             high = parse_cutoff(last) if colon else low
@@ -140,17 +139,17 @@ def parse_cutoffs(text: str) -> list[int]:
 def expand_cutoffs(
     calls: Sequence[MetricSpec], k: int | Iterable[int] | None
 ) -> list[tuple[MetricSpec, int | None]]:
-    """Pair every call with its cutoffs: its own if it has one, else those of `k`, else None."""
+    """Pair every call with its own cutoff, else with the cutoffs of `k`, else with None."""
     if k is None:
         default: list[int | None] = [None]
     elif isinstance(k, Iterable) and not isinstance(k, str):
         default = unique([parse_cutoff(value) for value in k])
         if not default:
-            raise UsageError("k is an empty list; leave it out to judge whole lists")
+            raise UsageError("k is an empty list; omit it to evaluate whole lists")
     else:
         default = [parse_cutoff(k)]
     if len(default) > _MOST_CUTOFFS:
-        raise UsageError(f"k has {len(default)} cutoffs; {_MOST_CUTOFFS} are the most")
+        raise UsageError(f"k has {len(default)} cutoffs; at most {_MOST_CUTOFFS} are allowed")
     return unique(
         (call, cutoff)
         for call in calls
@@ -159,5 +158,5 @@ def expand_cutoffs(
 
 
 def unique(values: Iterable[Any]) -> list[Any]:
-    """Return the values without repeats, in the order in which they first appear."""
+    """Return the distinct values in the order of their first appearance."""
     return list(dict.fromkeys(values))

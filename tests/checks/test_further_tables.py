@@ -65,7 +65,7 @@ class Rule(NamedTuple):
 
 
 def _null_ids() -> list[Rule]:
-    remove = "remove these rows"
+    remove, fix = "remove these rows", "remove or fix these rows"
     some = "NULL user or item"
     rules = [
         Rule("user", "popularity", "history", changed(HISTORY, "user_id", 1, None), "user_id",
@@ -77,11 +77,11 @@ def _null_ids() -> list[Rule]:
         Rule("item, catalogue", "coverage(catalogue=items)", "items",
              changed(ITEMS, "item_id", 3, None), "item_id", "NULL", {"item_id": "NULL"}, "remove"),
         Rule("item", "alpha_ndcg", "aspects", changed(ASPECTS, "item_id", 1, None), "item_id",
-             "NULL", {"item_id": "NULL", "aspect": "y"}, remove),
+             "NULL", {"item_id": "NULL", "aspect": "y"}, fix),
         Rule("aspect", "alpha_ndcg", "aspects", changed(ASPECTS, "aspect", 1, None), "aspect",
-             "NULL", {"item_id": 11, "aspect": "NULL"}, remove),
+             "NULL", {"item_id": 11, "aspect": "NULL"}, fix),
         Rule("user", "alpha_ndcg", "aspects", changed(ASPECTS_OF_USERS, "user_id", 1, None),
-             "user_id", "NULL", {"user_id": "NULL", "item_id": 11, "aspect": "y"}, remove),
+             "user_id", "NULL", {"user_id": "NULL", "item_id": 11, "aspect": "y"}, fix),
         Rule("user", "unexpectedness", "baseline", changed(BASELINE, "user_id", 1, None), "user_id",
              some, {"user_id": "NULL", "item_id": 13}, remove),
         Rule("item", "unexpectedness", "baseline", changed(BASELINE, "item_id", 1, None), "item_id",
@@ -121,14 +121,14 @@ def _items() -> list[Rule]:
              changed(exact, "price", 1, Decimal("-0.01")), "price", "negative",
              {"item_id": 11, "price": "-0.01"}, ignore, BY_CATEGORY),
         Rule("features uneven", DIVERSITY, "items", changed(ITEMS, "features", 1, [0.0]),
-             "features", "another length than the longest",
+             "features", "shorter than the longest one",
              {"item_id": 11, "n_features": 1, "longest": 2}, "the same features in the same order",
              BY_CATEGORY),
     ]  # fmt: skip
     rules += [
         Rule(f"features with {number}", DIVERSITY, "items",
              changed(ITEMS, "features", 1, [0.0, number]), "features",
-             "1 numbers are NULL, NaN or infinite",
+             "1 values are NULL, NaN or infinite",
              {"item_id": 11, "dimension": 2, "value": "NULL" if number is None else number},
              "fix these vectors", "money_precision")
         for number in (None, NAN, INF)
@@ -168,10 +168,10 @@ def _baseline() -> list[Rule]:
     rules = [
         Rule("item twice", "unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10),
              "item_id", "1 items are repeated", {"user_id": 1, "item_id": 10, "n_copies": 2},
-             "choose their meaning (keep, count_once, join"),
+             "choose how to handle them (keep, count_once, join"),
         Rule("rank twice", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 1), "rank",
-             "1 ranks are given to more than one item", {"user_id": 1, "rank": 1, "n_items": 2},
-             "give each its own rank"),
+             "1 ranks are repeated in a list", {"user_id": 1, "rank": 1, "n_items": 2},
+             "give each item of a list a rank of its own"),
         Rule("gap", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 3), "rank",
              "1 lists have gaps in their ranks", {"user_id": 1, "n_items": 2, "last_rank": 3},
              "settings={'rank_gaps': 'close'}"),
@@ -197,7 +197,7 @@ def _baseline() -> list[Rule]:
 def _logs() -> list[Rule]:
     rules = [
         Rule("item twice", metric, "logs", changed(LOGS, "item_id", 1, 10), "item_id",
-             "1 items are there more than once", {"user_id": 1, "item_id": 10, "n_copies": 2},
+             "1 items are repeated for a user", {"user_id": 1, "item_id": 10, "n_copies": 2},
              "keep one row per user and item")
         for metric in ("ctr", "ips")
     ]  # fmt: skip
@@ -210,7 +210,7 @@ def _logs() -> list[Rule]:
     ]  # fmt: skip
     rules += [
         Rule(f"propensity {share}", metric, "logs", changed(LOGS, "propensity", 1, share),
-             "propensity", "1 propensities are NULL, NaN, 0 or less.*or above 1",
+             "propensity", "1 propensities are NULL, NaN, not above 0.*or above 1",
              {"user_id": 1, "item_id": 11, "propensity": "NULL" if share is None else share},
              "above 0 and at most 1")
         for metric, share in (("ips", None), ("ips", NAN), ("ips", 0.0), ("ips", -0.25),

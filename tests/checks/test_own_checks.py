@@ -44,9 +44,9 @@ def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ('level = "error"', 'level = "bad"', "level must be 'error' or 'warning' or 'note', not"),
-        ("{n} rows", "{many} rows", "in braces, and nothing else: 'many'"),
-        ("AS n_found", "AS n", "a check has a column n_found"),
-        ('level = "error"', 'level = "note"\non = "ranked"', "before numbers are computed is an"),
+        ("{n} rows", "{many} rows", "in braces: 'many'"),
+        ("AS n_found", "AS n", "a check needs a column n_found"),
+        ('level = "error"', 'level = "note"\non = "ranked"', "must have the level error"),
         ("item_id > 12", "item > 12", "the query for old_shop is wrong"),
     ],
 )

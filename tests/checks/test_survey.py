@@ -26,7 +26,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"history": pairs((1, 12), (1, 12), (2, 13), (3, 11), (1, 14))},
             2,
-            "2 of 4 rows recommend an item that the user has in the history",
+            "2 of 4 rows recommend an item that is in the user's history",
             {"user_id": 1, "item_id": 12},
         ),
     ],
@@ -34,7 +34,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"history": pairs((1, 14), (2, 14), (2, 11), (3, 12), (3, 13))},
             1,
-            "1 of 2 rows are in the history of the same user too",
+            "1 of 2 rows are also in the history of the same user",
             {"user_id": 2, "item_id": 14},
         ),
     ],
@@ -45,7 +45,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": HISTORY.assign(timestamp=days(1, 6, 5, 9)),
             },
             1,
-            "1 of 2 users have history from after their first row",
+            "1 of 2 users have history after their first row",
             {"user_id": 1, "first_of_truth": days(5)[0], "last_of_history": days(6)[0]},
         ),
         (
@@ -65,7 +65,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "interactions": TRUTH.assign(timestamp=days(4, 4)),
             },
             1,
-            "1 of 2 lists were made after the first row that their user has",
+            "1 of 2 lists were created after the first row of their user",
             {"user_id": 2, "last_made": days(5)[0], "first_of_truth": days(4)[0]},
         ),
     ],
@@ -76,7 +76,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": HISTORY.assign(timestamp=days(1, 4, 3, 9)),
             },
             1,
-            "1 of 2 lists were made before the last row",
+            "1 of 2 lists were created before the last row",
             {"user_id": 2, "first_made": days(2)[0], "last_of_history": days(3)[0]},
         ),
     ],
@@ -147,7 +147,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"interactions": pairs((2, 13))},
             1,
-            "1 of 2 lists are of users who are not in the interactions",
+            "1 of 2 lists belong to users who are not in the interactions",
             {"user_id": 1},
         ),
     ],
@@ -167,7 +167,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "settings": {"duplicate_recommendations": "keep"},
             },
             1,
-            "taken as duplicate_recommendations=keep says",
+            "duplicate_recommendations=keep applies to them",
             {"user_id": 1, "item_id": 11, "n_copies": 2},
         ),
     ],
@@ -178,7 +178,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "settings": {"duplicate_interactions": "set"},
             },
             1,
-            "taken as duplicate_interactions=set says",
+            "duplicate_interactions=set applies to them",
             {"user_id": 2, "item_id": 14, "n_copies": 2},
         ),
     ],
@@ -186,7 +186,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])},
             1,
-            "1 of 2 lists of several items give all of them the same score",
+            "1 of 2 lists with several items have the same score for all of them",
             {"user_id": 1, "n_items": 2, "score": 0.5},
         ),
     ],
@@ -212,7 +212,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.7]), "k": [1, 2]},
             1,
-            "the rule ties=item_asc decides",
+            "the tie-breaking rule ties=item_asc decides",
             {"k": 1, "n_lists_cut": 1, "n_lists_ordered": 1, "n_lists": 2},
         ),
         (  # places 2 and 3 are shared: nothing at 1, which of them at 2, the order at 3
@@ -246,7 +246,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": pairs((1, 1), (1, 30)),
             },
             20,
-            "every held-out item of all 20 users with a list is in the list, of 22 items",
+            "the lists of all 20 users contain every held-out item of the user, out of 22 items",
             {"shortest": 3, "longest": 3},
         ),
     ],
@@ -257,7 +257,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "settings": {"relevant_from": 3},
             },
             2,
-            "no row is relevant under relevant_from=3; the relevance goes from 1 to 2",
+            "no row is relevant with relevant_from=3; the relevance ranges from 1 to 2",
             {},
         ),
     ],
@@ -265,7 +265,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"interactions": TRUTH.assign(rating=[1, 5])},
             1,
-            "the column rating (1 to 5) looks like a relevance and is not read",
+            "the column rating (1 to 5) looks like a relevance, but is not read",
             {},
         ),
         (  # of several, the likeliest is named
@@ -279,7 +279,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"interactions": TRUTH.assign(relevance=[1, 3])},
             2,
-            "all 2 rows count as relevant: the relevance goes from 1 to 3",
+            "all 2 rows count as relevant: the relevance ranges from 1 to 3",
             {},
         ),
     ],
@@ -299,7 +299,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 )
             },
             1,
-            "1 users have more than a hundredth of all 59 rows each",
+            "1 users have more than 1 % of all 59 rows each",
             {"user_id": 30, "n_own_rows": 30},
         ),
     ],
@@ -318,7 +318,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         ),
     ],
     "users_unknown": [
-        ({"users": EVERYBODY[:1]}, 1, "1 of 2 lists are of users who are", {"user_id": 2}),
+        ({"users": EVERYBODY[:1]}, 1, "1 of 2 lists belong to users who are", {"user_id": 2}),
     ],
 }  # fmt: skip
 SAID = [(check, case) for check, cases in CASES.items() for case in cases]
@@ -455,7 +455,7 @@ def test_times_of_two_kinds_are_not_compared() -> None:
     )
     assert list(findings) == ["history_newer"]
     assert findings["history_newer"].level == "note"
-    assert "history.timestamp holds BIGINT" in str(findings["history_newer"].found)
+    assert "history.timestamp has type BIGINT" in str(findings["history_newer"].found)
 
 
 def test_the_frame() -> None:

@@ -329,7 +329,7 @@ USAGE_ERRORS: list[Case] = [
      ["unknown metric", "'ndgc'", "did you mean 'ndcg'", "sqlmetrics list"]),
     ("a metric that is nothing like ours", lambda _: evaluate(metric="zzzz"), ["unknown metric"]),
     ("an empty metric", lambda _: evaluate(metric=""), ["metric ''"]),
-    ("no metric", lambda _: evaluate(metric=[]), ["no metric"]),
+    ("no metric", lambda _: evaluate(metric=[]), ["list of metrics is empty"]),
     ("a metric that is a number", lambda _: evaluate(metric=[1]), ["metric", "1"]),
     ("a metric that is None", lambda _: evaluate(metric=["mrr", None]), ["metric", "None"]),
     ("metrics that are a number", lambda _: evaluate(metric=5), ["metric", "5"]),

@@ -53,7 +53,7 @@ def test_a_table_for_people(files: Path) -> None:
         "  recommendations: 1 of 3 rows repeat an item of the same user and model\n"
         "    user_id  item_id  n_copies\n"
         "    1        11       2\n"
-        "  -> remove the repeats, or choose their meaning (keep, count_once, join, "
+        "  -> remove the repeated rows, or choose how to handle them (keep, count_once, join, "
     ), result.stdout
     assert result.stdout.splitlines()[-1] == "2 errors"
 
@@ -75,7 +75,7 @@ def test_findings_for_machines(files: Path, tmp_path: Path) -> None:
     ("lists", "found"),
     [
         ("nothing", "there is no file"),
-        ("texts", "the ids in column user_id are of different types"),
+        ("texts", "the ids in column user_id have different types"),
     ],
 )
 def test_tables_that_cannot_be_read_are_findings(files: Path, lists: str, found: str) -> None:

@@ -118,9 +118,12 @@ TABLES = {
     "scores that are text": ("-r text_score.csv -i truth.csv ndcg@2", "VARCHAR"),
     "ranks from 0": ("-r from_zero.csv -i truth.csv ndcg@2", "rank_gaps=close"),
     "ranks with gaps": ("-r gaps.csv -i truth.csv ndcg@2", "rank_gaps=close"),
-    "one rank for two items": ("-r shared_rank.csv -i truth.csv ndcg@2", "more than one item"),
+    "one rank for two items": (
+        "-r shared_rank.csv -i truth.csv ndcg@2",
+        "the same rank for several",
+    ),
     "a rank between two": ("-r half_rank.csv -i truth.csv ndcg@2", "rank"),
-    "ids of two types": ("-r texts.csv -i truth.csv ndcg@2", "of different types"),
+    "ids of two types": ("-r texts.csv -i truth.csv ndcg@2", "have different types"),
     "no user in common": ("-r strangers.csv -i truth.csv ndcg@2", "no user in common"),
     "no item in common": ("-r names.csv -i blanks.csv ndcg@2", "none of the recommended items"),
     "stars that are not mapped": (

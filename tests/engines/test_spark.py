@@ -476,7 +476,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     (ROWS.drop(["item_id"]), TRUTH, r"has no column 'item_id'"),
     (ROWS.drop(["rank"]), TRUTH, r"neither a column rank nor a column score"),
     (ROWS.slice(0, 0), TRUTH, r"recommendations: the table is empty"),
-    (LISTS, {1: ["a"]}, r"column user_id are of different types, VARCHAR and BIGINT"),
+    (LISTS, {1: ["a"]}, r"column user_id have different types, VARCHAR and BIGINT"),
     (LISTS, {"nobody": ["a"]}, r"no user in common: recommendations has 'u"),
     ({"u1": ["a", "b", "a"]}, TRUTH, r"1 of 3 rows repeat an item"),
     (pa.table({"user_id": ["u1"], "item_id": ["a"], "score": [float("nan")]}), TRUTH,

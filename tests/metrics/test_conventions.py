@@ -84,7 +84,7 @@ def test_no_setting_of_a_convention_is_idle(name: str) -> None:
         ("[[differs]]\nthere = 'x'\nhere = 'y'\nmetrics = ['mapp']\n", "unknown metric 'mapp'"),
         ("[covers]\nMAP = 'mapp'\n", "MAP: unknown metric 'mapp'"),
         ("[covers]\nMAP = 'map(divisor=x)'\n", "MAP: .*divisor cannot be 'x'"),
-        ("[covers]\nMAP = 'map@5'\n", "MAP: .*without a cutoff"),
+        ("[covers]\nMAP = 'map@5'\n", "MAP: .*remove the cutoff"),
         ("[covers]\nMAP = 'all'\n", "MAP: unknown metric 'all'"),
         ("[settings]\nrelevant_from = inf\n", "relevant_from must be"),
     ],
@@ -127,14 +127,14 @@ def test_a_file_with_the_name_of_one_that_there_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"convention": None}, "conventions are names or paths .*, not None"),
+        ({"convention": None}, "conventions must be names or paths .*, not None"),
         ({"convention": [3]}, "a name or the path of a .toml file, not 3"),
-        ({"convention": []}, "no convention named"),
-        ({"convention": ""}, "an empty name"),
+        ({"convention": []}, "the list of conventions is empty"),
+        ({"convention": ""}, "the name is empty"),
         ({"convention": "jurrity"}, "unknown convention 'jurrity'.*did you mean 'jurity'"),
         ({"fallback": ["standard"]}, r"a name or the path of a .toml file, not \['standard'\]"),
         ({"fallback": "all"}, "all stands for several"),
-        ({"convention": Path(__file__)}, r"ends in .toml"),
+        ({"convention": Path(__file__)}, r"end in .toml"),
     ],
     ids=str,
 )
@@ -256,7 +256,7 @@ def test_fallback_answers_only_for_what_it_covers() -> None:
     with evaluator(convention="jurity", fallback="replay") as jurity:
         frame = jurity.evaluate(["mrr@3"])
         assert frame["convention"].tolist() == ["replay"]
-        with pytest.raises(sm.UsageError, match="cover f_beta, and replay does not either"):
+        with pytest.raises(sm.UsageError, match="cover f_beta, nor does replay"):
             jurity.evaluate(["f1@3"])
         covered = jurity.evaluate("all@3", skip_missing=True)
     assert "f_beta" not in covered["metric"].tolist()

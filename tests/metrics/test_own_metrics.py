@@ -410,7 +410,7 @@ def test_several_rows_for_one_user_and_k_are_refused(tmp_path: Path) -> None:
     truth = pd.concat([SHORT_TRUTH, pd.DataFrame({"user_id": [1], "item_id": [12]})])
     folder = own_folder(tmp_path, "rows", "SELECT {{ keys }}, k, rank AS value FROM hits")
     with (
-        pytest.raises(sm.SqlmetricsError, match="rows: several rows for one user and k"),
+        pytest.raises(sm.SqlmetricsError, match="rows: the query returns several rows"),
         sm.Evaluator(SHORT_LISTS, truth, templates=folder) as evaluator,
     ):
         evaluator.evaluate("rows@2")

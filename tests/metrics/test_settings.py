@@ -79,7 +79,7 @@ def test_gains_from_the_threshold_need_one(call: str, threshold: str | float) ->
     settings = {"relevant_from": threshold, "gain": "exponential_from"}
     with (
         sm.Evaluator({"u1": ["a"]}, {"u1": {"a": 1}}, settings=settings) as evaluator,
-        pytest.raises(sm.SqlmetricsError, match=f"needs a number from 0 up .*, not {threshold}\\."),
+        pytest.raises(sm.SqlmetricsError, match=f"relevant_from of 0 or more, not {threshold}\\."),
     ):
         evaluator.evaluate([call], k=2)
 
@@ -117,5 +117,5 @@ def test_what_to_do_with_copies_is_said_in_full(metric: str) -> None:
     with sm.Evaluator(**tables) as evaluator, pytest.raises(sm.DataError) as caught:
         evaluator.evaluate(["recall@1"])
     *others, last = choices
-    assert f"choose their meaning ({', '.join(others)} or {last}) with " in str(caught.value)
+    assert f"choose how to handle them ({', '.join(others)} or {last}) with " in str(caught.value)
     assert f"settings={{'duplicate_{metric}': …}}" in str(caught.value)

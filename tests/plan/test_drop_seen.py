@@ -179,7 +179,7 @@ def test_seen_items_need_a_history() -> None:
 def test_lists_of_seen_items_alone_are_refused() -> None:
     history = pairs([(user, item) for user in LISTS for item in "abcd"])
     given: dict[str, Any] = {"interactions": RELEVANT, "history": history, "settings": DROP}
-    words = ("no row is left", "drop_seen=true")
+    words = ("removed all rows", "drop_seen=true")
     refused(sm.DataError, "recommendations: ", *words, recommendations=ranked(LISTS), **given)
     models = {"als": ranked(LISTS), "other": ranked({"u1": "e", "u2": "a"})}
     for source in (models, pd.concat([one.assign(model=m) for m, one in models.items()])):

@@ -81,7 +81,7 @@ def test_masked_rows_of_a_baseline() -> None:
 def test_lists_of_masked_rows_alone_are_refused() -> None:
     masked = MASKED.assign(score=-INF)
     given: dict[str, Any] = {"interactions": RELEVANT, "settings": LEAVE}
-    words = ("no row is left", "masked_scores=drop")
+    words = ("removed all rows", "masked_scores=drop")
     refused(sm.DataError, *words, recommendations=masked, **given)
     models = {"als": MASKED, "none": masked}
     for source in (models, pd.concat([one.assign(model=m) for m, one in models.items()])):

@@ -439,7 +439,7 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("activity", LENGTH, "there is already a slice activity"),
+        ("activity", LENGTH, "a slice activity already exists"),
         ("other", GRADE.replace('"interactions"', '"lists"'), "of must be 'users' or 'items' or"),
         ("other", LENGTH.replace("missing", "mising"), "the front matter: unknown entry"),
     ],

@@ -237,9 +237,9 @@ def refusal(
             return UsageError, "has no meaning for"
     threshold = choice.get("relevant_from", 0)
     if choice.get("gain") == "exponential_from" and (threshold is None or threshold < 0):
-        return UsageError, "needs a number from 0 up"
+        return UsageError, "needs a relevant_from of 0 or more"
     if template.name == "sampled_users" and choice["sample_users"] is None:
-        return DataError, "nobody is drawn"
+        return DataError, "needs sample_users"
     if template.name == "diverse_ideal" and isinstance(template, Alternative):
         return (UsageError, "Give cutoffs") if choice["max_cutoff"] is None else None
     if template.name == "month" and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":

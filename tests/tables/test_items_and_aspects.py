@@ -102,7 +102,7 @@ def test_a_relevance_above_the_highest_grade(metric: str, expected: float) -> No
         for grade in ("2", "2.5"):
             check_refused(
                 lambda grade=grade: evaluator.evaluate(f"{metric}(max_grade={grade})"),
-                "interactions", "relevance", "1 rows lie above max_grade",
+                "interactions", "relevance", "1 rows have a relevance above max_grade",
                 {"user_id": 1, "item_id": 10, "relevance": 3.0}, "a larger max_grade",
             )  # fmt: skip
         found = evaluator.evaluate([f"{metric}(max_grade=3)", metric])
@@ -198,7 +198,7 @@ def test_a_number_that_is_missing_in_one_of_several_columns() -> None:
     options = {"columns": {"items.features": "f1,f2"}}
     check_refused(
         lambda: evaluate(DIVERSITY, items=changed(PLANE, "f2", 1, None), **options),
-        "items", "features", r"features \(f1, f2\): 1 numbers are NULL",
+        "items", "features", r"features \(f1, f2\): 1 values are NULL",
         {"item_id": 11, "dimension": 2, "value": "NULL"}, "fix these vectors",
     )  # fmt: skip
 

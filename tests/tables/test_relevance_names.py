@@ -95,4 +95,4 @@ def test_evaluate_says_that_ratings_are_not_read(tmp_path: Path) -> None:
     inputs = ["-r", str(tmp_path / "lists.parquet"), "-i", str(tmp_path / "stars.parquet")]
     result = CliRunner().invoke(main, ["evaluate", "ndcg@2", *inputs])
     assert result.exit_code == 0
-    assert "the column rating (1 to 5) looks like a relevance and is not read" in result.stderr
+    assert "the column rating (1 to 5) looks like a relevance, but is not read" in result.stderr

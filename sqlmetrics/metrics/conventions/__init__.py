@@ -1,8 +1,8 @@
-"""Convention files: what one release of a system chooses, and where it is not followed.
+"""Convention files: the choices of one release of a system, and the differences from it.
 
-A convention is data. Its file says which of the system's metrics are which of ours (`[covers]`),
-what the system chooses for all of them (`[settings]`) or for one (`[metrics.NAME]`), and what of it
-is not reproduced (`[[differs]]`).
+A convention is data. Its file maps the metrics of the system to specs (`[covers]`), lists the
+system's settings for all metrics (`[settings]`) and for single ones (`[metrics.NAME]`), and names
+the behaviour that it does not reproduce (`[[differs]]`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.shapes import Constraint, ShapeError, made
 
 STANDARD = "standard"
-EVERY = "all"  # in place of a name: every convention that comes with the package
+EVERY = "all"  # as a name: every convention of the package
 _FOLDER = Path(__file__).resolve().parent
-_NOT_EMPTY = Constraint("a table with a metric (leave it out to cover every metric)", bool)
-# settings of one metric have a table of their own
+_NOT_EMPTY = Constraint("a table with a metric (omit it to cover every metric)", bool)
+# settings of one metric belong in a table of their own
 _SETTING = Constraint(
     "a value (write the settings of one metric as [metrics.NAME])",
     lambda value: not isinstance(value, dict),
@@ -29,9 +29,9 @@ _SETTING = Constraint(
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that a system does and its convention does not: what happens there, and here.
+    """A behaviour of a system (`there`) that its convention does not reproduce (`here`).
 
-    `metrics` are those that it concerns; none: all.
+    `metrics`: the affected metrics; empty for all.
     """
 
     there: str
@@ -41,10 +41,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Convention:
-    """A full set of choices: values for all metrics, and for single metrics where they differ.
+    """A complete set of choices: settings for all metrics, and deviations for single metrics.
 
-    `covers` names the system's metrics and the specs that compute them; None: every metric.
-    `implied`: not asked for by name, but one of all.
+    `covers`: the metrics of the system and the specs that compute them; None: every metric.
+    `implied`: not requested by name, but through `all`.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Convention:
 
     @classmethod
     def load(cls, name: str | Path) -> Convention:
-        """Read a convention that comes with the package, by name, or a user's own, by path.
+        """Read a convention of the package by name, or a user-defined one by path.
 
         Raises:
             UsageError: there is no such convention, or the file is not a valid convention.
@@ -69,7 +69,7 @@ class Convention:
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise UsageError(f"the convention {path} cannot be read: {error.strerror}") from error
+            raise UsageError(f"cannot read the convention {path}: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"the convention {path} is not valid TOML: {error}") from error
         try:
@@ -78,27 +78,27 @@ class Convention:
             raise UsageError(f"the convention {path}: {error}") from error
 
     def differences(self, metric: str) -> list[Difference]:
-        """Return the differences from the system for one metric, without those of all metrics."""
+        """Return the differences from the system that affect this metric in particular."""
         return [difference for difference in self.differs if metric in difference.metrics]
 
 
 def conventions() -> dict[str, Path]:
-    """Return the conventions that come with the package: name -> file, `standard` first."""
+    """Return the conventions of the package as name -> file, `standard` first."""
     paths = {path.stem: path for path in sorted(_FOLDER.glob("*.toml"), key=lambda p: p.stem)}
     return {STANDARD: paths.pop(STANDARD), **paths}
 
 
 def load_all(names: str | Path | Iterable[str | Path]) -> list[Convention]:
-    """Read one convention or several, each once; `all` stands for those of the package.
+    """Read one or several conventions, each once; `all` stands for those of the package.
 
     Raises:
-        UsageError: there is no such convention, or two files have one name.
+        UsageError: there is no such convention, or two files have the same name.
     """
     if not isinstance(names, str | Path | Iterable):
-        raise UsageError(f"conventions are names or paths of .toml files, not {names!r}")
+        raise UsageError(f"conventions must be names or paths of .toml files, not {names!r}")
     given = [names] if isinstance(names, str | Path) else list(names)
     if not given:
-        raise UsageError("no convention named; leave it out for the standard")
+        raise UsageError("the list of conventions is empty; omit it for the convention standard")
     named = [Convention.load(name) for name in given if str(name) != EVERY]
     if len(named) < len(given):
         of_all = [replace(Convention.load(name), implied=True) for name in conventions()]
@@ -108,34 +108,36 @@ def load_all(names: str | Path | Iterable[str | Path]) -> list[Convention]:
     for convention in named:
         if by_name.get(convention.name, convention) != convention:
             raise UsageError(
-                f"two conventions have the name {convention.name}: the column convention could "
-                "not tell them apart; rename one of the files"
+                f"two conventions have the name {convention.name}, which must be unique; rename "
+                "one of the files"
             )
         by_name[convention.name] = convention
     return list(by_name.values())
 
 
 def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
-    """Find the file of a convention."""
+    """Return the file of a convention."""
     if not isinstance(name, str | Path):
-        raise UsageError(f"a convention is a name or the path of a .toml file, not {name!r}")
+        raise UsageError(f"a convention must be a name or the path of a .toml file, not {name!r}")
     text = str(name)
     if text in known:
         return known[text]
-    there_are = ", ".join(known) + ", or the path of a .toml file of your own"
+    there_are = ", ".join(known) + ", or the path of your own .toml file"
     if text in ("", ".", EVERY):
-        problem = "an empty name" if text != EVERY else "all stands for several"
-        raise UsageError(f"{problem} where one convention is wanted; there are {there_are}")
+        problem = "the name is empty" if text != EVERY else "all stands for several"
+        raise UsageError(f"one convention is needed, but {problem}; choose one of {there_are}")
     path = Path(name)
     if path.suffix != ".toml":
         if path.exists():
-            raise UsageError(f"{path} is no convention: the name of such a file ends in .toml")
+            raise UsageError(
+                f"{path} is not a convention: the name of a convention file must end in .toml"
+            )
         raise UsageError(
-            f"unknown convention {text!r}; there are {there_are}{suggestion(text, known)}"
+            f"unknown convention {text!r}; choose one of {there_are}{suggestion(text, known)}"
         )
     if path.stem in known:
         raise UsageError(
-            f"the convention {path} has the name of one that comes with the package, and so would "
-            "its results; rename the file"
+            f"the convention {path} has the same name as a convention of the package; rename the "
+            "file"
         )
     return path

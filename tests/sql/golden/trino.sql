@@ -1,12 +1,12 @@
 WITH recommendations AS (
-    -- one row per row of the table recommendations, under the names that the queries use
+    -- one row per row of the table recommendations, with canonical column names
     SELECT 'als' AS model, user_id, item_id, score
     FROM shop.als
     UNION ALL
     SELECT 'popular' AS model, user_id, item_id, score
     FROM shop.popular
 ), recommendation_profile AS (
-    -- one row per recommendation list, read in one pass over the table
+    -- one row per recommendation list
     SELECT model, user_id FROM recommendations GROUP BY model, user_id
 ), judged AS (
     -- one row per judged (user, item)
@@ -23,19 +23,19 @@ WITH recommendations AS (
     -- one row per model
     SELECT model FROM recommendation_profile GROUP BY model
 ), ranked AS (
-    -- one row per recommended item, ranked inside its list
+    -- one row per recommended item, with its rank in the list
     SELECT
         model, user_id, item_id,
         ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
     FROM recommendations
 ), hits AS (
-    -- one row per hit, counted from the top of its list
+    -- one row per hit, numbered from the top of the list
     SELECT model, user_id, rank, relevance, n_relevant, best_relevance
     FROM ranked
     INNER JOIN relevant USING (user_id, item_id)
     INNER JOIN relevant_users USING (user_id)
 ), best_first AS (
-    -- one row per relevant item in the order of the best possible list
+    -- one row per user and relevant item, in the order of the best possible list
     SELECT
         user_id,
         POWER(2, relevant.relevance - relevant_users.best_relevance)
@@ -87,7 +87,7 @@ WITH recommendations AS (
     -- one row per user
     SELECT DISTINCT user_id FROM per_user
 ), values_of_country AS (
-    -- one row per user: the value as text, and to sort by it
+    -- one row per user, with its label and sort key
     SELECT
         user_id,
         CASE
@@ -104,18 +104,18 @@ WITH recommendations AS (
     FROM sliced_users
     LEFT JOIN values_of_country USING (user_id)
 ), slice_names AS (
-    -- one row per slice, numbered in the order of its values
+    -- one row per slice, numbered by the order of its values
     SELECT label_1, ROW_NUMBER() OVER (ORDER BY MIN(position_1), label_1) AS slice
     FROM slice_values
     GROUP BY label_1
 ), slices AS (
-    -- one row per user and slice that it is in
+    -- one row per user and slice that contains it
     SELECT user_id, slice FROM slice_values INNER JOIN slice_names USING (label_1)
 ), per_user_and_slice AS (
-    -- one row per row of the values and slice that the user is in
+    -- one row per row of per-user values and slice that contains the user
     SELECT slice, model, ndcg_gain_exponential_at_10 FROM per_user INNER JOIN slices USING (user_id)
 ), row_groups AS (
-    -- one row per model and slice that gets values, also where there is no user
+    -- one row per model and slice of the result, even without users
     SELECT model, slice FROM models CROSS JOIN slice_names
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values

@@ -1,12 +1,12 @@
 WITH recommendations AS (
-    -- one row per row of the table recommendations, under the names that the queries use
+    -- one row per row of the table recommendations, with canonical column names
     SELECT 'als' AS model, user_id, item_id, score
     FROM shop.als
     UNION ALL
     SELECT 'popular' AS model, user_id, item_id, score
     FROM shop.popular
 ), recommendation_profile AS (
-    -- one row per recommendation list, read in one pass over the table
+    -- one row per recommendation list
     SELECT model, user_id FROM recommendations GROUP BY model, user_id
 ), relevant AS (
     -- one row per relevant (user, item)
@@ -18,16 +18,16 @@ WITH recommendations AS (
     -- one row per model
     SELECT model FROM recommendation_profile GROUP BY model
 ), audience AS (
-    -- one row per user (and model) to average over
+    -- one row per user (and model) that the metric is averaged over
     SELECT model, user_id FROM relevant_users CROSS JOIN models
 ), ranked AS (
-    -- one row per recommended item, ranked inside its list
+    -- one row per recommended item, with its rank in the list
     SELECT
         model, user_id, item_id,
         row_number() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
     FROM recommendations
 ), hits AS (
-    -- one row per hit, counted from the top of its list
+    -- one row per hit, numbered from the top of the list
     SELECT
         model, user_id, rank,
         row_number() OVER (PARTITION BY model, user_id ORDER BY rank) AS hit_number, n_relevant
@@ -38,7 +38,7 @@ WITH recommendations AS (
     -- one row per position
     SELECT unnest(generate_series(1, 10)) AS rank
 ), positions AS (
-    -- one row per position
+    -- one row per position, with the ideal gain up to this position
     SELECT
         rank,
         sum(1 / log2(rank + 1))

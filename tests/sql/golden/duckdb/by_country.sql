@@ -1,12 +1,12 @@
 WITH recommendations AS (
-    -- one row per row of the table recommendations, under the names that the queries use
+    -- one row per row of the table recommendations, with canonical column names
     SELECT 'als' AS model, user_id, item_id, score
     FROM shop.als
     UNION ALL
     SELECT 'popular' AS model, user_id, item_id, score
     FROM shop.popular
 ), recommendation_profile AS (
-    -- one row per recommendation list, read in one pass over the table
+    -- one row per recommendation list
     SELECT model, user_id FROM recommendations GROUP BY model, user_id
 ), judged AS (
     -- one row per judged (user, item)
@@ -23,19 +23,19 @@ WITH recommendations AS (
     -- one row per model
     SELECT model FROM recommendation_profile GROUP BY model
 ), ranked AS (
-    -- one row per recommended item, ranked inside its list
+    -- one row per recommended item, with its rank in the list
     SELECT
         model, user_id, item_id,
         row_number() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
     FROM recommendations
 ), hits AS (
-    -- one row per hit, counted from the top of its list
+    -- one row per hit, numbered from the top of the list
     SELECT model, user_id, rank, relevance, n_relevant, best_relevance
     FROM ranked
     INNER JOIN relevant USING (user_id, item_id)
     INNER JOIN relevant_users USING (user_id)
 ), best_first AS (
-    -- one row per relevant item in the order of the best possible list
+    -- one row per user and relevant item, in the order of the best possible list
     SELECT
         user_id,
         power(2, relevant.relevance - relevant_users.best_relevance)
@@ -83,17 +83,12 @@ WITH recommendations AS (
     LEFT JOIN hits_values
         ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
 ), members AS (
-    -- one row per user and table
-    SELECT user_id
-    FROM per_user
-    UNION ALL
-    SELECT user_id
-    FROM recommendation_profile
+    SELECT user_id FROM per_user UNION ALL SELECT user_id FROM recommendation_profile
 ), sliced_users AS (
     -- one row per user
     SELECT DISTINCT user_id FROM members
 ), values_of_country AS (
-    -- one row per user: the value as text, and to sort by it
+    -- one row per user, with its label and sort key
     SELECT
         user_id,
         CASE
@@ -110,18 +105,18 @@ WITH recommendations AS (
     FROM sliced_users
     LEFT JOIN values_of_country USING (user_id)
 ), slice_names AS (
-    -- one row per slice, numbered in the order of its values
+    -- one row per slice, numbered by the order of its values
     SELECT label_1, row_number() OVER (ORDER BY min(position_1), label_1) AS slice
     FROM slice_values
     GROUP BY label_1
 ), slices AS (
-    -- one row per user and slice that it is in
+    -- one row per user and slice that contains it
     SELECT user_id, slice FROM slice_values INNER JOIN slice_names USING (label_1)
 ), per_user_and_slice AS (
-    -- one row per row of the values and slice that the user is in
+    -- one row per row of per-user values and slice that contains the user
     SELECT slice, model, ndcg_gain_exponential_at_10 FROM per_user INNER JOIN slices USING (user_id)
 ), row_groups AS (
-    -- one row per model and slice that gets values, also where there is no user
+    -- one row per model and slice of the result, even without users
     SELECT model, slice FROM models CROSS JOIN slice_names
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
@@ -133,21 +128,21 @@ WITH recommendations AS (
     LEFT JOIN per_user_and_slice USING (model, slice)
     GROUP BY model, slice
 ), populations_by_user AS (
-    -- one row per population of lists that gets a value of its own
+    -- one row per population: the lists that get one value
     SELECT row_number() OVER (ORDER BY slice, model) AS population, slice, model
     FROM models
     CROSS JOIN slice_names
 ), ranked_by_user AS (
-    -- one row per row of ranked and population of its user, which stands in place of the model
+    -- one row per row of ranked and population of its user; populations replace models
     SELECT item_id, rank, population AS model
     FROM ranked
     INNER JOIN slices USING (user_id)
     INNER JOIN populations_by_user USING (model, slice)
 ), exposure AS (
-    -- one row per item that a model recommends to anybody
+    -- one row per model and recommended item, with its best rank in any list
     SELECT model, item_id, min(rank) AS best_rank FROM ranked_by_user GROUP BY model, item_id
 ), catalogue AS (
-    -- one row per item that could have been recommended
+    -- one row per item of the catalogue
     SELECT DISTINCT item_id FROM shop.history
 ), exposure_values AS (
     -- one row per run with exposure
@@ -189,4 +184,4 @@ WITH recommendations AS (
 SELECT model, label_1 AS country, metric, k, value, n_users, std, ci_low, ci_high
 FROM summary_rows
 INNER JOIN slice_names USING (slice)
-ORDER BY model, slice, position;
+ORDER BY summary_rows.model, slice, position;

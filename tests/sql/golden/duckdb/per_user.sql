@@ -1,12 +1,12 @@
 WITH recommendations AS (
-    -- one row per row of the table recommendations, under the names that the queries use
+    -- one row per row of the table recommendations, with canonical column names
     SELECT 'als' AS model, user_id, item_id, score
     FROM shop.als
     UNION ALL
     SELECT 'popular' AS model, user_id, item_id, score
     FROM shop.popular
 ), recommendation_profile AS (
-    -- one row per recommendation list, read in one pass over the table
+    -- one row per recommendation list
     SELECT model, user_id, count(*) AS n_rows FROM recommendations GROUP BY model, user_id
 ), judged AS (
     -- one row per judged (user, item)
@@ -18,10 +18,10 @@ WITH recommendations AS (
     -- one row per model
     SELECT model FROM recommendation_profile GROUP BY model
 ), audience AS (
-    -- one row per user (and model) to average over
+    -- one row per user (and model) that the metric is averaged over
     SELECT model, user_id FROM relevant_users CROSS JOIN models
 ), ranked AS (
-    -- one row per recommended item, ranked inside its list
+    -- one row per recommended item, with its rank in the list
     SELECT
         model, user_id, item_id, score,
         row_number() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id) AS rank
@@ -32,7 +32,7 @@ WITH recommendations AS (
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
 ), matched_pairs AS (
-    -- one row per judged item of a list, compared with every judged item above it
+    -- one row per judged item of a list, compared with all judged items above it
     SELECT
         lower_item.model, lower_item.user_id, lower_item.rank,
         sum(
@@ -76,13 +76,13 @@ WITH recommendations AS (
     LEFT JOIN matched_pairs USING (model, user_id)
     GROUP BY model, user_id
 ), seen AS (
-    -- one row per user and item that the user has in the history
+    -- one row per user and item of the history
     SELECT DISTINCT user_id, item_id FROM shop.history
 ), item_popularity AS (
     -- one row per item of the history
     SELECT item_id, count(*) AS n_users FROM seen GROUP BY item_id
 ), listed_popularity AS (
-    -- one row per recommended item, with its number of users
+    -- one row per recommended item, with the number of users in the history who have it
     SELECT model, user_id, rank, coalesce(n_users, 0) AS n_users, n_rows AS n_recommended
     FROM ranked
     INNER JOIN recommendation_profile USING (model, user_id)
@@ -90,7 +90,7 @@ WITH recommendations AS (
 ), users AS (
     SELECT DISTINCT user_id FROM seen
 ), history_users AS (
-    -- one row: how many users the history has
+    -- one row: the number of users in the history
     SELECT count(*) AS n_users FROM users
 ), listed_popularity_values AS (
     -- one row per user with listed_popularity
@@ -118,17 +118,12 @@ WITH recommendations AS (
         ON listed_popularity_values.model = recommendation_profile.model
         AND listed_popularity_values.user_id = recommendation_profile.user_id
 ), audiences AS (
-    -- one row per user and audience
-    SELECT model, user_id
-    FROM per_user
-    UNION ALL
-    SELECT model, user_id
-    FROM per_user_2
+    SELECT model, user_id FROM per_user UNION ALL SELECT model, user_id FROM per_user_2
 ), everyone AS (
-    -- one row per user that any of the metrics is averaged over
+    -- one row per user in the audience of any metric
     SELECT DISTINCT model, user_id FROM audiences
 )
--- one row per user (and model, convention or slice, where there are several) and cutoff, a column
+-- one row per user (and model, convention or slice, if there are several) and cutoff, one column
 -- per metric
 SELECT model, user_id, 10 AS k, kendall_tau_at_10 AS kendall_tau, surprisal_at_10 AS surprisal
 FROM everyone
