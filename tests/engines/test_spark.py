@@ -668,15 +668,18 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     assert file.is_file()
     printed = _run("sql", *on_spark, *ASKED)
     assert "FROM parquet.`" in printed.stdout
-    assert "--engine spark too" in _run("evaluate", "--master", "local", *ASKED).stderr
+    assert "add --engine spark" in _run("evaluate", "--master", "local", *ASKED).stderr
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--threads", "2"], "--threads: of DuckDB"),
-        (["--threads", "2", "--memory-limit", "1GB"], "--threads and --memory-limit: of DuckDB"),
-        (["--partition", "1/2", "-o", "parts"], "--partition: jobs without Spark"),
+        (["--threads", "2"], "--threads: not available"),
+        (
+            ["--threads", "2", "--memory-limit", "1GB"],
+            "--threads and --memory-limit: not available",
+        ),
+        (["--partition", "1/2", "-o", "parts"], "--partition: not available with --engine spark"),
     ],
 )
 def test_options_of_duckdb_are_refused_before_spark_starts(
