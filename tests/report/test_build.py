@@ -435,7 +435,7 @@ def test_what_is_missing_is_said() -> None:
         with pytest.raises(MissingTableError, match="history"):
             evaluator.report(metrics)
         with (
-            pytest.warns(sm.SqlmetricsWarning, match=r"left out, .*: popularity"),
+            pytest.warns(sm.SqlmetricsWarning, match=r"omitted because .*: popularity"),
             studied(evaluator, Question(metrics, skip_missing=True)) as study,
         ):
             assert study.values["label"].unique().tolist() == ["ndcg@4"]
