@@ -378,7 +378,7 @@ USAGE_ERRORS: list[Case] = [
     ("an array as a source", lambda _: evaluate(np.zeros((2, 3))), ["recommendations", "ndarray"]),
     ("a series as a source", lambda _: evaluate(R["rank"]), ["recommendations", "Series"]),
     ("tuples as a source", lambda _: evaluate([(1, 10)]), ["recommendations", "list"]),
-    ("an empty list as a source", lambda _: evaluate([]), ["recommendations", "list of files is empty"]),
+    ("an empty list as a source", lambda _: evaluate([]), ["recommendations", "list of files"]),
     ("a model without a proper name", lambda _: evaluate({"my model": R}),
      ["recommendations", "'my model'", "letters"]),
     ("no threads", lambda _: evaluate(threads=0), ["threads", "0"]),

@@ -312,7 +312,7 @@ def test_the_statement_runs_without_the_evaluator(
 def test_a_statement_for_others_needs_their_names(spark: Any) -> None:
     with (
         sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator,
-        pytest.raises(sm.UsageError, match="snowflake does not read"),
+        pytest.raises(sm.UsageError, match="snowflake cannot read"),
     ):
         evaluator.sql("mrr", dialect="snowflake")
 
@@ -418,7 +418,7 @@ def test_tables_of_the_catalog_are_written(spark: Any) -> None:
             spark.sql("DROP TABLE IF EXISTS my_values")
     with (
         sm.Evaluator(LISTS, TRUTH) as evaluator,
-        pytest.raises(sm.UsageError, match="on DuckDB, write_parquet"),
+        pytest.raises(sm.UsageError, match="with DuckDB, use write_parquet"),
     ):
         evaluator.write_table("my_values", "mrr")
 
@@ -649,7 +649,7 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     on_spark = ["--engine", "spark"]
     refused = _run("per-user", *on_spark, *ASKED)
     assert refused.exit_code == 2
-    assert "Let Spark write them, with sqlmetrics per-user -o FOLDER" in refused.stderr
+    assert "Let Spark write the values with sqlmetrics per-user -o FOLDER" in refused.stderr
     assert given == [None, "stopped"]
 
     folder = tmp_path / "values"

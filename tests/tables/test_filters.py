@@ -312,8 +312,8 @@ def test_statements_for_other_systems_have_it() -> None:
                 column = "stars" if like is None else "Rating"
                 assert f"{column} >= 4" in text.replace('"', "").replace("`", "")
     for condition, words in (
-        ("'x'", "neither"),
-        ("stars + 1", "neither"),
+        ("'x'", "not boolean"),
+        ("stars + 1", "not boolean"),
         ("max(x) > 1", "aggregate"),
     ):
         with pytest.raises(sm.UsageError, match=words):
