@@ -1,10 +1,10 @@
-"""Evaluate recommender systems with readable SQL, directly over Parquet."""
+"""Evaluate recommender systems with readable SQL, directly on Parquet files."""
 
 from __future__ import annotations
 
 from sqlmetrics.version import __version__
 
-# not that of typing: whatever is imported here delays the handling of Ctrl-C
+# not imported from typing, because imports here delay the handling of Ctrl-C
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlmetrics.engines.relation import TableName
@@ -51,7 +51,7 @@ _MODULES = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load a part of the package when it is asked for: the engine takes half a second."""
+        """Import a public name on first use, because importing the engine takes half a second."""
         if name not in __all__:
             raise AttributeError(f"module 'sqlmetrics' has no attribute {name!r}")
         from importlib import import_module

@@ -1,6 +1,7 @@
-"""The entry point of the command line: first what must hold from the start, then the rest.
+"""The entry point of the command line.
 
-Signals are handled before anything heavy is imported: Ctrl-C during imports is no traceback.
+Signal handlers are installed before heavy imports, so that Ctrl-C during an import shows no
+traceback.
 """
 
 import os
@@ -10,7 +11,7 @@ from sqlmetrics import interrupts
 
 
 def main() -> None:
-    """Run the command line in a process of its own."""
+    """Run the command line as the main program."""
     interrupts.install()
     _replace_closed_streams()
     from sqlmetrics.cli.commands import main as command_line
@@ -22,10 +23,11 @@ def main() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Put something in the place of standard streams that the caller has closed.
+    """Replace the standard streams that the caller has closed.
 
-    Otherwise the next file that is opened gets the number of the stream, and messages go into it.
-    Reading stdin and writing to stdout fail then; messages to stderr are dropped.
+    Otherwise the next opened file would get the file descriptor of the stream, and messages would
+    be written into that file. With the replacement, reading stdin and writing to stdout fail, and
+    messages to stderr are dropped.
     """
     for name, flags, mode in (
         ("stdin", os.O_WRONLY, "r"),
@@ -33,7 +35,7 @@ def _replace_closed_streams() -> None:
         ("stderr", os.O_WRONLY, "w"),
     ):
         if getattr(sys, name) is None:
-            number = os.open(os.devnull, flags)  # the lowest free one, that of the stream
+            number = os.open(os.devnull, flags)  # the lowest free descriptor, that of the stream
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 

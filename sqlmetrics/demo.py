@@ -1,4 +1,4 @@
-"""Writes a realistic example data set of any size, the same for the same seed."""
+"""Write realistic example tables of any size, reproducible by their seed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sqlmetrics.files import OwnFolder, already_there, check_replaceable, exchan
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import demo_macros, environment
 
-#: Longest list. The engine unrolls the lists of 2048 users at a time: 160 MB for this length.
+#: Maximum list length. The engine unrolls the lists of 2048 users at a time, 160 MB at this length.
 MAX_PER_USER = 10_000
-#: Most users. Their ids times a factor of 31 bits still fit in 63 bits.
+#: Maximum number of users. Ids times a factor of 31 bits still fit in 63 bits.
 MAX_USERS = 2_000_000_000
 
 
@@ -26,14 +26,15 @@ class _Model:
     """The quality of the lists of a model.
 
     Attributes:
-        name: of the model and of its file, `recommendations_<name>.parquet`.
-        number: tells the random numbers of the models apart; 1 to 3.
-        template: that writes its lists.
-        hits_per_million: chance of an item that the user likes to get a place meant for it.
-        group_width: slots of a list that share one possible hit.
-        decay: number of groups after which hits are half as likely.
-        jitter: slots that a score may be off.
-        resolution: number of different scores between 0 and 1; fewer give more ties.
+        name: the name of the model, in its file name `recommendations_<name>.parquet`.
+        number: 1 to 3; gives each model its own random numbers.
+        template: the template of the query for its lists.
+        hits_per_million: the probability, in millionths, that an item liked by the user gets the
+            list position reserved for it.
+        group_width: the number of list positions that share one possible hit.
+        decay: the number of groups after which hits are half as likely.
+        jitter: the number of positions by which a score may be off.
+        resolution: the number of distinct scores between 0 and 1; fewer scores give more ties.
     """
 
     name: str
@@ -70,34 +71,34 @@ def write_demo(
     The files, with their columns:
 
     - `recommendations_<model>`: user_id, item_id, score; models als, item_knn and popular
-    - `interactions` (the held-out truth): user_id, item_id, relevance (1 to 3), timestamp
+    - `interactions` (held-out): user_id, item_id, relevance (1 to 3), timestamp
     - `history`: user_id, item_id, timestamp
     - `items`: item_id, title, price, category (a list), features (a list of 16 numbers)
     - `aspects`: item_id, aspect
     - `users`: user_id, country, age_group, device
     - `logs`: user_id, item_id, reward (0 or 1), propensity (above 0, up to 1)
 
-    The catalogue has a fifth as many items as there are users, at least 200 and at most 50,000,
-    but always at least twice the length of a list. Rows of a file are in the same order on any
-    number of threads. Memory hardly grows with the number of users.
+    The catalogue has one item per five users, at least 200 and at most 50,000 items, but always at
+    least twice the list length. The order of rows does not depend on the number of threads. Memory
+    use hardly grows with the number of users.
 
     Args:
-        directory: where the files go.
-        users: number of users.
-        per_user: length of a list of recommendations; some users have fewer, or none.
-        seed: another seed gives other data of the same kind.
-        models: how many of the models to write, the best first.
-        threads: of the engine; the content does not depend on it.
-        memory_limit: of the engine, such as `"2GB"`.
-        force: replace files that exist.
+        directory: the directory of the files.
+        users: the number of users.
+        per_user: the length of a ranked list; some users have shorter lists or none.
+        seed: the random seed.
+        models: the number of models to write, the best model first.
+        threads: the number of engine threads; the contents do not depend on it.
+        memory_limit: the memory limit of the engine, such as `"2GB"`.
+        force: overwrite existing files.
 
     Returns:
         The files, in the order of writing.
 
     Raises:
         UsageError: an argument is out of range.
-        DataError: a file exists and `force` is off, or the directory cannot be written to.
-        EngineError: the engine failed, for example for lack of memory or disk.
+        DataError: a file exists and `force` is not set, or the directory cannot be written to.
+        EngineError: the engine failed, for example because of too little memory or disk space.
     """
     _check_range("users", users, 1, MAX_USERS)
     _check_range("per_user", per_user, 1, MAX_PER_USER)
@@ -105,7 +106,7 @@ def write_demo(
     if threads is not None:
         _check_range("threads", threads, 1, 1024)
 
-    # Items come in pairs, of which a user may own one and is recommended the other.
+    # Items come in pairs: if a user owns one of them, the other may be recommended.
     n_items = max(200, 2 * per_user, min(users // 5, 50_000))
     context = {
         "users": users,
@@ -121,7 +122,7 @@ def write_demo(
     targets = [directory / f"{name}.parquet" for name, _, _ in jobs]
     _check_targets(targets, force)
 
-    # Every table is complete before the first file gets its name: a failure changes nothing.
+    # All tables are complete before the first file is moved, so that a failure changes nothing.
     try:
         with (
             OwnFolder(directory, hidden=True) as folder,
@@ -150,10 +151,10 @@ def write_demo(
 
 
 def _check_targets(targets: Sequence[Path], force: bool) -> list[Path]:
-    """Return the files that are there already.
+    """Return the existing files.
 
     Raises:
-        DataError: one is there and `force` is off, or it is not a regular file.
+        DataError: a file exists and `force` is not set, or it is not a regular file.
     """
     existing = [target for target in targets if os.path.lexists(target)]
     if existing and not force:
@@ -172,9 +173,9 @@ def _render(template: str, context: dict[str, object]) -> str:
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
-    """Run a statement that Ctrl-C can stop.
+    """Run a statement that Ctrl-C can interrupt.
 
-    In the main thread the engine looks for Ctrl-C only every hundred thousand users or so.
+    In the main thread, the engine checks for Ctrl-C only about every hundred thousand users.
     """
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(connection.execute, statement)
@@ -186,7 +187,7 @@ def _execute(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
 
 
 def _connect(threads: int | None, memory_limit: str | None) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory that never spills to disk, as all large queries stream."""
+    """Open an in-memory database that never spills to disk, because all large queries stream."""
     connection = duckdb.connect()
     connection.execute("SET temp_directory = ''")
     if threads is not None:

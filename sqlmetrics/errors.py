@@ -1,4 +1,4 @@
-"""Every error that sqlmetrics raises on purpose; anything else is a bug."""
+"""The errors and warnings of sqlmetrics; any other exception is a bug."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class _WithFields(BaseException):
     """An error or a warning: a message, and fields for programs.
 
     Args:
-        parts: the message: texts, arguments that it names, and other messages.
-        table, column: where something was found.
-        examples: rows that show it.
-        remedy: the way to solve it.
-        after: a text below all the others.
+        parts: the parts of the message: texts, arguments and other messages.
+        table, column: the table and column with the problem.
+        examples: rows with the problem.
+        remedy: how to solve the problem.
+        after: a text to show below the message.
 
     Attributes:
         found: the message without examples and remedy.
-        table, column, examples, remedy: as above; empty where they do not apply.
+        table, column, examples, remedy: as above; empty if they do not apply.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class _WithFields(BaseException):
 
     @property
     def message(self) -> Message:
-        """The whole message: the problem, examples, and the remedy."""
+        """The whole message: problem, examples and remedy."""
         if not self.examples:
             return Message(sentences(self.found, self.remedy), self.after)
         shown = f", for example\n{example_rows(self.examples)}"
@@ -52,29 +52,29 @@ class _WithFields(BaseException):
         return Message(self.found, shown, remedy, self.after)
 
     def with_text(self, text: str) -> Self:
-        """Return the same error with a text below its message."""
+        """Return a copy of the error with a text below its message."""
         other = type(self)(*self.args)
         vars(other).update(vars(self), after=self.after + text)
         return other
 
     def __str__(self) -> str:
-        """Spell the message for Python; `message.spelled` spells it for others."""
+        """Spell the message for Python; `message.spelled` takes another spelling."""
         return str(self.message)
 
 
 class SqlmetricsError(_WithFields, Exception):
-    """Base of all errors of this package, with fields for programs.
+    """Base class of all errors of the package, with fields for programs.
 
-    `found`, `table`, `column`, `examples` and `remedy` are empty where they do not apply. `str`
-    spells arguments for Python; the command line shows its options in their place. `exit_code` is
-    what the command line ends with.
+    `found`, `table`, `column`, `examples` and `remedy` are empty if they do not apply. `str` spells
+    arguments for Python; the command line shows them as options. `exit_code` is the exit code of
+    the command line.
     """
 
     exit_code = 1
 
 
 class UsageError(SqlmetricsError, ValueError):
-    """The request itself is wrong: an unknown metric, setting, value, convention or cutoff."""
+    """The request is wrong: an unknown metric, setting, value, convention or cutoff."""
 
     exit_code = 2
 
@@ -84,11 +84,11 @@ class TemplateError(UsageError):
 
 
 class QueryError(TemplateError):
-    """The engine refuses a query that was made of templates; the message names none of them."""
+    """The engine rejects a query made from templates; the message does not name the template."""
 
 
 class UndefinedNameError(TemplateError):
-    """A template reads a name that it does not know, such as a setting of another metric."""
+    """A template reads an undefined name, such as a setting of another metric."""
 
     def __init__(self, *parts: Any, name: str = "", **fields: Any) -> None:
         super().__init__(*parts, **fields)
@@ -96,9 +96,10 @@ class UndefinedNameError(TemplateError):
 
 
 class MissingTableError(UsageError):
-    """A metric reads a table, or a column of one, that was not given.
+    """A metric reads a table or column that was not given.
 
-    `what` says which one, and how to give it, where a message is about several metrics.
+    `what` is a clause for messages about several metrics: the missing table or column, and the
+    argument that gives it.
     """
 
     def __init__(self, *parts: Any, what: Any = "", **fields: Any) -> None:
@@ -107,11 +108,11 @@ class MissingTableError(UsageError):
 
 
 class DataError(SqlmetricsError):
-    """A table cannot be read or breaks a rule that the numbers rest on."""
+    """A table cannot be read or fails validation."""
 
 
 class RowsError(DataError):
-    """Rows of a table break a rule; `examples` are some of them."""
+    """Rows of a table fail validation; `examples` has some of these rows."""
 
 
 class UnreadableError(DataError):
@@ -123,15 +124,15 @@ class UnreadableError(DataError):
 
 
 class EngineError(SqlmetricsError):
-    """The engine failed while it ran a statement: memory, disk, a damaged file."""
+    """The engine failed to run a statement: out of memory or disk, or a damaged file."""
 
 
 class GateError(SqlmetricsError):
-    """A comparison ran and a gate fails it.
+    """A comparison fails a gate.
 
     Attributes:
         frame: the comparison, as `Evaluator.compare` would have returned it.
-        reasons: a sentence for each gate and row that fails it.
+        reasons: a sentence for each failed gate and row.
     """
 
     exit_code = 3
@@ -145,29 +146,30 @@ class GateError(SqlmetricsError):
 
 
 class SqlmetricsWarning(_WithFields, UserWarning):
-    """Something that a result rests on and that its reader should know; fields as of errors."""
+    """Base class of all warnings of the package; they have the same fields as errors."""
 
 
 class DataWarning(SqlmetricsWarning):
-    """A finding of `check` in the tables of a result: the numbers may mislead or be wrong."""
+    """A warning of `check` about the tables of a result, which may be wrong or misleading."""
 
 
 def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> Message:
-    """Describe the omitted metrics, grouped by the tables and columns that they lack.
+    """Describe the omitted metrics, grouped by the missing tables and columns.
 
-    `missing`: the name of each metric, and the error that computing it would raise.
+    `missing` has the name of each metric, and the error that computing it would raise.
     """
     groups: dict[Message, list[str]] = {}
     for metric, error in missing:
         groups.setdefault(error.what, []).append(metric)
     texts = [
-        Message("since ", what, f": {', '.join(dict.fromkeys(of))}") for what, of in groups.items()
+        Message("because ", what, f": {', '.join(dict.fromkeys(of))}")
+        for what, of in groups.items()
     ]
-    return Message("left out, ", joined("; ", texts))
+    return Message("omitted ", joined("; ", texts))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x' or 'y'?` for the names closest to `name`, or an empty text."""
+    """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text."""
     import difflib
 
     lowered = {option.lower(): option for option in known}
@@ -178,7 +180,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Lay out offending rows as indented text under an error message, each in one line."""
+    """Lay out example rows as a table of indented lines, to show under an error message."""
     cells = [["NULL" if value is None else str(value) for value in row.values()] for row in rows]
     table = [[one_line(cell) for cell in row] for row in (list(rows[0]), *cells)]
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
@@ -187,8 +189,8 @@ def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def callers_level() -> int:
-    """Count the frames up to the code that called the package, for its line in a warning."""
-    # a context manager of ours is entered by way of contextlib
+    """Count the stack frames up to the caller of the package, for the line number of a warning."""
+    # contextlib is on the stack when the package enters its own context managers
     ours = (str(Path(__file__).parent), contextlib.__file__)
     level, frame = 0, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(ours):

@@ -1,4 +1,4 @@
-"""The façade: register tables once, then ask for metrics, comparisons, reports or SQL."""
+"""The Python interface: give the tables once, then compute metrics, comparisons, reports or SQL."""
 
 from __future__ import annotations
 
@@ -30,56 +30,57 @@ if TYPE_CHECKING:
 
 
 class Evaluator:
-    """Evaluates recommendation lists against held-out interactions.
+    """Evaluate recommendations against held-out interactions.
 
     Args:
-        recommendations: the lists to judge; columns `user_id`, `item_id` and `rank` (1 is the
-            top) or `score` (high is best). Several models: a column `model`, or a dict
-            `{"als": source, "popular": source}`.
-        interactions: the held-out truth; `user_id`, `item_id`, optionally `relevance`.
+        recommendations: the ranked lists to evaluate; columns `user_id`, `item_id` and `rank` (1
+            is the top) or `score` (higher is better). For several models, a column `model` or a
+            dict `{"als": source, "popular": source}`.
+        interactions: the held-out interactions; `user_id`, `item_id`, optionally `relevance`.
         history: past interactions; `user_id`, `item_id`.
-        items, users: attributes of items (`item_id`) and users.
+        items, users: attributes of items (`item_id`) and of users.
         aspects: aspects of items; `item_id`, `aspect`.
-        baseline: other lists to compare with, or the name of one of the models.
+        baseline: other recommendations to compare with, or the name of one of the models.
         logs: logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
-        convention: the name of a convention, or the path of a TOML file; or several of them; or
-            "all" of the package.
-        fallback: the convention that computes metrics which those of `convention` do not cover;
-            without it, such metrics are refused.
-        settings: choices that differ from the convention: `{"ties": "item_desc"}`, or for one
-            metric `{"map.divisor": "k"}`.
-        columns: names of the queries -> names in the tables: `{"user_id": "user_idx"}` for all
-            tables, `{"interactions.relevance": "rating"}` for one.
-        key: the columns that make a user, where that is not `user_id`.
-        where: table -> a condition in SQL on its rows, such as `{"interactions": "rating >= 4"}`,
-            over the columns as the table itself calls them. Other rows do not count.
-        engine: a SparkSession to run in, classic or Connect; without one, DuckDB runs it in this
-            process.
-        connection: a DuckDB connection to run in, with the tables that are given by name.
-        threads, memory_limit, temp_directory, temp_limit: for the connection that is opened
-            otherwise. `temp_limit`: the largest size of its temporary files, such as `"20GB"`; by
-            default half of the free space. With Spark, both see `temp_directory`.
-        partitions: the number of partitions of the users, which are computed one after another; by
-            default, the size of the tables and the memory limit decide.
-        templates: folders with templates of one's own.
-        trust_input: skip the checks that need a pass over the rows.
-        check: whether results come with a `DataWarning` for every warning that `check` would find,
-            each once; by default, for lists of up to a million rows that DuckDB runs as a whole.
-        record: let the record of a result, in the attrs of its data frame, also say what was in the
-            tables; this takes a pass over them.
+        convention: the name of a convention or the path of a TOML file; several of them; or "all"
+            for all built-in conventions.
+        fallback: the convention for metrics that `convention` does not define; without a fallback,
+            such metrics raise an error.
+        settings: settings that override the convention: `{"ties": "item_desc"}`, or for one metric
+            `{"map.divisor": "k"}`.
+        columns: maps column names of sqlmetrics to those of the sources: `{"user_id": "user_idx"}`
+            for all tables, `{"interactions.relevance": "rating"}` for one table.
+        key: the columns that identify a user, if not `user_id`.
+        where: maps a table to a SQL condition, such as `{"interactions": "rating >= 4"}`; only rows
+            that match it are used. The condition uses the column names of the source.
+        engine: a SparkSession to compute in, classic or Connect; by default, DuckDB computes in
+            this process.
+        connection: a DuckDB connection to compute in; tables given by name are read from it.
+        threads, memory_limit, temp_directory, temp_limit: limits of the connection that the
+            evaluator opens if `connection` is not given. `temp_limit` is the maximum size of its
+            temporary files, such as `"20GB"`; by default half of the free space. With Spark, both
+            this process and Spark must be able to access `temp_directory`.
+        partitions: the number of partitions of the users, computed one after another; by default,
+            chosen by the size of the tables and the memory limit.
+        templates: directories with the user's own templates.
+        trust_input: skip the validation that has to scan the rows.
+        check: issue a `DataWarning`, once each, for every warning that `check` finds; by default,
+            only for up to a million recommendations that DuckDB computes without partitions.
+        record: add fingerprints of the tables to the record of a result, which is in the attrs of
+            its data frame; this scans the tables.
         watch: shows progress; see `Watch`.
 
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
     pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
-    table in `connection`, or a dict `{user: [items]}`; with Spark, what `docs/spark.md` lists.
-    Frames count as they were when the evaluator was made; a file that has changed since is refused;
-    tables of `connection` are read again in every call. Threads can share an evaluator; their calls
-    run one after another. It can be neither pickled nor copied.
+    table in `connection`, or a dict `{user: [items]}`. `docs/spark.md` lists the sources for Spark.
+    The evaluator uses frames as they were when it was created, raises an error if a file has
+    changed since, and reads tables of `connection` again in every call. Threads can share an
+    evaluator; their calls run one after another. An evaluator can be neither pickled nor copied.
 
     Raises:
-        UsageError: an unknown convention, setting or value, or something in `where` that is no
+        UsageError: an unknown convention, setting or value, or a `where` condition that is not a
             condition on the columns of its table.
-        DataError: a table cannot be read, lacks a column, or has no row that a condition keeps.
+        DataError: a table cannot be read or lacks a column, or a condition matches no row.
     """
 
     def __init__(
@@ -110,25 +111,26 @@ class Evaluator:
         self.close()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Refuse to be pickled or copied."""
+        """Raise TypeError: an evaluator can be neither pickled nor copied."""
         raise TypeError(NOT_COPIED)
 
     def close(self) -> None:
-        """Give back memory and temporary files; the evaluator cannot be used afterwards."""
+        """Release memory and temporary files; the evaluator cannot be used afterwards."""
         self._session.close()
 
     @property
     def last_record(self) -> dict[str, Any] | None:
-        """The record of the last result, as plain values; None before the first result.
+        """The record of the last result as plain values; None before the first result.
 
-        Results without a data frame (`rows`, `write_parquet`) have one only with `record=True`.
+        Results without a data frame (`rows`, `write_parquet`) have a record only with
+        `record=True`.
         """
         return self._session.recorder.last
 
     @property
     @public
     def models(self) -> list[str]:
-        """Names of the models whose lists are judged; empty where models are not named."""
+        """The names of the evaluated models; empty if the models have no names."""
         return comparing.models(self._session)
 
     @public
@@ -142,36 +144,38 @@ class Evaluator:
         """Compute the mean of every metric over its audience.
 
         Args:
-            metrics: specs such as `"ndcg@10"` or `"map(divisor=k)"`, or `"all"`; without any, the
+            metrics: specs such as `"ndcg@10"` or `"map(divisor=k)"`, or `"all"`; by default, the
                 default set.
-            k: cutoffs for the specs that have none; without, those judge whole lists.
-            by: what to slice by: columns of `users`, `recommendations` or `interactions`
-                (`"country"`, `"recommendations.variant"`) or of items (`"items.category"`), or
-                slices of the package: `"activity_group(groups=5)"`, `"popularity"`, `"month"`.
-            by_item: the same, for columns of `items` without `items.` before their name. Of every
-                user, the relevant items in the slice count; lists and ranks stay as they are.
-            combinations: also the slices by fewer of these columns, down to none; `(all)` stands
-                for all values of a column.
-            ci: the interval: "normal" (value ± z standard errors), "bootstrap" (percentiles of the
-                means of resampled users) or "none".
-            confidence: of the interval.
-            resamples, seed: how often users are drawn, the same ones for every metric and model.
-            run_ci: with "bootstrap", also for metrics that have one value for the whole run: each
-                is computed anew for every resample.
-            skip_missing: leave out metrics that need a table or column that was not given, with a
-                warning for each.
+            k: cutoffs for specs without one; by default, such specs use whole lists.
+            by: the slices: columns of `users`, `recommendations` or `interactions` (`"country"`,
+                `"recommendations.variant"`), columns of items (`"items.category"`), or built-in
+                slices: `"activity_group(groups=5)"`, `"popularity"`, `"month"`.
+            by_item: slices of the relevant items: columns of `items`, without the prefix `items.`,
+                or built-in slices. Only relevant items in the slice count; lists and ranks stay
+                unchanged.
+            combinations: also report slices by every subset of these columns, including none;
+                `(all)` stands for all values of a column.
+            ci: the kind of confidence interval: "normal" (value ± z standard errors), "bootstrap"
+                (percentiles of the means of resampled users) or "none".
+            confidence: the confidence level of the interval.
+            resamples, seed: the number of resamples and the random seed; every metric and model
+                uses the same resamples.
+            run_ci: with "bootstrap", also compute the interval of metrics with one value for the
+                whole run, by recomputing each metric for every resample.
+            skip_missing: omit metrics whose tables or columns were not given, with a warning for
+                each.
 
         Returns:
             One row per model, convention, slice, metric and cutoff: `[model,] [convention,]
-            [columns of slices,] metric, k, value, n_users, std, ci_low, ci_high`. Slices are text,
-            `(none)` those without a value. `k` is NA for whole lists. `n_users` counts the users
-            for whom the metric is defined; it and `std` are missing for metrics with one value for
-            the whole run, and mostly the interval too.
+            [columns of slices,] metric, k, value, n_users, std, ci_low, ci_high`. Slices are text;
+            `(none)` is the slice of missing values. `k` is NA for whole lists. `n_users` counts the
+            users for whom the metric is defined. `n_users` and `std` are missing for metrics with
+            one value for the whole run; the interval is missing for most of these metrics.
 
         Raises:
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
-                does not cover or that has no value for a slice, or a table that was not given.
-            DataError: a table breaks a rule that the numbers rest on.
+                does not define or that has no value for a slice, or a table that was not given.
+            DataError: a table fails validation.
         """
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed, run_ci=run_ci,
@@ -181,10 +185,10 @@ class Evaluator:
     @public
     @recorded
     def rows(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> Rows:
-        """Compute what `evaluate` computes, without a data frame: pandas need not be loaded.
+        """Compute the result of `evaluate` without a data frame, so that pandas is not imported.
 
         Returns:
-            The rows of `evaluate` as tuples, in `values`; `names` and `kinds` are of their columns.
+            The rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
         return run.evaluate(self._session, Asked.of(metrics, k, **options), self.engine.rows)
 
@@ -194,20 +198,23 @@ class Evaluator:
         self, metrics: Metrics = None, k: Cutoffs = None, *, by: Names = None,
         by_item: Names = None, skip_missing: bool = False, partition: str | None = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """Compute the values of every user; the other arguments are those of `evaluate`.
+        """Compute the per-user values.
 
-        On Spark, `write_parquet` or `write_table` with `per_user=True` write them where they are.
+        On Spark, use `write_parquet` or `write_table` with `per_user=True` to write the values
+        without collecting them in this process.
 
-        `partition`: only for the users of one partition, such as `"3/8"`.
+        Args:
+            metrics, k, by, by_item, skip_missing: see `evaluate`.
+            partition: compute only the users of one partition, such as `"3/8"`.
 
         Returns:
-            One row per user (and model, and convention, and slice) and cutoff, ordered by them:
-            `[model,] [convention,] user_id, [columns of slices,] k`, then a column per metric. A
-            value is missing where the metric was not asked for at this cutoff, where it is
-            undefined, and where the user is not in its audience.
+            One row per model, convention, user, slice and cutoff, in this order: `[model,]
+            [convention,] user_id, [columns of slices,] k`, then a column per metric. A value is
+            missing if the metric was not requested at this cutoff, is undefined for the user, or
+            does not have the user in its audience.
 
         Raises:
-            UsageError, DataError: as `evaluate`.
+            UsageError, DataError: see `evaluate`.
         """
         asked = Asked.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing,
                          partition=partition)  # fmt: skip
@@ -219,10 +226,10 @@ class Evaluator:
         self, path: str | Path, metrics: Metrics = None, k: Cutoffs = None, *,
         per_user: bool = False, force: bool = False, **options: Any,
     ) -> None:  # fmt: skip
-        """Write what `evaluate` or `per_user` returns straight from the engine to a file.
+        """Write the result of `evaluate` or `per_user` to a Parquet file, straight from the engine.
 
-        The file is written whole or not at all; an existing one only with `force`. `options` are
-        the other arguments of `evaluate`, or of `per_user`. Spark writes a folder of files.
+        A failed write leaves no partial file. `force` overwrites an existing file. `options` are
+        the other arguments of `evaluate` or `per_user`. Spark writes a folder of files.
         """
         run.write_parquet(self._session, Asked.of(metrics, k, per_user, **options), path, force)
 
@@ -232,10 +239,13 @@ class Evaluator:
         self, name: str, metrics: Metrics = None, k: Cutoffs = None, *,
         per_user: bool = False, force: bool = False, **options: Any,
     ) -> None:  # fmt: skip
-        """Let Spark write what `evaluate` or `per_user` returns into a table of its catalog.
+        """Let Spark write the result of `evaluate` or `per_user` to a table of its catalog.
 
-        `name` is one as Spark reads it (`catalog.schema.table`). An existing table is replaced only
-        with `force`. `options` are the other arguments of `evaluate`, or of `per_user`.
+        `name` is the table name in Spark (`catalog.schema.table`). `force` replaces an existing
+        table. `options` are the other arguments of `evaluate` or `per_user`.
+
+        Raises:
+            UsageError, DataError: see `evaluate`; or Spark cannot write the table.
         """
         run.write_table(self._session, Asked.of(metrics, k, per_user, **options), name, force)
 
@@ -244,15 +254,20 @@ class Evaluator:
         self, folder: str | Path, partition: str, metrics: Metrics = None, k: Cutoffs = None, *,
         force: bool = False, **options: Any,
     ) -> None:  # fmt: skip
-        """Compute what `evaluate` needs of the users of one partition, and write it to a folder.
+        """Compute one partition of the users for `evaluate`, and write its part to a folder.
 
-        Once all partitions are there, `reduce(folder)` returns what `evaluate` returns. Jobs may
-        run at the same time, on several machines, with the same versions of sqlmetrics and DuckDB.
-        `partition` is one such as `"3/8"`, `options` the other arguments of `evaluate`, the same in
-        every job; `force` replaces a part.
+        Once the folder has all parts, `reduce(folder)` returns the result of `evaluate`. Jobs may
+        run at the same time and on several machines, with the same versions of sqlmetrics and
+        DuckDB.
+
+        Args:
+            partition: the partition to compute, such as `"3/8"`.
+            metrics, k, options: the arguments of `evaluate`, the same in every job.
+            force: replace an existing part.
 
         Raises:
-            UsageError, DataError: as `evaluate`; or the folder has this part, or others.
+            UsageError, DataError: see `evaluate`; or the folder already has this part, or parts of
+                another request.
         """
         asked = Asked.of(metrics, k, **options)
         run.write_partition(self._session, asked, Path(folder), partition, force)
@@ -266,34 +281,35 @@ class Evaluator:
         ci: str = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
-        """Compare every model with one of them, user by user. Needs scipy (the extra `stats`).
+        """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
 
-        The arguments that are not listed are those of `evaluate`, of metrics with values per user.
+        Only metrics with per-user values can be compared. See `evaluate` for the arguments that are
+        not listed.
 
         Args:
-            baseline: the model that the others are compared with; by default that of the evaluator.
-            test: "t" (paired t-test), "wilcoxon" (signed ranks, differences of 0 dropped),
-                "randomization" (signs of the differences at random) or "bootstrap" (resampled
-                differences, moved to a mean of 0).
-            correction: of the p-values, over all rows of the result (of each convention): "holm",
-                "bh" (Benjamini-Hochberg) or "none".
-            ci: the interval of the difference: "normal" (Student's t, which belongs to the
-                t-test), "bootstrap" or "none".
-            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`: see `docs/comparing.md`.
+            baseline: the model to compare with; by default the baseline of the evaluator.
+            test: "t" (paired t-test), "wilcoxon" (signed-rank test without differences of 0),
+                "randomization" (random signs of the differences) or "bootstrap" (resampled
+                differences, shifted to a mean of 0).
+            correction: the correction of the p-values for multiple comparisons, over all rows of a
+                convention: "holm", "bh" (Benjamini-Hochberg) or "none".
+            ci: the confidence interval of the difference: "normal" (Student's t, consistent with
+                the t-test), "bootstrap" or "none".
+            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`; see `docs/comparing.md`.
 
         Returns:
             One row per convention, slice, metric, cutoff and model: `[convention,] [columns of
             slices,] metric, k, model, baseline, value, baseline_value, difference, ci_low,
             ci_high, relative, wins, ties, losses, test, p_value, p_adjusted, effect_size,
-            n_users`. All of them are about the users for whom both models have a value.
-            `difference` is model - baseline, `relative` its share of `baseline_value`; `wins` are
-            users for whom the model is better. `effect_size` is Cohen's d of the differences, for
-            "wilcoxon" the rank-biserial correlation.
+            n_users`. All columns are computed from the users for whom both models have a value.
+            `difference` is model - baseline, and `relative` is `difference` divided by
+            `baseline_value`. `wins` counts the users for whom the model is better. `effect_size` is
+            Cohen's d of the differences, or the rank-biserial correlation for "wilcoxon".
 
         Raises:
-            UsageError, DataError: as `evaluate`; or `baseline` is not one of several models, scipy
-                is not installed, or a gate is about nothing that is compared.
-            GateError: the comparison fails a gate; its `frame` is the comparison.
+            UsageError, DataError: see `evaluate`; or `baseline` is not one of several models, scipy
+                is not installed, or a gate matches nothing in the comparison.
+            GateError: the comparison fails a gate; `frame` of the error is the comparison.
         """
         testing = comparing.Testing(test, correction, ci)
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
@@ -309,22 +325,23 @@ class Evaluator:
         by: Names = None, by_item: Names = None, combinations: bool = False,
         resamples: int = 1000, seed: int = 1, skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
-        """Rank models: the best of each metric, and which are not significantly worse.
+        """Rank the models, and mark the best and those not significantly worse for each metric.
 
-        Every other model is compared with the best of each metric, as `compare` does; the other
-        arguments are those of `compare`. Needs scipy (the extra `stats`).
+        For each metric, every other model is compared with the best, as in `compare`. Needs scipy
+        (extra `stats`). See `compare` for the other arguments.
 
-        `alpha`: an adjusted p-value below it makes a model significantly worse.
+        `alpha` is the significance level: a model with an adjusted p-value below `alpha` is
+        significantly worse than the best.
 
         Returns:
-            One row per model (and convention, and slice), the best of the first metric on top:
+            One row per model, convention and slice, the best model by the first metric on top:
             `model, [convention,] [columns of slices,] n_users`, then for each metric and cutoff
-            its value, in a column such as `ndcg@10`, and a column `ndcg@10 mark`: "best", "not
-            worse" or an empty text. Of metrics with one value for the whole run, only the best is
-            marked.
+            its value, in a column such as `ndcg@10`, and a column `ndcg@10 mark` with "best", "not
+            worse" or an empty text. For metrics with one value for the whole run, only the best
+            model is marked.
 
         Raises:
-            UsageError, DataError: as `compare`.
+            UsageError, DataError: see `compare`.
         """
         testing = comparing.Testing(test, correction, "none")
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations,
@@ -333,22 +350,27 @@ class Evaluator:
 
     @public
     def check(self, metrics: Metrics = None, k: Cutoffs = None) -> pd.DataFrame:
-        """Look at everything that was given for what makes numbers wrong, or hard to trust.
+        """Check the tables for problems that make results wrong or unreliable.
 
-        Nothing is refused: rules that `evaluate` would refuse tables for are errors among the rest.
-        `metrics`: those to be computed; without, all that the tables suffice for. `k`: the places
-        of a list that count, as in `evaluate`; 10 if nothing says so.
+        Problems for which `evaluate` raises a `DataError` are findings with the level "error".
+
+        Args:
+            metrics: the metrics to check the tables for; by default, all that the tables allow.
+            k: the cutoffs, as in `evaluate`; by default 10.
 
         Returns:
             One row per finding, errors first, then warnings and notes: `level, check, table,
-            column, n, found, remedy, examples`. `n` counts rows, lists or users; `examples` are
-            some of them, a list of dicts.
+            column, n, found, remedy, examples`. `n` counts rows, lists or users; `examples` lists
+            some of them as dicts.
+
+        Raises:
+            UsageError: see `evaluate`; or no table was given, or `trust_input` is set.
         """
         return frame_of(self.findings(metrics, k))
 
     @public
     def findings(self, metrics: Metrics = None, k: Cutoffs = None) -> list[Finding]:
-        """Find the rows of `check`, as objects with these fields."""
+        """Return the findings of `check` as objects with the same fields."""
         return looking.findings(self._session, metrics, k)
 
     @public
@@ -356,25 +378,29 @@ class Evaluator:
         self, metrics: Metrics = None, k: Cutoffs = None, *, check: bool | None = None,
         examples: bool = True, title: str | None = None, **options: Any,
     ) -> Report:  # fmt: skip
-        """Make a page of it all: who is best, for whom, and why. Needs the extra `report`.
+        """Create an HTML report of models, slices and items. Needs the extra `report`.
 
         Args:
-            metrics: as of `evaluate`; without any, the default set and those of novelty, diversity
-                and coverage that the tables suffice for.
-            k: as of `evaluate`; 1, 3, 5 and 10 if nothing says so and no metric is named.
-            check: look for what `check` warns of; by default as the evaluator does.
-            examples: show a few users with their lists; all else is sums over users.
-            title: of the page.
-            primary: the metric that models are ranked by, such as `"ndcg@10"`, and at whose cutoff
-                they are compared; by default nDCG at 10, or what comes closest to it.
-            by, by_item: as of `evaluate`, one after another; without, columns of users with few
-                different values, and with a history `activity_group` and `popularity`.
-            test, correction, alpha, confidence, skip_missing: as of `leaderboard` and `evaluate`.
+            metrics: see `evaluate`; by default, the default set and the novelty, diversity and
+                coverage metrics that the tables allow.
+            k: see `evaluate`; if no metric is named, by default 1, 3, 5 and 10.
+            check: show the warnings of `check`; by default as set for the evaluator.
+            examples: show a few users with their lists; without them, the report has only
+                aggregates.
+            title: the title of the page.
+            primary: the metric that ranks the models, and the cutoff of comparisons, such as
+                `"ndcg@10"`; by default nDCG at 10 or the closest match.
+            by, by_item: see `evaluate`; the report shows one after another. By default, columns of
+                users with few distinct values and, if there is a history, `activity_group` and
+                `popularity`.
+            test, correction, alpha: see `leaderboard`.
+            confidence, skip_missing: see `evaluate`.
 
-        Returns: the report; `save(path)` writes the page, and a notebook shows it.
+        Returns: the report; `save(path)` writes the page, and notebooks display it.
 
         Raises:
-            UsageError, DataError: as `compare`; or several conventions, or the engine is Spark.
+            UsageError: see `compare`; or there are several conventions, or the engine is Spark.
+            DataError: see `evaluate`.
         """
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import report
@@ -388,17 +414,18 @@ class Evaluator:
         """Draw one of the charts of `report`. Needs the extra `report`.
 
         Args:
-            figure: `"cutoffs"` (metrics against the cutoff), `"scores"` (values and intervals of
-                models), `"against_best"` (differences to the best), `"distribution"` (of the values
-                of users), `"differences"` (of users, between two models), `"wins"` (for how many
-                users a model is better), `"slices"`, `"exposure"` (Lorenz curves), `"popularity"`
-                or `"trade_off"`.
-            metrics, k, options: as of `report`.
+            figure: `"cutoffs"` (metrics by cutoff), `"scores"` (values and intervals of the
+                models), `"against_best"` (differences from the best model), `"distribution"` (of
+                per-user values), `"differences"` (per user, between two models), `"wins"` (numbers
+                of users for whom each model is better), `"slices"`, `"exposure"` (Lorenz curves),
+                `"popularity"` or `"trade_off"`.
+            metrics, k, options: see `report`.
 
-        Returns: an Altair chart; several of them, one below the other, where a figure is of many.
+        Returns: an Altair chart, or several charts stacked vertically.
 
         Raises:
-            UsageError, DataError: as `report`; or no such figure, or nothing to draw in it.
+            UsageError: the figure is unknown or has no data; otherwise see `report`.
+            DataError: see `evaluate`.
         """
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import plot
@@ -410,19 +437,21 @@ class Evaluator:
         self, metrics: Metrics = None, k: Cutoffs = None, *, start: str | Path | None = None,
         end: str | Path = STANDARD, skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
-        """Walk from the number of one convention to that of another, one setting at a time.
+        """Explain the difference between two conventions, one setting at a time.
 
-        `start`: the convention to start from; by default that of the evaluator, the first of
-        several. `end`: the convention to end at. The other arguments are those of `evaluate`.
+        Args:
+            metrics, k, skip_missing: see `evaluate`.
+            start: the convention to start from; by default the (first) convention of the evaluator.
+            end: the convention to end at.
 
         Returns:
             One row per model, metric, cutoff and step: `[model,] metric, k, step, setting, before,
-            after, value, change, n_users`. Step 0 is the value under `start`; each further step
-            changes one setting that the metric reads from `before` to `after`, and stays changed;
-            the value of the last is that under `end`. To refuse rows is no step.
+            after, value, change, n_users`. Step 0 has the value under `start`. Each further step
+            changes one more setting of the metric from `before` to `after`, so that the last step
+            has the value under `end`. Settings that only make validation reject rows have no step.
 
         Raises:
-            UsageError, DataError: as `evaluate`.
+            UsageError, DataError: see `evaluate`.
         """
         return looking.explain(self._session, metrics, k, start, end, skip_missing)
 
@@ -447,10 +476,13 @@ class Evaluator:
 
     @public
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
-        """Look at a stage (`hits`, `ranked`, `audience`, …) or at a table as the queries see it.
+        """Return the rows of a stage (`hits`, `ranked`, `audience`, …), or of a table as queried.
 
-        Some stages need to know for which metric: `stage("ideal_lists", "ndcg(gain=linear)")`. The
-        order of the rows is not defined. Spark returns the first 1000, sorted by all columns.
+        Some stages need the `metric`: `stage("ideal_lists", "ndcg(gain=linear)")`. The order of the
+        rows is not defined. Spark returns the first 1000 rows, sorted by all columns.
+
+        Raises:
+            UsageError: the stage is unknown or needs a metric.
         """
         return looking.stage(self._session, name, metric)
 
@@ -459,15 +491,21 @@ class Evaluator:
         self, metrics: Metrics = None, k: Cutoffs = None, *, per_user: bool = False,
         dialect: str | None = None, physical: bool = False, **options: Any,
     ) -> str:  # fmt: skip
-        """Return the statement behind `evaluate` (or `per_user`), which runs alone.
+        """Return the SQL statement of `evaluate` (or `per_user`), which runs without sqlmetrics.
 
-        It does not check its tables. Frames appear in it under the name of their table, prefixed
-        with `sqlmetrics_`. `options` are the other arguments of `evaluate`, or of `per_user`.
-        `dialect`: the system that it is for, such as "snowflake"; by default that of the engine.
-        All but that read tables by name: see `TableName`. `physical`: the statement that runs here.
+        The statement does not validate the tables. It reads frames under the name of their table,
+        prefixed with `sqlmetrics_`.
+
+        Args:
+            metrics, k, options: the arguments of `evaluate` or `per_user`.
+            per_user: return the statement of `per_user`.
+            dialect: the SQL dialect, such as "snowflake"; by default that of the engine. Other
+                dialects read tables by name; see `TableName`.
+            physical: return the optimised statement that the evaluator itself runs.
 
         Raises:
-            UsageError: the dialect cannot express a metric or option, or a table has no name there.
+            UsageError: the dialect cannot express a metric or option, or a table has no name in the
+                other system.
         """
         asked = Asked.of(metrics, k, per_user, **options)
         return printing.statement(self._session, asked, dialect, physical)
@@ -478,23 +516,22 @@ class Evaluator:
         dialect: str | None = None, name: str = "sqlmetrics", command: str = "",
         force: bool = False, **options: Any,
     ) -> list[Path]:  # fmt: skip
-        """Write a dbt package that computes what `evaluate` and `per_user` return in a warehouse.
+        """Write a dbt package that computes `evaluate` and `per_user` in a warehouse.
 
-        Its tables are given by name: see `TableName`. `options` are the other arguments of
-        `evaluate`.
+        Give the tables by name; see `TableName`. `options` are the other arguments of `evaluate`.
 
         Args:
-            folder: where the package goes; all of its files are written, or none.
-            dialect: the system that dbt runs on, as of `sql`.
-            name: of the package, and what the names of its models start with.
-            command: what the README of the package says that made it.
-            force: replace a package that is there.
+            folder: the folder of the package; either all its files are written or none.
+            dialect: the SQL dialect of the warehouse; see `sql`.
+            name: the name of the package and the prefix of its model names.
+            command: the command that the README of the package names as its origin.
+            force: replace an existing package.
 
         Returns: the files of the package.
 
         Raises:
-            UsageError: as `sql`; or `name` cannot name a package.
-            DataError: there are files already, or the folder cannot be written to.
+            UsageError: see `sql`; or `name` is not a valid package name.
+            DataError: the folder already has files, or cannot be written to.
         """
         asked = Asked.of(metrics, k, **options)
         return printing.dbt(self._session, asked, folder, dialect, name, command, force)

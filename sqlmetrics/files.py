@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all, and folders for temporary files.
+"""Atomic writes of files, and folders for temporary files.
 
-Every folder for temporary files holds a file `lock`, which is locked as long as its process lives.
-So the next run tells the folders of processes that were killed, and removes them.
+Every temporary folder has a file `lock`, which is locked while its process is alive. The next run
+removes the folders of killed processes, whose files are no longer locked.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from sqlmetrics.messages import Argument, Message
 
 try:
     import fcntl
-except ImportError:  # Windows: folders of processes that were killed stay there
+except ImportError:  # Windows: the folders of killed processes are not removed
     fcntl = None  # type: ignore[assignment]
 
-PREFIX = "sqlmetrics-"  # of temporary folders; beside results, a dot stands before it
+PREFIX = "sqlmetrics-"  # name prefix of temporary folders; after a dot if next to a result
 _OURS = re.compile(rf"\.?{PREFIX}[0-9a-f]{{16}}")
 _LOCK = "lock"
-_TRIES = 100  # while another process or thread is in the way, for a hundredth of a second each
+_TRIES = 100  # attempts, a hundredth of a second apart, if another process or thread interferes
 
 
 # ---- temporary folders --------------------------------------------------------------------------
 
 
 class MadeFolders:
-    """Folders that are made for something; those that are still empty in the end are removed."""
+    """Create folders, and at the end remove those that are still empty."""
 
     def __init__(self) -> None:
         self._made: list[Path] = []
@@ -50,17 +50,17 @@ class MadeFolders:
         interrupts.drop(self.remove)
 
     def make(self, folder: Path) -> None:
-        """Make a folder and those that it is in, as far as they do not exist.
+        """Create a folder and its missing parents.
 
         Raises:
-            OSError: one of them cannot be made.
+            OSError: one of them cannot be created.
         """
         missing = []
         while not folder.is_dir():
             missing.append(folder)
             folder = folder.parent
         for path in reversed(missing):
-            self._made.append(path)  # an interrupt may come right after it is made
+            self._made.append(path)  # before mkdir, because an interrupt may follow it at once
             try:
                 path.mkdir()
             except FileExistsError:
@@ -69,21 +69,21 @@ class MadeFolders:
                     raise
 
     def remove(self) -> None:
-        """Remove the folders that are empty."""
+        """Remove the created folders that are empty."""
         for folder in reversed(self._made):
-            with contextlib.suppress(OSError):  # it has files, or is gone
+            with contextlib.suppress(OSError):  # the folder has files, or was removed
                 folder.rmdir()
 
 
 class OwnFolder:
-    """A folder of this process for temporary files; nothing is made before `make`.
+    """A temporary folder of this process; `make` creates it.
 
     Attributes:
-        path: where it is, or will be.
+        path: the path of the folder, which exists after `make`.
     """
 
     def __init__(self, where: str | Path | None = None, hidden: bool = False) -> None:
-        """Choose a name, in the system's directory for temporary files unless `where` is given."""
+        """Choose a path in `where`, by default in the system's temporary directory."""
         parent = Path(os.path.abspath(tempfile.gettempdir() if where is None else where))
         self.path = parent / f"{'.' * hidden}{PREFIX}{os.urandom(8).hex()}"
         self._folders = MadeFolders()
@@ -97,12 +97,12 @@ class OwnFolder:
         self.remove()
 
     def make(self) -> Path:
-        """Make the folder, and those that it is in, unless it is made; return its path.
+        """Create the folder and its parents if they do not exist; return its path.
 
-        What killed processes have left behind beside it is removed.
+        Temporary folders of killed processes in the same directory are removed.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: the folder cannot be created.
         """
         if self._lock is not None:
             return self.path
@@ -118,15 +118,15 @@ class OwnFolder:
         return self.path
 
     def remove(self) -> None:
-        """Remove the folder, all that is in it, and the folders that were made for it."""
-        if os.getpid() != self._process:  # a fork; the folder is its parent's
+        """Remove the folder with its contents, and the parents that were created for it."""
+        if os.getpid() != self._process:  # a fork; the folder belongs to the parent process
             return
-        if fcntl is None:  # Windows does not remove a file that is open
+        if fcntl is None:  # Windows cannot remove an open file
             self._unlock()
         for _ in range(_TRIES):
             if _removed(self.path):
                 break
-            time.sleep(0.01)  # a thread of the engine writes to it
+            time.sleep(0.01)  # a thread of the engine is writing to the folder
         self._folders.remove()
         self._unlock()
         interrupts.drop(self.remove)
@@ -138,15 +138,15 @@ class OwnFolder:
 
 
 def is_temporary(path: Path) -> bool:
-    """Is it, by its name, a folder for temporary files of this package?"""
+    """Return whether the name of a path is that of a temporary folder of this package."""
     return _OURS.fullmatch(path.name) is not None
 
 
 def check_can_be_made(folder: Path) -> None:
-    """Check that a folder exists or can be made, without making it.
+    """Check that a folder exists or can be created, without creating it.
 
     Raises:
-        OSError: it cannot be made, or not be written to.
+        OSError: the folder cannot be created or written to.
     """
     folder = existing(folder)
     if not folder.is_dir():
@@ -156,17 +156,17 @@ def check_can_be_made(folder: Path) -> None:
 
 
 def existing(folder: Path) -> Path:
-    """Return a path, or the nearest folder that it would be in if it does not exist."""
+    """Return a path if it exists, or else its nearest existing parent."""
     while not os.path.lexists(folder):
         folder = folder.parent
     return folder
 
 
 def _make_locked(folder: Path) -> int:
-    """Make a folder with a lock that this process holds; return the lock's descriptor.
+    """Create a folder with a lock held by this process; return the descriptor of the lock.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
     for _ in range(_TRIES):
         with contextlib.suppress(FileExistsError, FileNotFoundError, BlockingIOError):
@@ -181,13 +181,13 @@ def _make_locked(folder: Path) -> int:
                 os.close(handle)
                 raise
             os.close(handle)
-        # another process took the folder, not locked yet, for one that was left behind
+        # another process removed the folder, which was not locked yet, as an orphan
         time.sleep(0.01)
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
 
 
 def _lock(handle: int) -> None:
-    """Lock a file, where the file system can.
+    """Lock a file, if the file system supports locks.
 
     Raises:
         BlockingIOError: another process has locked it.
@@ -198,17 +198,17 @@ def _lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise
-    except OSError:  # nobody can lock it then, and nobody takes the folder for one left behind
+    except OSError:  # without locks, no process removes the folder as an orphan
         pass
 
 
 def _machine() -> str:
-    """Name this machine: some network file systems lock files for one machine only."""
+    """Return the name of this machine; on some network file systems, locks apply to one machine."""
     return os.uname().nodename if hasattr(os, "uname") else ""
 
 
 def _remove_left_behind(where: Path) -> None:
-    """Remove the folders of ours whose processes were killed."""
+    """Remove the temporary folders of this package whose processes were killed."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError), os.scandir(where) as entries:
@@ -220,15 +220,15 @@ def _remove_left_behind(where: Path) -> None:
 
 
 def _remove_if_left_behind(folder: Path) -> None:
-    """Remove a folder of ours unless its process is alive, or may be.
+    """Remove a temporary folder of this package unless its process may be alive.
 
     Raises:
-        OSError: it is locked, or gone, or was never locked and is not empty.
+        OSError: the folder is locked, does not exist, or has no lock and is not empty.
     """
     try:
         handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        folder.rmdir()  # its process was killed before there was a lock, or after
+        folder.rmdir()  # its process was killed before it made the lock, or after it removed it
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,7 +240,7 @@ def _remove_if_left_behind(folder: Path) -> None:
 
 
 def _removed(folder: Path) -> bool:
-    """Remove a folder with all that is in it, the lock last; say whether it is gone."""
+    """Remove a folder with its contents, the lock last; return whether the folder is gone."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -264,18 +264,18 @@ def _removed(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def whole_file(path: Path, force: bool) -> Iterator[Path]:
-    """Return a temporary path, whose file takes the place of `path` when it is complete.
+    """Yield a temporary path, and move its file to `path` when it is complete.
 
-    A replaced file keeps its mode and, where that is allowed, its owner; of a symbolic link, the
-    file that it leads to is replaced. Devices and pipes are written to in the end.
+    The new file gets the mode of the file that it replaces and, if permitted, its owner. If `path`
+    is a symbolic link, its target is replaced. Devices and pipes are written to at the end.
 
     Raises:
-        DataError: the file exists and `force` is not set, its folder does not exist, or it cannot
-            be written; what is there is left as it was then.
+        DataError: the file exists and `force` is not set, its folder does not exist, or the file
+            cannot be written; an existing file is then unchanged.
     """
     target = _checked_target(path, force)
     through = _is_stream(target)
-    kept = "" if through else "; nothing was written, and what was there is as it was"
+    kept = "" if through else "; nothing was written, and an existing file is unchanged"
     try:
         with OwnFolder(None if through else target.parent, hidden=not through) as folder:
             draft = folder / "result"
@@ -291,64 +291,64 @@ def whole_file(path: Path, force: bool) -> Iterator[Path]:
 
 
 def _checked_target(path: Path, force: bool) -> Path:
-    """Check that a file can be written; return the path behind symbolic links.
+    """Check that a file can be written; return its path with symbolic links resolved.
 
     Raises:
-        DataError: it cannot, or it exists and `force` is not set.
+        DataError: the file cannot be written, or exists and `force` is not set.
     """
     if path.is_dir():
-        raise DataError(f"{path} is a folder; name a file to write to")
+        raise DataError(f"{path} is a folder; give the name of a file")
     if path.is_symlink() and not path.exists():
         raise DataError(
-            f"cannot write {path}: it is a symbolic link to {os.readlink(path)}, which does not "
-            "exist; remove the link, or name another file"
+            f"cannot write {path}: the path is a symbolic link to {os.readlink(path)}, which does "
+            "not exist; remove the link, or give another file name"
         )
     if path.exists() and not path.is_file() and not _is_stream(path):
         raise DataError(
-            f"cannot write {path}: it is neither a file nor a pipe nor a character device; name "
-            "another file"
+            f"cannot write {path}: the path is not a file, a pipe or a character device; give "
+            "another file name"
         )
     if path.is_file() and not force:
         raise already_there(path)
     if not path.parent.is_dir():
-        raise DataError(f"cannot write {path}: there is no folder {path.parent}")
+        raise DataError(f"cannot write {path}: the folder {path.parent} does not exist; create it")
     return Path(os.path.realpath(path)) if path.is_symlink() and path.is_file() else path
 
 
 def already_there(path: object) -> DataError:
-    """Make the error of a file that is not overwritten."""
+    """Return the error for an existing file that is not overwritten."""
     remedy = Message("add ", Argument("force", True), " to replace it")
     return DataError(f"{path} exists and is not overwritten", remedy=remedy)
 
 
 def _is_stream(path: Path) -> bool:
-    """Is it a pipe or a character device, such as /dev/null, which is written to as it is?"""
+    """Return whether a path is a pipe or a character device, such as /dev/null."""
     return path.is_fifo() or path.is_char_device()
 
 
 def _place(draft: Path, target: Path, force: bool) -> None:
-    """Move a file that was written to its place.
+    """Move a complete file to its target.
 
     Raises:
-        DataError: the target exists by now, and `force` is not set.
-        OSError: it cannot be moved.
+        DataError: the target was created in the meantime, and `force` is not set.
+        OSError: the file cannot be moved.
     """
     make_like(draft, target)
     if force:
         os.replace(draft, target)
         return
     try:
-        os.link(draft, target)  # fails if somebody else wrote it meanwhile
+        os.link(draft, target)  # fails if another process has written the file meanwhile
     except FileExistsError:
         raise DataError(
-            f"{target} was written by somebody else meanwhile; it is left as it is"
+            f"{target} was written by another process meanwhile and is not overwritten"
         ) from None
     except OSError:  # a file system without links
         os.replace(draft, target)
 
 
 def make_like(draft: Path, target: Path) -> None:
-    """Give a new file the mode and owner of the one that it replaces, or those of a new file.
+    """Give a new file the mode and owner of the file that it replaces, or else the default mode.
 
     Raises:
         OSError: the mode cannot be changed.
@@ -359,7 +359,7 @@ def make_like(draft: Path, target: Path) -> None:
         draft.chmod(0o666 & ~_umask())
         return
     if hasattr(os, "chown"):
-        with contextlib.suppress(PermissionError):  # only root gives files away
+        with contextlib.suppress(PermissionError):  # only root may change the owner
             os.chown(draft, before.st_uid, before.st_gid)
     draft.chmod(stat.S_IMODE(before.st_mode))
 
@@ -367,27 +367,27 @@ def make_like(draft: Path, target: Path) -> None:
 def check_not_read(
     target: Path, files: Mapping[str, str], what: str = "the rows of {} are"
 ) -> None:
-    """Check that a file to be written is not one that is read.
+    """Check that an output file is not also an input file.
 
     Args:
-        target: the file to be written.
-        files: path -> the name of the table (or of something else) that is read from it.
-        what: how the message speaks of what is read; braces stand for the name.
+        target: the output file.
+        files: maps the path of each input file to the name of its table or other content.
+        what: the wording for the content in the message, with the verb; {} stands for the name.
 
     Raises:
         UsageError: names the table.
     """
     for path, table in files.items():
-        with contextlib.suppress(OSError):  # one of the two does not exist
+        with contextlib.suppress(OSError):  # one of the two files does not exist
             if os.path.samefile(target, path):
                 raise UsageError(
                     f"{target} is not overwritten: {what.format(table)} read from it ({path}); "
-                    "name another file to write to"
+                    "give another output file"
                 )
 
 
 def move(file: Path, target: Path) -> None:
-    """Move a file over another, also of another file system."""
+    """Move a file to a path, which may exist and may be on another file system."""
     try:
         os.replace(file, target)
     except OSError as error:
@@ -406,25 +406,25 @@ def _umask() -> int:
 
 
 def check_replaceable(paths: Iterable[Path]) -> None:
-    """Check that paths where files are to be put are free, or regular files.
+    """Check that each path is a regular file or does not exist.
 
     Raises:
-        DataError: names the first that is a folder, a link or a device.
+        DataError: names the first path that is a folder, a link or a device.
     """
     for path in paths:
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-            what = "a symbolic link" if path.is_symlink() else "no regular file"
-            raise DataError(f"{path} is {what} and is not replaced; move it away")
+            what = "a symbolic link" if path.is_symlink() else "not a regular file"
+            raise DataError(f"{path} is {what} and is not replaced; move or remove it")
 
 
 def exchange(folder: Path, draft: Path, names: Iterable[str], old: Iterable[Path]) -> None:
-    """Put new files in the place of old ones; if that fails, everything is as before.
+    """Replace old files by new ones; if that fails, restore the old files.
 
     Args:
-        folder: where the files go.
+        folder: the folder of the old files, and the target of the new ones.
         draft: a temporary folder on the same file system, with the new files in `new`.
-        names: of the new files, relative to both folders.
-        old: files in `folder` that go.
+        names: the paths of the new files, relative to both folders.
+        old: the files in `folder` to remove.
     """
     interrupts.decide()
     put_away: list[tuple[Path, Path]] = []

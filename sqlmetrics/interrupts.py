@@ -1,9 +1,10 @@
-"""Ctrl-C and SIGTERM on the command line: remove what was made, and end the process.
+"""Handle Ctrl-C and SIGTERM on the command line: remove unfinished output and end the process.
 
-Nothing heavy is imported here: the signals are handled before anything else is loaded. A handler
-that raises KeyboardInterrupt would not do: imports, callbacks and destructors swallow it or turn it
-into other errors, and the engine may take seconds to notice. So the handler undoes what is
-registered here and ends the process itself. Used as a library, the package installs no handlers.
+This module imports nothing heavy, because it handles the signals before anything else is loaded. A
+handler that raises KeyboardInterrupt is not enough: imports, callbacks and destructors swallow the
+exception or turn it into other errors, and the engine may take seconds to notice. The handler
+therefore runs the registered undo actions and ends the process itself. As a library, the package
+installs no handlers.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has all of them
 
 
 class _State:
-    """The progress of the process, which decides the effect of an interrupt.
+    """The state of the process, which decides the effect of an interrupt.
 
     Attributes:
-        undo: what to do before an interrupted process ends, the last one first.
-        ending: a signal has come.
-        decided: the result is being put in its place; it is too late to interrupt.
+        undo: actions to run before an interrupted process ends, in reverse order.
+        ending: a signal was received.
+        decided: the result is being moved to its place; interrupts are ignored.
         unwinds: an interrupt raises KeyboardInterrupt.
     """
 
@@ -55,26 +56,26 @@ def finish() -> None:
 
 
 def add(action: Callable[[], None]) -> None:
-    """Register what undoes the next step; call this before the step."""
+    """Register the action that undoes the next step; call this before the step."""
     _state.undo.append(action)
 
 
 def drop(action: Callable[[], None]) -> None:
-    """Forget an action, which has been done or is not needed any more."""
+    """Unregister an action that was run or is no longer needed."""
     if action in _state.undo:
         _state.undo.remove(action)
 
 
 def decide() -> None:
-    """Ignore interrupts from now on: the result is about to be put in its place.
+    """Ignore interrupts from now on, because the result is about to be moved to its place.
 
-    What follows takes milliseconds. An interrupted command thus leaves everything as it was.
+    The move takes milliseconds. An interrupted command therefore leaves all files unchanged.
     """
     _state.decided = True
 
 
 def unwind() -> None:
-    """Raise KeyboardInterrupt instead of ending the process: another process must be told."""
+    """Let interrupts raise KeyboardInterrupt, so that the caller can stop other processes."""
     _state.unwinds = True
 
 
@@ -83,7 +84,7 @@ def _numbers() -> list[signal.Signals]:
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    """Undo what was done, and end the process."""
+    """Run the undo actions and end the process."""
     if _state.decided or _state.ending:
         return
     _state.ending = True
@@ -99,6 +100,6 @@ def _interrupted(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 
 def say(text: str) -> None:
-    """Write a message to stderr, past its buffer, which may be in use."""
-    with contextlib.suppress(OSError):  # nobody reads it
+    """Write a message to stderr without using its buffer, which may be in use."""
+    with contextlib.suppress(OSError):  # stderr is closed
         os.write(2, f"sqlmetrics: {text}\n".encode())

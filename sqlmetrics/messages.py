@@ -1,8 +1,8 @@
-"""Messages that name arguments; Python and the command line spell these in their own ways.
+"""Messages that name arguments, spelled for Python or for the command line.
 
-A message is text with arguments between: `Message("the table history was not given. Give it with ",
-give("history"))`. Its text depends on the reader: `history=…` in Python, `--history FILE` on the
-command line. `str` spells for Python.
+A message consists of texts and arguments: `Message("the table history was not given. Give it with
+", give("history"))`. The argument is spelled `history=…` in Python and `--history FILE` on the
+command line. `str` uses the Python spelling.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 TABLES = (
     "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
 )  # fmt: skip
-# the arguments that messages can name: those of the evaluator and its methods, and further ones
+# the arguments that messages can name, of the evaluator and its methods, and others
 ARGUMENTS = frozenset({
     *TABLES, *(f"{table}_table" for table in TABLES),
     "convention", "fallback", "settings", "columns", "key", "where", "connection", "engine",
@@ -31,12 +31,12 @@ COMMANDS = frozenset({
     "write_partition", "write_per_user",
 })  # fmt: skip
 
-# counterparts in Python of what are options of the command line only; {} is the value
+# Python code for arguments that only the command line has; {} is the value
 _ONLY_OPTIONS = {
     "master": "SparkSession.builder.remote({})",
     **{f"{table}_table": f"{table}=TableName({{}}, like=…)" for table in TABLES},
 }
-# calls that are no methods of the same name
+# commands without a method of the same name
 _CALLS = {
     "reduce": "sqlmetrics.reduce(…)",
     "write_per_user": "Evaluator.write_parquet(folder, …, per_user=True)",
@@ -45,10 +45,10 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument, with a value or without one.
+    """An argument, with or without a value.
 
-    `value`: None names the argument alone, `...` stands for a value that the reader chooses.
-    `entry`: the name of one entry of an argument with several, such as a setting.
+    `value` is None to name the argument alone, or `...` for a value that the reader chooses.
+    `entry` is the name of one entry of an argument with several, such as a setting.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the command line, and the call that does the same in Python."""
+    """A command of the command line, and the equivalent call in Python."""
 
     name: str
 
@@ -75,23 +75,23 @@ Spelling: TypeAlias = Callable[[Argument | Command], str]
 
 
 def give(table: str) -> Argument:
-    """Name the argument that gives a table."""
+    """Return the argument that gives a table."""
     return Argument(table, ...)
 
 
 def how_to_give(table: str) -> Message:
-    """Name the arguments that give a table, or its name in a statement."""
+    """Return the message that names the arguments for a table, and for its name in a statement."""
     name = Argument(f"{table}_table", "NAME")
     return Message("give the table with ", give(table), " (for a statement, with ", name, ")")
 
 
 def set_to(setting: str, value: Any = ...) -> Argument:
-    """Name the argument that gives a setting a value."""
+    """Return the argument that sets a setting."""
     return Argument("settings", value, setting)
 
 
 def map_column(table: str, column: str, source: Any = ...) -> Argument:
-    """Name the argument that maps a column of a source to a column of a table."""
+    """Return the argument that maps a column of a source to a column of a table."""
     return Argument("columns", source, f"{table}.{column}")
 
 
@@ -111,7 +111,7 @@ def in_python(named: Argument | Command) -> str:
 
 
 def in_files(named: Argument | Command) -> str:
-    """Spell an argument or a command in a file that Python and the command line write alike."""
+    """Spell an argument or a command in a file that is the same for Python and the command line."""
     if isinstance(named, Command):
         return named.name
     if named.value is None:
@@ -123,18 +123,18 @@ class Message:
     """A text that names arguments.
 
     Args:
-        parts: texts, arguments, commands, and other messages (an error stands for its own).
+        parts: texts, arguments, commands, other messages, and errors (for their messages).
     """
 
     def __init__(self, *parts: Any) -> None:
         self.parts: tuple[str | Argument | Command, ...] = tuple(_flat(parts))
 
     def spelled(self, spelling: Spelling) -> str:
-        """Return the text with every argument in one spelling."""
+        """Return the text, with every argument and command spelled by `spelling`."""
         return "".join(part if isinstance(part, str) else spelling(part) for part in self.parts)
 
     def capitalised(self) -> Message:
-        """Return the message with a capital at its start, where it starts with a text."""
+        """Return the message with its first letter capitalised, if it starts with a text."""
         first, *rest = self.parts or ("",)
         return Message(first[:1].upper() + first[1:] if isinstance(first, str) else first, *rest)
 
@@ -155,13 +155,13 @@ class Message:
 
 
 def _flat(parts: Iterable[Any]) -> Iterable[str | Argument | Command]:
-    """Replace messages by their parts, and write all else as text; neighbouring texts are joined.
+    """Replace messages by their parts, convert other objects to text, and join adjacent texts.
 
-    Joined, equal messages have equal parts however they were put together.
+    Joined texts make messages with equal text have equal parts.
     """
     texts: list[str] = []
     for part in parts:
-        message = getattr(part, "message", part)  # of an error
+        message = getattr(part, "message", part)  # errors have a message
         for piece in message.parts if isinstance(message, Message) else (part,):
             if not isinstance(piece, Argument | Command):
                 texts.append(str(piece))
@@ -181,9 +181,9 @@ def joined(separator: str, parts: Iterable[Any]) -> Message:
 
 
 def sentences(*parts: Any) -> Message:
-    """Join texts and messages as sentences, each with a capital and a point at its end but one.
+    """Join texts and messages as sentences, with capitals and full stops.
 
-    The last keeps its end, since it may be a command to copy.
+    The last sentence gets no full stop, because it may end in a command to copy.
     """
     joined: list[Any] = []
     for message in filter(None, map(Message, parts)):
@@ -221,17 +221,17 @@ _PLACEHOLDERS: dict[str, Callable[[str], Argument | Command]] = {
 
 
 class Unfilled(dict[str, str]):
-    """Values that are not known yet: a placeholder for one stays as it is."""
+    """Values for a template text; placeholders of names without a value are kept."""
 
     def __missing__(self, name: str) -> str:
         return f"{{{name}}}"
 
 
 def filled(template: str, values: Mapping[str, Any]) -> Message:
-    """Fill the placeholders of a text that a template declares.
+    """Fill the placeholders of a text in a template's front matter.
 
-    `{n}` is replaced by a value; `{set:ties=item_desc}`, `{column:interactions.relevance}`,
-    `{argument:skip_missing=True}` and `{command:check}` name arguments and commands.
+    `{n}` stands for a value. `{set:ties=item_desc}`, `{column:interactions.relevance}`,
+    `{argument:skip_missing=True}` and `{command:check}` stand for arguments and commands.
 
     Raises:
         ValueError, LookupError: a placeholder is unknown.

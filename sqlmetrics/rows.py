@@ -16,8 +16,10 @@ TEXT, COUNT, NUMBER = "text", "count", "number"
 class Rows:
     """The rows of a result; a missing value is None or NaN.
 
-    `names` of its columns, `kinds` of what they hold (`text`, `count` or `number`), and a tuple of
-    `values` per row.
+    Attributes:
+        names: the names of the columns.
+        kinds: the kind of each column: `text`, `count` or `number`.
+        values: one tuple per row.
     """
 
     names: Sequence[str]
@@ -34,13 +36,13 @@ class Rows:
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Rows:
-        """Read records that all have the same names, at least one; whole numbers are counts."""
+        """Convert one or more records with the same names; columns of integers are counts."""
         kinds = [COUNT if isinstance(value, int) else TEXT for value in records[0].values()]
         return cls(list(records[0]), kinds, [tuple(record.values()) for record in records])
 
     @classmethod
     def of_frame(cls, frame: pd.DataFrame) -> Rows:
-        """Read a data frame, without its index."""
+        """Convert a data frame, without its index."""
         from pandas.api.types import is_float_dtype, is_numeric_dtype
 
         kinds = [

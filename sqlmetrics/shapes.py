@@ -1,8 +1,8 @@
-"""Shapes of plain values, as JSON and TOML hold them, declared by types.
+"""Validate plain values, as in JSON and TOML, against shapes declared by types.
 
 A shape is `str`, `int`, `float`, `bool`, `None`, `Any`, a Literal, a union, a list, tuple or
 mapping of shapes, `Annotated[shape, Constraint]`, or named entries: a dataclass, a TypedDict, or a
-dict of shapes, whose entries are all optional. A value has no entries but those of its shape.
+dict of shapes, whose entries are all optional. A value must not have entries that its shape lacks.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ class ShapeError(ValueError):
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition on a value that has a shape; `words` describe the values that satisfy it."""
+    """An additional condition on a value; `words` describe the values that satisfy it."""
 
     words: str
     holds: Callable[[Any], bool]
 
 
 def read(value: Any, shape: Any, where: str) -> Any:
-    """Return a value in the types of its shape; `where` names it in messages.
+    """Validate a value and convert it to the types of its shape; `where` names it in messages.
 
-    A list becomes a tuple, an object a dataclass and a whole number a float where the shape is one.
+    If the shape requires it, a list becomes a tuple, an object becomes a dataclass, and an integer
+    becomes a float.
 
     Raises:
         ShapeError: the value does not have the shape.
@@ -63,7 +64,7 @@ def read(value: Any, shape: Any, where: str) -> Any:
         if type(value) in inner:  # fast, for the rows of a record
             return value
         choices = [choice for choice in inner if value is None or choice is not NoneType]
-        if len(choices) == 1:  # its message says more than that of the union
+        if len(choices) == 1:  # the message for one choice is more precise than for the union
             return read(value, choices[0], where)
         for choice in choices:
             with contextlib.suppress(ShapeError):
@@ -90,13 +91,17 @@ def read(value: Any, shape: Any, where: str) -> Any:
 def entries_of(
     value: Any, shape: Any, where: str = "", but: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the entries of an object in the types of its shape, which has them all, `but` some.
+    """Validate an object and return its entries, converted to the types of its shape.
+
+    The object must not have the entries named in `but`.
 
     Raises:
         ShapeError: an entry is unknown, is missing or does not have its shape.
     """
     if not isinstance(value, dict):
-        raise ShapeError(f"{where or 'it'} must be a table of named entries, not {shown(value)}")
+        raise ShapeError(
+            f"{where or 'the value'} must be a table of named entries, not {shown(value)}"
+        )
     shapes, required = (shape, ()) if isinstance(shape, dict) else _declared(shape)
     inside = f"{where}." if where else ""
     known = [name for name in shapes if name not in but]
@@ -111,7 +116,7 @@ def entries_of(
 
 
 def made(value: Any, kind: type[_T], where: str = "", **own: Any) -> _T:
-    """Make a dataclass of the entries of an object; `own` are the fields that are no entries.
+    """Create a dataclass from the entries of an object; `own` are fields that are not entries.
 
     Raises:
         ShapeError: an entry is unknown, is missing or does not have its shape.

@@ -1,8 +1,8 @@
-"""All that the command line writes to stdout and stderr, with control characters made visible.
+"""Write to stdout and stderr, with control characters escaped.
 
-Ids, names of columns, models and files, and texts of templates come from others: an escape sequence
-in them could rewrite the screen, rename the window or hide a line. It is written as a person can
-read it, such as `\\x1b[31m`. Files keep the data as it is.
+Ids, names of columns, models and files, and texts of templates are untrusted: an escape sequence in
+them could rewrite the screen, rename the window or hide a line. They are therefore shown escaped,
+such as `\\x1b[31m`. Files contain the data unchanged.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ import contextlib
 import re
 import sys
 
-# C0 without tab and line feed (a carriage return before one belongs to it), DEL and C1; marks that
-# turn the direction of text; halves of surrogate pairs, which no encoding has
+# C0 except tab, line feed and CR LF; DEL and C1; marks that change the direction of text; lone
+# surrogates, which cannot be encoded
 _CONTROLS = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
 _CONTROL = re.compile(rf"[{_CONTROLS}]|\r(?!\n)")
 _CONTROL_OR_BREAK = re.compile(rf"[{_CONTROLS}\t\n\r\u2028\u2029]")
 
-_LAID_OUT = ("table", "markdown", "latex")  # `sqlmetrics.output` has cleaned every cell
+_LAID_OUT = ("table", "markdown", "latex")  # their layout has escaped every cell
 
 
 def visible(text: str) -> str:
-    """Write control characters as escapes; line feeds and tabs stay."""
+    """Escape control characters, except line feeds and tabs."""
     return _CONTROL.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
-    """Write control characters as escapes, and all that breaks a line or a column."""
+    """Escape control characters, including line breaks and tabs."""
     return _CONTROL_OR_BREAK.sub(_escape, text)
 
 
 def visible_json(text: str) -> str:
-    """Write control characters in JSON as its own escapes, which leave its values as they are."""
+    """Escape control characters in JSON text by JSON escapes, which keep the values unchanged."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -45,19 +45,19 @@ def say(message: object) -> None:
     """Write a message of the command line to stderr."""
     import click
 
-    with contextlib.suppress(OSError):  # where nobody reads it, the exit code says it too
+    with contextlib.suppress(OSError):  # if stderr is closed, the exit code still tells
         click.echo(visible(f"sqlmetrics: {message}"), err=True)
 
 
 def show(text: str, kind: str = "text") -> None:
     """Write a result to stdout.
 
-    `kind`: "text" is for people, and shows control characters as escapes everywhere. What programs
-    read (csv, json, jsonl, sql, html, path) keeps them, except on a terminal. Of tables that are
-    laid out (table, markdown, latex) the layout has done so.
+    `kind` decides about control characters. "text", for people, always escapes them. Formats for
+    programs (csv, json, jsonl, sql, html, path) escape them on a terminal only. In tables (table,
+    markdown, latex), the layout has already escaped them.
     """
     import click
 
     if kind == "text" or (kind not in _LAID_OUT and sys.stdout.isatty()):
         text = visible(text)
-    click.echo(text, nl=False, color=True)  # else click drops escape sequences from the data
+    click.echo(text, nl=False, color=True)  # color: click must not drop escape sequences of data

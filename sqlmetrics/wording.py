@@ -1,4 +1,4 @@
-"""Values and names as messages show them."""
+"""Format values and names for messages."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ _LONGEST = 80  # characters
 
 
 def shown(value: Any) -> str:
-    """Return a value as JSON, cut to a length that fits into a message."""
+    """Return a value as JSON, truncated to fit into a message."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "…"
 
 
 _NOISE = 6
-"""Digits behind those that are shown that decide how they are rounded.
+"""Number of digits beyond the shown ones that affect rounding.
 
-The last digits of a mean depend on the order in which the engine adds the values. If they decided,
-a mean of 0.14315 would be 0.1431 in one run and 0.1432 in the next.
+The last digits of a mean depend on the order in which the engine adds the values. If all digits
+affected rounding, a mean of 0.14315 could be shown as 0.1431 in one run and 0.1432 in the next.
 """
 
 
 def rounded(value: float, digits: int) -> float:
-    """Round to digits after the point, in every run alike."""
+    """Round to a number of decimal places, reproducibly across runs."""
     return round(round(value, digits + _NOISE), digits)
 
 
 def with_significant(value: float, digits: int) -> float:
-    """Round to significant digits, in every run alike."""
+    """Round to a number of significant digits, reproducibly across runs."""
     return float(f"{float(f'{value:.{digits + _NOISE}g}'):.{digits}g}")
 
 

@@ -1,1 +1,1 @@
-"""The command line: commands, options, arguments and layout."""
+"""The command line: commands, options, and the layout of results."""

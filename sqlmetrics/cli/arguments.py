@@ -1,4 +1,4 @@
-"""Turn options of the command line into an evaluator, and into arguments of its methods."""
+"""Turn command-line options into an evaluator and arguments of its methods."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def asked_of(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Pick the options that are arguments of a method of the evaluator."""
     asked = {name: options[name] for name in names}
     for name in ("by", "by_item"):
-        # commas separate names, but for those inside of parentheses
+        # split at commas, except inside parentheses
         parts = [part for text in asked[name] for part in re.split(r",(?![^(]*\))", text)]
         asked[name] = parts or None
     return asked
 
 
 def cutoffs_of(options: Mapping[str, Any]) -> list[int] | None:
-    """Read -k."""
+    """Return the cutoffs given with -k."""
     from sqlmetrics.metrics.spec import parse_cutoffs
 
     return None if options["cutoffs"] is None else parse_cutoffs(options["cutoffs"])
@@ -45,7 +45,7 @@ def cutoffs_of(options: Mapping[str, Any]) -> list[int] | None:
 
 @contextlib.contextmanager
 def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
-    """Open an evaluator of the tables that were given, and close it, and Spark, in the end."""
+    """Open an evaluator for the given tables; close it, and the Spark session, at the end."""
     from sqlmetrics.evaluator import Evaluator
 
     bar = _ProgressBar() if sys.stderr.isatty() else None
@@ -53,7 +53,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     several = lists if isinstance(lists, tuple) else ()
     given = [*several, *(options[table] for table, _, _ in TABLES)]
     if sum(str(source).rpartition("=")[2] == "-" for source in given) > 1:
-        raise UsageError("stdin (-) can be one table only: of -r, -i and the others, give - to one")
+        raise UsageError("stdin (-) was given for several tables; pass - for one table only")
     tables: dict[str, Any] = {
         "recommendations": lists_of(lists) if isinstance(lists, tuple) else lists,
         **{table: _path(options[table]) for table, _, _ in TABLES},
@@ -85,7 +85,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             yield evaluator
 
 
-# options that name files to be read, beside those of tables
+# options other than tables that name input files
 _OTHER_INPUTS = {
     "from_record": "record",
     "templates": "template",
@@ -95,10 +95,10 @@ _OTHER_INPUTS = {
 
 
 def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
-    """Check that nothing is read from a file that is to be written, before anything is read.
+    """Check, before reading anything, that no output file is also an input file.
 
     Raises:
-        UsageError: one is.
+        UsageError: an output file is also an input file.
     """
     targets = [Path(options[name]) for name in ("output", "record") if options.get(name)]
     if any(target.is_file() for target in targets):
@@ -115,7 +115,7 @@ def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> Non
 
 
 def _files_of(source: Any) -> list[str]:
-    """List the files that a source names: a path, folder or glob, or several of them."""
+    """List the files of a source: a path, folder or glob, or several of them."""
     if isinstance(source, Mapping):
         return [file for part in source.values() for file in _files_of(part)]
     if isinstance(source, list | tuple):
@@ -129,7 +129,7 @@ def _files_of(source: Any) -> list[str]:
 
 @contextlib.contextmanager
 def _notes_on_stderr() -> Iterator[None]:
-    """Show notes of the package about a run, such as the number of its partitions."""
+    """Show log messages of the package on stderr, such as the number of partitions."""
     import logging
 
     class _Handler(logging.Handler):
@@ -149,29 +149,31 @@ def _notes_on_stderr() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _session(options: Mapping[str, Any]) -> Iterator[Any]:
-    """Start a session of Spark for this command, if it is to run there."""
+    """Start a Spark session for this command if --engine is spark."""
     if options["engine"] == "duckdb":
         if options["master"] is not None:
-            raise UsageError("--master is of Spark: write --engine spark too")
+            raise UsageError(
+                "--master applies to Spark only; add --engine spark or remove --master"
+            )
         yield None
         return
-    # said before Spark starts, which takes seconds
+    # rejected before Spark starts, which takes seconds
     limits = ("threads", "memory_limit", "temp_limit", "partitions")
     of_duckdb = [name for name in limits if options[name] is not None]
     if of_duckdb:
         names = " and ".join("--" + name.replace("_", "-") for name in of_duckdb)
         raise UsageError(
-            f"{names}: of DuckDB, not of --engine spark; memory and processors of Spark are set "
-            "where it is configured"
+            f"{names}: not available with --engine spark; set memory and processors in the "
+            "configuration of Spark"
         )
     if options.get("partition") is not None:
         raise UsageError(
-            "--partition: jobs without Spark share the users so; with --engine spark, Spark shares "
-            "them itself"
+            "--partition: not available with --engine spark, because Spark distributes the users "
+            "itself; remove --partition"
         )
     from sqlmetrics.engines.open import open_session
 
-    interrupts.unwind()  # Spark has to stop, and removes its files itself
+    interrupts.unwind()  # lets Spark stop and remove its own files
     session = open_session(options["master"])
     try:
         yield session
@@ -180,7 +182,7 @@ def _session(options: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the names of tables in a warehouse in place of files with the same columns."""
+    """Replace files by the warehouse tables that have the same columns."""
     from sqlmetrics.engines.relation import TableName
 
     changed = dict(options)
@@ -201,25 +203,29 @@ def _named(names: Sequence[str], like: Any) -> Any:
     of_models = [model for model, equals, _ in parts if equals and model.isidentifier()]
     if not of_models and len(names) == 1:
         if isinstance(like, dict):
-            raise UsageError("-r names models: write --recommendations-table NAME=TABLE for each")
+            raise UsageError(
+                "-r names models; pass --recommendations-table NAME=TABLE for each model"
+            )
         return TableName(names[0], like)
     if len(of_models) < len(names):
         raise UsageError(
-            "several --recommendations-table need names, one for each model: NAME=TABLE"
+            "several --recommendations-table need model names; write each as NAME=TABLE"
         )
     if len(set(of_models)) < len(names):
-        raise UsageError("--recommendations-table gives a model twice")
+        raise UsageError(
+            "--recommendations-table names a model twice; use a different name for each model"
+        )
     likes = like if isinstance(like, dict) else dict.fromkeys(of_models, like)
     if set(likes) != set(of_models):
         raise UsageError(
-            f"-r names the models {', '.join(likes)}, --recommendations-table "
-            f"{', '.join(of_models)}; name the same"
+            f"-r names the models {', '.join(likes)}, but --recommendations-table names "
+            f"{', '.join(of_models)}; use the same names"
         )
     return {model: TableName(table, likes[model]) for model, _, table in parts}
 
 
 def conventions_of(values: Sequence[str]) -> list[str] | str:
-    """Read --convention: names separated by commas, or a file."""
+    """Read --convention: comma-separated names, or a file."""
     names = [
         name.strip()
         for value in values
@@ -237,7 +243,7 @@ def _path(text: Any) -> Any:
 
 
 def lists_of(values: Sequence[str]) -> Any:
-    """Read -r: one source, or NAME=FILE for several models. What exists as a path is a path."""
+    """Read -r: one source, or NAME=FILE for several models; an existing path is always a path."""
     if not values:
         return None
     named: dict[str, list[str]] = {}
@@ -247,38 +253,44 @@ def lists_of(values: Sequence[str]) -> Any:
         is_path = value == "-" or _is_path(value)
         if equals and name.isidentifier() and not is_path:
             if name in named:
-                raise UsageError(f"-r gives the model {name} twice")
+                raise UsageError(
+                    f"-r names the model {name} twice; use a different name for each model"
+                )
             named[name] = [_path(path) or ""]
         elif equals and not is_path and os.path.exists(path):
-            raise UsageError(f"-r {value}: {name!r} cannot name a model; use letters, digits and _")
+            raise UsageError(
+                f"-r {value}: {name!r} is not a valid model name; use letters, digits and _"
+            )
         else:
             plain.append(value)
     if named and plain:
-        raise UsageError(f"-r {plain[0]} has no name and others have; write every -r as NAME=FILE")
+        raise UsageError(
+            f"-r {plain[0]} has no model name but others have; write every -r as NAME=FILE"
+        )
     if named:
         return {name: paths[0] for name, paths in named.items()}
     if len(plain) > 1:
-        raise UsageError("several -r need names, one for each model: -r NAME=FILE")
+        raise UsageError("several -r need model names; write each as -r NAME=FILE")
     return _path(plain[0])
 
 
 def _is_path(value: str) -> bool:
-    if os.path.exists(value):  # also of a name that is too long
+    if os.path.exists(value):  # False, not an error, for a name that is too long
         return True
     if not glob.has_magic(value):
         return False
     from sqlmetrics.tables.sources import matching_files
 
-    with contextlib.suppress(OSError):  # said where it is read
+    with contextlib.suppress(OSError):  # reading the source reports the error
         return bool(matching_files(value))
     return False
 
 
 def pairs_of(option: str, values: Sequence[str]) -> dict[str, str]:
-    """Read NAME=VALUE, as often as an option was given.
+    """Read the NAME=VALUE pairs of a repeatable option.
 
     Raises:
-        UsageError: it has another form, or gives a name twice.
+        UsageError: a value is not NAME=VALUE, or two values give the same name.
     """
     pairs: dict[str, str] = {}
     for value in values:
@@ -288,13 +300,13 @@ def pairs_of(option: str, values: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"{option} {value}: write {forms.get(option, 'NAME=VALUE')}")
         if name.strip() in pairs and pairs[name.strip()] != rest.strip():
             hint = "; join the conditions with AND" if option == "--where" else ""
-            raise UsageError(f"{option} gives {name.strip()} twice{hint}")
+            raise UsageError(f"{option} sets {name.strip()} twice{hint}")
         pairs[name.strip()] = rest.strip()
     return pairs
 
 
 class _ProgressBar:
-    """Shows the running computation on stderr, after about a second."""
+    """Progress of the computation on stderr, shown after about a second."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -323,6 +335,6 @@ class _ProgressBar:
 
 
 def _show_cursor() -> None:
-    """Clear the line of a progress bar, and show the cursor that it hides."""
+    """Clear the line of the progress bar and show the cursor again."""
     with contextlib.suppress(OSError):
         os.write(2, b"\r\x1b[2K\x1b[?25h")

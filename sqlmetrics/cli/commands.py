@@ -1,4 +1,4 @@
-"""The command line. Results go to stdout, everything else to stderr."""
+"""The commands. Results go to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ Example:
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
-    """Evaluate recommender systems with readable SQL, directly over Parquet."""
+    """Evaluate recommender systems with readable SQL, directly on Parquet files."""
 
 
 @main.command(epilog=_EXAMPLE)
@@ -99,11 +99,11 @@ def main() -> None:
 @record_options
 @output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
-    """Compute METRICS (such as ndcg@10), averaged over users.
+    """Compute the mean of METRICS (e.g. ndcg@10) over users.
 
-    Without METRICS: the default set at 10. The word all stands for every metric there is. With
-    --partition I/N, what the result needs of some of the users goes to the folder of -o; once it
-    has all N parts, sqlmetrics reduce FOLDER prints the result.
+    Without METRICS, compute the default set at cutoff 10; all computes every metric. With
+    --partition I/N, compute one partition of the users and write it to the folder given by -o; once
+    the folder has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
     metrics, options = as_recorded("evaluate", metrics, options)
     if options["partition"] is not None:
@@ -119,7 +119,7 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 @record_options
 @output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
-    """Compute METRICS for every user."""
+    """Compute the per-user values of METRICS."""
     metrics, options = as_recorded("per_user", metrics, options)
     write_values(metrics, options, per_user=True)
 
@@ -129,9 +129,10 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 @engine_options
 @output_options
 def reduce(directory: Path, **options: Any) -> None:
-    """Put the parts in DIRECTORY together, which evaluate --partition I/N has written there.
+    """Combine the parts in DIRECTORY into one result.
 
-    The result is that of evaluate without partitions.
+    The command evaluate --partition I/N writes the parts. The result equals that of evaluate
+    without --partition.
     """
     from sqlmetrics.files import check_not_read
     from sqlmetrics.partitions.jobs import Parts, files_of
@@ -152,20 +153,22 @@ def reduce(directory: Path, **options: Any) -> None:
 @click.argument("metrics", nargs=-1)
 @input_options
 @convention_options
-@click.option("--strict", is_flag=True, help="End with exit code 1 on warnings too.")
+@click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too.")
 @output_options
 def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
-    """Look for what makes numbers wrong or hard to trust, in everything that is given.
+    """Check the tables for data problems.
 
-    Errors are what evaluate refuses tables for; warnings are data problems that distort results;
-    notes are worth knowing. METRICS: what the tables are to be good for; without, every metric
-    that they suffice for. Exit code 1 if there are errors.
+    Errors are problems for which evaluate rejects the tables. Warnings are data problems that may
+    distort results. Notes are other facts worth knowing. Check the tables for METRICS only, or
+    without METRICS for every metric that the tables allow. Exit with code 1 if there are errors.
     """
     from sqlmetrics.checks.survey import rows_of, unreadable
     from sqlmetrics.cli.layout import render_findings
 
     if str(options["output"]).endswith(".parquet"):
-        raise UsageError("-o: what is found is written as csv, json, jsonl, md, tex or txt")
+        raise UsageError(
+            "-o: findings cannot be written as Parquet; use .csv, .json, .jsonl, .md, .tex or .txt"
+        )
     findings: list[Finding] = []
 
     def compute(evaluator: Evaluator | DataError) -> Rows:
@@ -192,16 +195,17 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     "gates",
     multiple=True,
     metavar="EXPRESSION",
-    help="End with exit code 3 if a row is so: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%].",
+    help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%].",
 )
 @check_option
 @record_options
 @output_options
 def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) -> None:
-    """Compare every model with one of them, --baseline NAME: paired differences, user by user.
+    """Compare every model with a baseline, user by user.
 
-    A gate is about the column difference unless it names another (ci_low, ci_high, value,
-    p_adjusted, …); with %, relative to the baseline's value.
+    Pass the name of the baseline model with --baseline. A gate (--fail-if) tests the column
+    difference unless it names another one (ci_low, ci_high, value, p_adjusted, …). A NUMBER with %
+    is relative to the value of the baseline.
     """
     metrics, options = as_recorded("compare", metrics, options)
     chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
@@ -210,13 +214,13 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     named = [text.partition("=")[0] for text in given] if isinstance(given, tuple) else []
     models = given if isinstance(given, dict) else named
     if asked["baseline"] not in models:
-        options["baseline"] = None  # a value of the column model, not another table
+        options["baseline"] = None  # it names a value of the column model, not a table
     failed: list[GateError] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
         try:
             return evaluator.compare(chosen, cutoffs, fail_if=gates, **asked)
-        except GateError as error:  # the result is written nevertheless
+        except GateError as error:  # write the result in spite of the failed gate
             failed.append(error)
             return cast("pd.DataFrame", error.frame)
 
@@ -235,7 +239,11 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
 @record_options
 @output_options
 def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
-    """Rank models: a row for each, the best of every metric and what is not worse marked."""
+    """Rank the models by METRICS.
+
+    The first metric decides the order. For each metric, the best model is marked, and so are the
+    models that are not significantly worse.
+    """
     from sqlmetrics.cli.layout import render_leaderboard
 
     metrics, options = as_recorded("leaderboard", metrics, options)
@@ -266,28 +274,29 @@ Example:
 @click.option(
     "--primary",
     metavar="METRIC[@K]",
-    help="What models are ranked by, and the cutoff they are compared at; default: ndcg@10, or "
-    "what comes closest.",
+    help="Metric that ranks the models, and the cutoff of comparisons; default: ndcg@10 or the "
+    "closest match.",
 )
 @alpha_option
 @test_options
 @confidence_option
 @check_option
 @click.option(
-    "--no-examples", is_flag=True, help="Show no users and their lists, only sums over users."
+    "--no-examples", is_flag=True, help="Omit example users and their lists; show aggregates only."
 )
-@click.option("--title", metavar="TEXT", help="Of the page.")
+@click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option(
-    "-o", "--output", metavar="FILE", required=True, help="The page to write (.html), - for stdout."
+    "-o", "--output", metavar="FILE", required=True, help="Page to write (.html), or - for stdout."
 )
-@click.option("--force", is_flag=True, help="Overwrite the file of -o.")
+@click.option("--force", is_flag=True, help="Overwrite an existing output file.")
 def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
-    """Write a page that shows METRICS: models, cutoffs, users, slices, items, and the SQL.
+    """Write an HTML report of METRICS.
 
-    One HTML file that loads nothing. Without METRICS: the default set, and those of novelty,
-    diversity and coverage that the tables suffice for, at 1, 3, 5 and 10. Without --by: columns of
-    users with few different values and, with a history, activity_group; without --by-item,
-    popularity.
+    The report is one self-contained file with models, cutoffs, users, slices, items and the SQL.
+    Without METRICS, it shows the default set, and the
+    novelty, diversity and coverage metrics that the tables allow, at cutoffs 1, 3, 5 and 10.
+    Without --by, it slices by columns of users with few distinct values and, if there is a history,
+    by activity_group; without --by-item, by popularity.
     """
     from sqlmetrics.files import whole_file
     from sqlmetrics.report import check_name
@@ -313,27 +322,28 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
 @main.command()
 @question_options
 @summary_options
-@click.option("--per-user", is_flag=True, help="The statement behind per-user.")
+@click.option("--per-user", is_flag=True, help="Print the statement of per-user.")
 @click.option(
     "--dialect",
     type=click.Choice(DIALECTS),
-    help="The system that the statement is for; default: that of the engine.",
+    help="SQL dialect of the statement; default: that of the engine.",
 )
 @click.option(
     "--physical",
     is_flag=True,
-    help="The statement that DuckDB runs here, which gets the same rows for less.",
+    help="Print the optimised statement that sqlmetrics runs on DuckDB; it returns the same rows.",
 )
 @name_options
 def sql(
     metrics: tuple[str, ...], per_user: bool, dialect: str | None, physical: bool, **options: Any
 ) -> None:
-    """Print the statement that computes METRICS; it runs alone, in DuckDB or your warehouse.
+    """Print the SQL statement that computes METRICS.
 
-    Other systems read tables by name: --recommendations-table analytics.recs. With -r FILE beside
-    it, an export of that table, its columns and their types are those of the file; without, it has
-    user_id, item_id, rank (or the column that --column recommendations.score=NAME names), and the
-    other columns that --column maps.
+    The statement runs without sqlmetrics, in DuckDB or a warehouse. In a warehouse, it reads tables
+    by name: pass, for example, --recommendations-table analytics.recs. Add -r FILE, an export of
+    that table, to take the columns and their types from the file. Without -r, the table is assumed
+    to have user_id, item_id and rank (or the column of --column recommendations.score=NAME), and
+    the other columns that --column maps.
     """
     options = with_names(options)
     asked = asked_of(options, *(PER_USER if per_user else EVALUATED))
@@ -342,7 +352,9 @@ def sql(
         for name in EVALUATED:
             if name not in PER_USER and given(name) is not ParameterSource.DEFAULT:
                 option = "--" + name.replace("_", "-")
-                raise UsageError(f"{option} is about means over users; drop it, or --per-user")
+                raise UsageError(
+                    f"{option} applies to means over users only; remove it or --per-user"
+                )
     with evaluator_of(options) as evaluator:
         text = evaluator.sql(
             metrics or None,
@@ -356,7 +368,7 @@ def sql(
 
 
 class _RecordedCommand(click.Command):
-    """A command that knows what was typed after its name."""
+    """A command that keeps the arguments as typed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.obj = list(args)
@@ -380,16 +392,16 @@ Example:
     type=click.Choice(DIALECTS),
     default=NATIVE,
     show_default=True,
-    help="The system that dbt runs on.",
+    help="SQL dialect of the warehouse that dbt uses.",
 )
 @name_options
 @click.option(
     "--name",
     default="sqlmetrics",
     show_default=True,
-    help="Of the package, and what the names of its models start with.",
+    help="Name of the package, and prefix of its model names.",
 )
-@click.option("--force", is_flag=True, help="Replace a package that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing package.")
 @click.pass_obj
 def dbt(
     typed: list[str],
@@ -401,10 +413,11 @@ def dbt(
     force: bool,
     **options: Any,
 ) -> None:
-    """Write a dbt package to DIRECTORY that computes METRICS: models, descriptions and tests.
+    """Write a dbt package that computes METRICS.
 
-    Tables are named as for sql: --recommendations-table "{{ ref('recs') }}" takes part in the
-    lineage of dbt, --recommendations-table analytics.recs is written as it stands.
+    DIRECTORY receives the models, their descriptions and tests. Name the tables as for sql.
+    --recommendations-table "{{ ref('recs') }}" makes the model recs part of the dbt lineage;
+    --recommendations-table analytics.recs is copied as a plain table name.
     """
     import shlex
 
@@ -428,7 +441,7 @@ def dbt(
 @click.argument("metrics", nargs=-1)
 @input_options
 @click.option(
-    "--from", "start", required=True, metavar="NAME|FILE", help="The convention to start from."
+    "--from", "start", required=True, metavar="NAME|FILE", help="Convention to start from."
 )
 @click.option(
     "--to",
@@ -436,16 +449,16 @@ def dbt(
     default="standard",
     metavar="NAME|FILE",
     show_default=True,
-    help="The convention to end at.",
+    help="Convention to end at.",
 )
 @fallback_option
 @check_option
 @output_options
 def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> None:
-    """Walk from one convention's number to another's, one setting at a time.
+    """Explain why two conventions give different values.
 
-    Each step changes one setting that METRICS read, and stays changed; the column change says how
-    much that moves the value on your tables.
+    Each step changes one more setting that METRICS depend on. The column change shows how far the
+    step moves the value on your tables.
     """
     write(
         options,
@@ -516,7 +529,7 @@ def identify(
     default="standard",
     metavar="NAME|FILE",
     show_default=True,
-    help="Whose definitions to use.",
+    help="Convention that defines the metrics.",
 )
 @fallback_option
 @click.option(
@@ -524,11 +537,11 @@ def identify(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A choice that differs from the convention; METRIC.NAME=VALUE for one metric.",
+    help="Override a setting of the convention; METRIC.NAME=VALUE for one metric.",
 )
 @templates_option
-@click.option("-o", "--output", metavar="FILE", help="Write to a file.")
-@click.option("--force", is_flag=True, help="Overwrite the file of -o.")
+@click.option("-o", "--output", metavar="FILE", help="Write the script to FILE.")
+@click.option("--force", is_flag=True, help="Overwrite an existing output file.")
 def macros(
     metrics: tuple[str, ...],
     convention: str,
@@ -538,10 +551,12 @@ def macros(
     output: str | None,
     force: bool,
 ) -> None:
-    """Write a SQL script for the DuckDB shell: a table macro for each of METRICS, or for all.
+    """Write table macros for the DuckDB shell.
+
+    The script has one macro per metric. Without METRICS, it has every metric.
 
     \b
-    sqlmetrics macros -o sqlmetrics.sql; then, in DuckDB:
+    Run sqlmetrics macros -o sqlmetrics.sql; then, in DuckDB:
       .read sqlmetrics.sql
       FROM sm_evaluate('recs', 'truth', k := [5, 10]);
     """
@@ -561,9 +576,13 @@ def macros(
 @main.command()
 @click.argument("name", required=False)
 @templates_option
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="As of evaluate.")
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="Output format.")
 def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) -> None:
-    """List the conventions; of one NAME: all that it chooses; of a metric: who chooses what."""
+    """List the conventions, or describe one.
+
+    If NAME is a convention, show all its settings. If NAME is a metric, show the settings that each
+    convention chooses for it.
+    """
     from sqlmetrics.cli.layout import render_rows
     from sqlmetrics.describe.conventions import choices, describe_convention, listing
     from sqlmetrics.metrics.catalog import Catalog
@@ -573,7 +592,7 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
     catalog = Catalog.load(templates)
     if name is not None and (name in known() or name.endswith(".toml")):
         if kind is not None:
-            raise UsageError("--format is for tables; what a convention chooses is a text")
+            raise UsageError("--format does not apply to one convention, shown as text; remove it")
         show(describe_convention(catalog, name))
         return
     metrics = [*catalog.metrics, *catalog.aliases]
@@ -588,8 +607,8 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
 
 @main.command("list")
 @templates_option
-@click.option("--slices", is_flag=True, help="What --by knows beside columns, instead.")
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="As of evaluate.")
+@click.option("--slices", is_flag=True, help="List the built-in slices of --by instead.")
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="Output format.")
 def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> None:
     """List all metrics."""
     from sqlmetrics.cli.layout import render_rows
@@ -625,7 +644,7 @@ def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> 
 @click.argument("metric")
 @templates_option
 def describe(metric: str, templates: tuple[str, ...]) -> None:
-    """Say how METRIC (or a slice) is computed: formula, settings, source and SQL."""
+    """Describe METRIC or a slice: formula, settings, source and SQL."""
     from sqlmetrics.describe.metric import describe_metric, describe_slice
     from sqlmetrics.metrics.catalog import Catalog
     from sqlmetrics.metrics.spec import parse_spec
@@ -644,15 +663,16 @@ def describe(metric: str, templates: tuple[str, ...]) -> None:
 )
 @click.option("--per-user", type=click.IntRange(min=1), default=20, show_default=True,
               help="Length of the lists.")  # fmt: skip
-@click.option(
-    "--seed", type=int, default=1, show_default=True, help="The same seed, the same tables."
-)
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
 @click.option(
     "--models", type=click.IntRange(1, 3), default=3, show_default=True, help="Number of models."
 )
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def demo(directory: Path, users: int, per_user: int, seed: int, models: int, force: bool) -> None:
-    """Write example tables to DIRECTORY, the same for the same seed."""
+    """Write example tables to DIRECTORY.
+
+    The same seed gives the same tables.
+    """
     from sqlmetrics.demo import write_demo
 
     paths = write_demo(

@@ -1,4 +1,4 @@
-"""Results as text, in every format of the command line."""
+"""Lay out results as text, in every format of the command line."""
 
 from __future__ import annotations
 
@@ -35,19 +35,22 @@ _BY_SUFFIX = {
 
 
 def format_of(path: Path, asked: str | None) -> str:
-    """Tell the format to write a file in: the one asked for, else the one its name says.
+    """Return the format of an output file: `asked`, or else the format of its suffix.
 
     Raises:
-        UsageError: the name says nothing, or Parquet and another format was asked for.
+        UsageError: the suffix is unknown and `asked` is None, or the suffix is .parquet and `asked`
+            is another format.
     """
     by_name = _BY_SUFFIX.get(path.suffix.lower())
     if asked is None and by_name is None:
         raise UsageError(
-            f"cannot tell the format of {path}; add --format, or end its name in "
+            f"cannot tell the format of {path}; add --format, or use one of the suffixes "
             + ", ".join(_BY_SUFFIX)
         )
     if by_name == "parquet" and asked is not None:
-        raise UsageError(f"{path} would be written as Parquet, not as {asked}; drop one of the two")
+        raise UsageError(
+            f"{path} has the suffix of Parquet, but --format is {asked}; change one of them"
+        )
     return asked or str(by_name)
 
 
@@ -64,10 +67,10 @@ def render_frame(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
 
 
 def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
-    """Lay out a result as text; `digits` rounds what is shown.
+    """Lay out a result as text; `digits` sets the number of decimal places.
 
-    Machine formats (csv, json, jsonl) have full precision unless `digits` is given; tables show
-    four digits.
+    By default, machine formats (csv, json, jsonl) have full precision, and tables have four decimal
+    places.
     """
     if kind in ("json", "jsonl"):
         records = [
@@ -88,9 +91,9 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
 def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: str) -> str:
     """Lay out a leaderboard as text; formats and `digits` are those of `render_frame`.
 
-    Machine formats have the frame as it is. In the others the marks stand at the values, and a line
-    below says what they mean, if there are any; in LaTeX it is a comment. `how` says there how it
-    was tested, such as `t-test, Holm-adjusted p >= 0.05`.
+    Machine formats show the frame unchanged. Other formats show the marks next to the values, with
+    a legend below if there is any mark (a comment in LaTeX). `how` describes the test in the
+    legend, such as `t-test, Holm-adjusted p >= 0.05`.
     """
     if kind not in _LAYOUTS:
         return render_frame(frame, kind, digits)
@@ -111,8 +114,8 @@ def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: 
 def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
     """Lay out the findings of `check` as text; formats and `digits` are those of `render_rows`.
 
-    A table has a paragraph for each finding; in CSV, the examples are JSON; Markdown and LaTeX
-    leave them out.
+    The table format has a paragraph per finding. CSV holds the examples as JSON; Markdown and LaTeX
+    omit examples and remedies.
     """
     if kind in ("json", "jsonl"):
         return render_rows(rows, kind, digits)
@@ -128,7 +131,7 @@ def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
 
 
 def _finding(record: Mapping[str, Any]) -> str:
-    """Lay out a finding: the problem, its place, some rows and the remedy."""
+    """Lay out a finding: the problem, its table and column, example rows and the remedy."""
     where = one_line(", column ".join(filter(None, (record["table"], record["column"]))))
     head = one_line(f"{record['level']}: {record['check']}")
     text = "\n".join(f"  {line}" for line in visible(record["found"]).splitlines())
@@ -165,10 +168,10 @@ def _csv(rows: Rows, digits: int | None) -> str:
 
 
 def _quoted_breaks(written: Callable[[str], str]) -> str:
-    """Return CSV with lines that end in a line feed, and a carriage return only in quotes.
+    """Return CSV whose lines end in a line feed, with carriage returns only inside quotes.
 
-    `written` writes it with a given end of lines. Before Python 3.13, only characters of that end
-    make a field be quoted, and readers take any carriage return for one.
+    `written` returns the CSV with a given line terminator. Before Python 3.13, the writer quotes
+    a field only for characters of the terminator, but readers end a line at any carriage return.
     """
     text = written("\n")
     if "\r" not in text:
@@ -178,14 +181,14 @@ def _quoted_breaks(written: Callable[[str], str]) -> str:
 
 
 def _cells(rows: Rows, digits: int | None) -> Rows:
-    """Spell every name and value as tables show it."""
+    """Convert every name and value to the text that tables show."""
     places = 4 if digits is None else digits
     values = [tuple(_shown(value, places) for value in row) for row in rows.values]
     return replace(rows, names=[one_line(str(name)) for name in rows.names], values=values)
 
 
 def _plain(value: Any, digits: int | None) -> Any:
-    """Return a value as JSON knows it: no NaN, no NumPy types."""
+    """Return a value that JSON can hold: no NaN, no NumPy types."""
     if _is_missing(value):
         return None
     value = value.item() if hasattr(value, "item") else value
@@ -202,7 +205,7 @@ def _shown(value: Any, digits: int) -> str:
     if not isinstance(value, float):
         return one_line(str(value))
     if 0 < abs(value) < 0.5 * 10**-digits:
-        return f"{value:.1e}"  # a p-value is not 0
+        return f"{value:.1e}"  # do not show a small p-value as 0
     return f"{rounded(value, digits):.{digits}f}"
 
 
@@ -211,16 +214,16 @@ def _is_missing(value: Any) -> bool:
 
 
 Marks: TypeAlias = Mapping[int, Sequence[str]]
-"""Number of a column -> the mark of each of its cells: `best`, `not worse` or empty."""
+"""Marks by column number: for each cell of the column, `best`, `not worse` or an empty text."""
 
-_SIGNS = {  # before and after a value
+_SIGNS = {  # text before and after a value
     "table": {BEST: ("", " *"), NOT_WORSE: ("", " ="), "": ("", "  ")},
     "markdown": {BEST: ("**", "**"), NOT_WORSE: ("", " ="), "": ("", "")},
     "latex": {BEST: (r"\textbf{", "}"), NOT_WORSE: (r"\underline{", "}"), "": ("", "")},
 }
 _LEGENDS = {
     "table": "* best; =",
-    "markdown": "\n**bold** best; =",  # right below, it would be a row of the table
+    "markdown": "\n**bold** best; =",  # without the empty line, it would be a table row
     "latex": "% bold best; underlined",
 }
 
@@ -243,14 +246,14 @@ def _table(cells: Rows, marks: Marks) -> str:
     from rich.text import Text
 
     names, rows = list(cells.names), _rows(cells, marks, "table")
-    # what a row is about stands before the first number with a point
+    # the columns that identify a row come before the first floating-point column
     leading = cells.kinds.index(NUMBER) if NUMBER in cells.kinds else len(names)
     styles = [[""] * len(names) for _ in rows]
     justify: list[Literal["left", "right"]] = [
         "left" if kind == TEXT else "right" for kind in cells.kinds
     ]
     for column, its_marks in marks.items():
-        # set by hand: where rich sets to the right, it drops the space that stands for no mark
+        # aligned by hand: rich, aligning to the right, drops the spaces of an empty mark
         justify[column] = "left"
         width = max(len(line[column]) for line in [names, *rows])
         for line in [names, *rows]:
@@ -272,7 +275,7 @@ def _table(cells: Rows, marks: Marks) -> str:
 
 
 def _blocks(widths: Sequence[int], leading: int, room: int) -> list[list[int]]:
-    """Split columns into tables that fit into the room, each with the leading columns."""
+    """Split the columns into tables of at most `room` characters, each with the leading columns."""
     first = list(range(leading))
     blocks = [[*first]]
     for column in range(leading, len(widths)):
@@ -298,7 +301,7 @@ def _markdown(cells: Rows, marks: Marks) -> str:
 def _latex(cells: Rows, marks: Marks) -> str:
     escaped = {char: "\\" + char for char in "&%$#_{}"}
     escaped |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    # in the default fonts, other characters are in their places
+    # the default fonts print other characters for these
     escaped |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 
     def escape(cell: str) -> str:
@@ -306,7 +309,7 @@ def _latex(cells: Rows, marks: Marks) -> str:
 
     def line(row: Iterable[str]) -> str:
         text = " & ".join(row) + " \\\\\n"
-        # after the end of the row above, these would be its length, or its star
+        # LaTeX would read [ or * as an argument of the \\ that ends the row above
         return "{}" + text if text.startswith(("[", "*")) else text
 
     sides = "".join("l" if kind == TEXT else "r" for kind in cells.kinds)

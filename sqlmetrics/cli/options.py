@@ -1,4 +1,4 @@
-"""The options of the command line, in the groups that commands share."""
+"""Define the options of the command line, in groups that several commands share."""
 
 from __future__ import annotations
 
@@ -13,16 +13,24 @@ from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
 ENGINES = ["duckdb", "spark"]
 FORMATS = ["table", "csv", "json", "jsonl", "markdown", "latex"]
 TABLES = [
-    ("interactions", ["-i", "--interactions"], "Held-out truth: user_id, item_id, [relevance]."),
+    (
+        "interactions",
+        ["-i", "--interactions"],
+        "Held-out interactions: user_id, item_id, [relevance].",
+    ),
     ("history", ["--history"], "Past interactions: user_id, item_id."),
-    ("items", ["--items"], "Attributes of items: item_id, …"),
-    ("users", ["--users"], "Attributes of users: user_id, …"),
-    ("aspects", ["--aspects"], "Aspects of items: item_id, aspect."),
-    ("baseline", ["--baseline"], "Other lists to compare with, or a NAME given with -r."),
+    ("items", ["--items"], "Item attributes: item_id, …"),
+    ("users", ["--users"], "User attributes: user_id, …"),
+    ("aspects", ["--aspects"], "Item aspects: item_id, aspect."),
+    (
+        "baseline",
+        ["--baseline"],
+        "Recommendations to compare with, or the NAME of a model given with -r.",
+    ),
     ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
 ]
 
-# which options are arguments of the methods of the evaluator
+# the options that are arguments of evaluator methods
 PER_USER = ("by", "by_item", "skip_missing")
 OF_INTERVAL = ("ci", "confidence")
 RESAMPLED = ("resamples", "seed")
@@ -45,20 +53,20 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 templates_option = click.option(
-    "--templates", multiple=True, metavar="DIR", help="A folder with metrics of your own."
+    "--templates", multiple=True, metavar="DIR", help="Directory with your own metrics."
 )
 
 engine_options = _options(
-    click.option("--threads", type=click.IntRange(min=1), help="Threads of the engine."),
-    click.option("--memory-limit", metavar="SIZE", help="Memory of the engine, such as 4GB."),
+    click.option("--threads", type=click.IntRange(min=1), help="Number of engine threads."),
+    click.option("--memory-limit", metavar="SIZE", help="Memory limit of the engine, e.g. 4GB."),
     click.option(
         "--temp-directory", metavar="DIR", help="Directory for data that does not fit in memory."
     ),
     click.option(
         "--temp-limit",
         metavar="SIZE",
-        help="Largest size of the engine's temporary files, such as 20GB; default: half of the "
-        "space that is free in the temporary directory.",
+        help="Maximum total size of temporary files, e.g. 20GB; default: half of the free space "
+        "in the temporary directory.",
     ),
 )
 
@@ -68,86 +76,97 @@ input_options = _options(
         "--recommendations",
         multiple=True,
         metavar="[NAME=]FILE",
-        help="Lists to judge: user_id, item_id, rank or score. A path, glob, folder or - for "
-        "stdin; repeat it as NAME=FILE for several models.",
+        help="Recommendations to evaluate: user_id, item_id, rank or score. A path, glob, folder "
+        "or - for stdin. Repeat as NAME=FILE for several models.",
     ),
     *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in TABLES],
-    click.option("-k", "cutoffs", metavar="K", help="Cutoffs of metrics without one: 5,10 or 1:20"),
+    click.option(
+        "-k",
+        "cutoffs",
+        metavar="K",
+        help="Cutoffs for metrics given without one, e.g. 5,10 or 1:20",
+    ),
     click.option(
         "--set",
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A choice that differs from the convention; METRIC.NAME=VALUE for one metric.",
+        help="Override a setting of the convention; METRIC.NAME=VALUE for one metric.",
     ),
     click.option(
         "--column",
         "columns",
         multiple=True,
         metavar="NAME=COLUMN",
-        help="The column that holds NAME; TABLE.NAME=COLUMN for one table.",
+        help="Name of the source column to read as NAME; TABLE.NAME=COLUMN for one table.",
     ),
     click.option(
         "--key",
         default="user_id",
         metavar="NAMES",
         show_default=True,
-        help="The columns that make a user, separated by commas.",
+        help="Comma-separated columns that identify a user.",
     ),
     click.option(
         "--where",
         "where",
         multiple=True,
         metavar="TABLE=CONDITION",
-        help="Keep only the rows of TABLE that satisfy a SQL condition on its own columns, such as "
-        '"interactions=rating >= 4"; once for each table.',
+        help="Keep only the rows of TABLE that match a SQL condition on its source columns, e.g. "
+        '"interactions=rating >= 4". Pass at most once per table.',
     ),
     templates_option,
     click.option(
-        "--trust-input", is_flag=True, help="Skip the checks that need a pass over the rows."
+        "--trust-input", is_flag=True, help="Skip the validation that has to scan the rows."
     ),
     click.option(
         "--skip-missing",
         is_flag=True,
-        help="Leave out metrics that need a table or column that was not given.",
+        help="Omit metrics whose tables or columns were not given.",
     ),
     click.option(
         "--engine",
         type=click.Choice(ENGINES),
         default=ENGINES[0],
         show_default=True,
-        help="What computes: DuckDB here, or Spark (-r and the others are Parquet or tables of its "
-        "catalog).",
+        help="Compute with DuckDB in this process, or with Spark (tables must be Parquet or Spark "
+        "catalog tables).",
     ),
     click.option(
-        "--master", metavar="URL", help="Of Spark, such as local[4]; default: as it is configured."
+        "--master",
+        metavar="URL",
+        help="Spark master URL, e.g. local[4]; default: Spark's configuration.",
     ),
     engine_options,
     click.option(
         "--partitions",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Compute about N partitions of the users in turn; default: as memory demands.",
+        help="Split the users into about N partitions and compute one after another; default: "
+        "chosen by the memory limit.",
     ),
 )
 
 check_option = click.option(
     "--check/--no-check",
     default=None,
-    help="Warn of what the command check finds; default: for lists of up to a million rows.",
+    help="Show the warnings of sqlmetrics check with the result; default: --check for up to a "
+    "million recommendations.",
 )
 
-# tables that only the printed statement reads
+# names of tables that only the printed statement reads
 name_options = _options(
     click.option(
         "--recommendations-table",
         multiple=True,
         metavar="[NAME=]TABLE",
-        help="What the lists are called in the warehouse, or a reference of dbt: "
-        "\"{{ ref('recs') }}\"; repeat it as NAME=TABLE for several models.",
+        help="Name of the recommendations table in the warehouse, or a dbt reference: "
+        "\"{{ ref('recs') }}\". Repeat as NAME=TABLE for several models.",
     ),
     *[
-        click.option(f"--{table}-table", metavar="TABLE", help=f"The same for the table {table}.")
+        click.option(
+            f"--{table}-table", metavar="TABLE", help=f"Name of the {table} table, in the same way."
+        )
         for table, _, _ in TABLES
     ],
 )
@@ -155,7 +174,7 @@ name_options = _options(
 fallback_option = click.option(
     "--fallback",
     metavar="NAME|FILE",
-    help="The convention for metrics that the others do not have: standard.",
+    help="Convention for metrics that the given convention does not define, e.g. standard.",
 )
 
 convention_options = _options(
@@ -164,8 +183,8 @@ convention_options = _options(
         "conventions",
         multiple=True,
         metavar="NAMES|FILE",
-        help="Whose definitions to use (default: standard); several names, separated by commas, "
-        "give a row for each, and all every one there is.",
+        help="Convention that defines the metrics (default: standard). Several comma-separated "
+        "names give a row per convention; all selects every convention.",
     ),
     fallback_option,
 )
@@ -183,24 +202,27 @@ slice_options = _options(
         "--by",
         multiple=True,
         metavar="NAMES",
-        help="A row for every slice: columns of users (or of recommendations or interactions, the "
-        "same in all rows of a user), items.COLUMN, activity, activity_group, popularity, month.",
+        help="Report each slice in its own row. Slices: a column of users, or of recommendations "
+        "or interactions if constant per user; items.COLUMN, activity, activity_group, popularity, "
+        "month.",
     ),
     click.option(
         "--by-item",
         multiple=True,
         metavar="NAMES",
-        help="Slices of the relevant items: columns of items, or popularity, month.",
+        help="Slice the relevant items by a column of items, popularity or month.",
     ),
 )
 
-# what is asked for, of which tables, by whose definitions
+# the request: metrics, tables, conventions and slices
 question_options = _options(
     click.argument("metrics", nargs=-1), input_options, convention_options, slice_options
 )
 
 combinations_option = click.option(
-    "--combinations", is_flag=True, help="Also the slices by fewer of these columns, and by none."
+    "--combinations",
+    is_flag=True,
+    help="Also report every subset of the slicing columns, and the total.",
 )
 
 confidence_option = click.option(
@@ -209,7 +231,7 @@ confidence_option = click.option(
     default=0.95,
     show_default=True,
     metavar="P",
-    help="Of the interval.",
+    help="Confidence level of the interval.",
 )
 
 interval_options = _options(
@@ -218,7 +240,7 @@ interval_options = _options(
         type=click.Choice(KINDS),
         default="normal",
         show_default=True,
-        help="The interval ci_low to ci_high.",
+        help="Kind of confidence interval in ci_low and ci_high.",
     ),
     confidence_option,
 )
@@ -229,7 +251,8 @@ alpha_option = click.option(
     default=0.05,
     show_default=True,
     metavar="P",
-    help="An adjusted p-value below it makes a model significantly worse than the best.",
+    help="Significance level: a model with an adjusted p-value below it is significantly worse "
+    "than the best.",
 )
 
 resampling_options = _options(
@@ -239,10 +262,10 @@ resampling_options = _options(
         default=1000,
         show_default=True,
         metavar="N",
-        help="How often users are drawn, for bootstrap and randomization.",
+        help="Number of resamples of the bootstrap and the randomization test.",
     ),
     click.option(
-        "--seed", type=int, default=1, show_default=True, help="The same seed, the same draws."
+        "--seed", type=int, default=1, show_default=True, help="Random seed of the resamples."
     ),
 )
 
@@ -253,8 +276,8 @@ summary_options = _options(
     click.option(
         "--run-ci",
         is_flag=True,
-        help="With --ci bootstrap: also for metrics of the whole run (coverage, …), each computed "
-        "anew for every resample.",
+        help="With --ci bootstrap: also compute intervals for metrics of the whole run (coverage, "
+        "…), by recomputing each metric for every resample.",
     ),
 )
 
@@ -264,14 +287,14 @@ test_options = _options(
         type=click.Choice(TESTS),
         default="t",
         show_default=True,
-        help="The test of paired differences.",
+        help="Significance test of the paired differences.",
     ),
     click.option(
         "--correction",
         type=click.Choice(CORRECTIONS),
         default="holm",
         show_default=True,
-        help="Of the p-values, for their number.",
+        help="Correction of the p-values for multiple comparisons.",
     ),
 )
 
@@ -280,16 +303,16 @@ output_options = _options(
         "--format",
         "kind",
         type=click.Choice(FORMATS),
-        help="Default: a table on a terminal, CSV in a pipe.",
+        help="Output format; default: table on a terminal, csv in a pipe.",
     ),
-    click.option("--digits", type=click.IntRange(0, 17), help="Digits behind the point."),
+    click.option("--digits", type=click.IntRange(0, 17), help="Decimal places."),
     click.option(
         "-o",
         "--output",
         metavar="FILE",
-        help="Write to a file (.csv .json .jsonl .md .tex .txt .parquet).",
+        help="Write the result to FILE (.csv .json .jsonl .md .tex .txt .parquet).",
     ),
-    click.option("--force", is_flag=True, help="Overwrite the file of -o."),
+    click.option("--force", is_flag=True, help="Overwrite an existing output file."),
 )
 
 
@@ -297,22 +320,22 @@ record_options = _options(
     click.option(
         "--record",
         metavar="FILE",
-        help="Write what the result was made of: versions, settings, contents of tables, users.",
+        help="Write a record of the result: versions, settings, table fingerprints, user counts.",
     ),
     click.option(
         "--from-record",
         metavar="FILE",
-        help="Run again what a record says, and say what differs; what is given beside it replaces "
-        "what the record says.",
+        help="Repeat the run of a record and report differences. Other options override the "
+        "record.",
     ),
     click.option(
         "--trust-record",
         is_flag=True,
-        help="Read the files that the record of --from-record names without a question.",
+        help="Read the files named by the --from-record record without asking.",
     ),
 )
 
 
 partition_option = click.option(
-    "--partition", metavar="I/N", help="Only the users of one partition, such as 3/8."
+    "--partition", metavar="I/N", help="Compute only the users of one partition, e.g. 3/8."
 )

@@ -1,4 +1,4 @@
-"""Results of commands: computed, laid out, and written where the options say."""
+"""Compute the results of commands, lay them out and write them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], None]]:
-    """Take the record of a result and the result: write it, and compare it, as the options say.
+    """Write the record of a result (--record), and compare it with that of --from-record.
+
+    Yields a function that takes the evaluator and the result.
 
     Raises:
-        DataError: the result is not that of the record of --from-record.
+        DataError: the result differs from the result in the record of --from-record.
     """
     given, before = options.get("record"), options.get("recorded")
     if given in ("", "-") or (given is not None and _same(given, options["output"])):
-        raise UsageError("--record: name a file of its own for the record")
+        raise UsageError("--record: pass a file name, different from that of -o")
     if given is None and before is None:
         yield lambda *_: None
         return
@@ -58,19 +60,21 @@ def record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], Non
 
 
 def _same(path: str, other: str | None) -> bool:
-    """Do two paths name the same file, be it there or not?"""
+    """Return whether two paths name the same file, which need not exist."""
     return other is not None and os.path.realpath(path) == os.path.realpath(other)
 
 
 def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Write the pieces of one partition of the users."""
+    """Compute one partition of the users and write its part."""
     if options["record"] is not None or options["from_record"] is not None:
-        raise UsageError("--partition: a part is no result that could have a record")
+        raise UsageError("--partition: a part has no record; remove --record and --from-record")
     if options["output"] in (None, "", "-"):
-        raise UsageError("--partition: name the folder that the parts go to with -o FOLDER")
+        raise UsageError("--partition: name the folder for the parts with -o FOLDER")
     for name in ("format", "digits"):
         if options["kind" if name == "format" else name] is not None:
-            raise UsageError(f"--{name} is about the result; give it to sqlmetrics reduce")
+            raise UsageError(
+                f"--{name} does not apply to --partition; pass it to sqlmetrics reduce"
+            )
     with evaluator_of(options) as evaluator:
         evaluator.write_partition(
             options["output"],
@@ -83,7 +87,7 @@ def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
-    """Compute means or values per user, and write them."""
+    """Compute means over users or per-user values, and write them."""
     from sqlmetrics.cli.layout import render_rows
 
     chosen, cutoffs = metrics or None, cutoffs_of(options)
@@ -116,14 +120,17 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
 def _write_with_spark(
     options: Mapping[str, Any], write_parquet: Callable[[Any, str], None]
 ) -> None:
-    """Let Spark write a folder of Parquet files, to a path or URI of any name."""
+    """Let Spark write a folder of Parquet files to a path or URI."""
     from sqlmetrics.cli.layout import format_of
 
     target = options["output"]
     named = Path(target).suffix and "://" not in target
     kind = format_of(Path(target), options["kind"]) if named else options["kind"]
     if kind not in (None, "parquet"):
-        raise UsageError(f"-o {target}: Spark writes a folder of Parquet files, not {kind}")
+        raise UsageError(
+            f"-o {target}: Spark writes a folder of Parquet files, not {kind}; remove --format or "
+            "the suffix"
+        )
     with record_kept(options) as keep, evaluator_of(options) as evaluator:
         write_parquet(evaluator, target)
         keep(evaluator, None)
@@ -136,10 +143,12 @@ def write(
     render: Callable[[Any, str, int | None], str] | None = None,
     opened: AbstractContextManager[Any] | None = None,
 ) -> None:
-    """Write the result of `compute` as the options say; Parquet straight from the engine.
+    """Write the result of `compute` in the format and to the file of the options.
 
-    `render` lays it out, by default a data frame. `opened`: what it computes it with, where that is
-    not an evaluator.
+    Args:
+        write_parquet: writes the result as Parquet straight from the engine.
+        render: lays out the result as text; by default, the result is a data frame.
+        opened: opens the object passed to `compute`; by default, an evaluator.
     """
     from sqlmetrics.cli.layout import format_of, render_frame
     from sqlmetrics.files import whole_file
@@ -162,7 +171,7 @@ def write(
                     frame = compute(evaluator)
                     keep(evaluator, frame)
                     if kind == "parquet":
-                        frame.attrs.clear()  # the same values, the same file
+                        frame.attrs.clear()  # so that equal values give equal files
                         frame.to_parquet(temporary, index=False)
                     else:
                         text = render(frame, kind, options["digits"])
@@ -176,7 +185,7 @@ def write(
 
 @contextlib.contextmanager
 def evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataError]:
-    """Open an evaluator; hand out the error where the tables are refused."""
+    """Open an evaluator, or yield the error if validation rejects the tables."""
     with contextlib.ExitStack() as stack:
         opened: Evaluator | DataError
         try:
@@ -187,5 +196,5 @@ def evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataE
 
 
 def default_format() -> str:
-    """Return a table for a terminal, CSV for a pipe."""
+    """Return the format for stdout: table on a terminal, csv in a pipe."""
     return "table" if sys.stdout.isatty() else "csv"

@@ -1,4 +1,4 @@
-"""The process of a command line: exit codes, streams that are closed or full, and warnings."""
+"""Run the command line: exit codes, errors of the output streams, and warnings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sqlmetrics.cli.spelling import spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, suggestion
 from sqlmetrics.terminal import say, visible
 
-_READER_GONE = 141  # what shells say of SIGPIPE: the reader of a pipe has closed it
+_READER_GONE = 141  # exit code of shells for SIGPIPE: the reader closed the pipe
 
 
 def _exit_code(run: Callable[[], Any]) -> int:
-    """Run a command line; whatever happens is one clear message at most, and an exit code."""
+    """Run a command line and return its exit code; show at most one message for any failure."""
     try:
         with _written_whole(), _warnings_on_stderr():
             code = run()
@@ -39,8 +39,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return interrupts.EXIT_CODE
     except MemoryError:
         say(
-            "error: the system gave no more memory; split the users with --partitions N, or give "
-            "the engine less with --memory-limit"
+            "error: out of memory; split the users with --partitions N, or lower the memory of the "
+            "engine with --memory-limit"
         )
         return 1
     except BrokenPipeError:
@@ -55,7 +55,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
 
 @contextlib.contextmanager
 def _past_click() -> Iterator[None]:
-    """Let exceptions that click would handle in its own way reach `_exit_code`."""
+    """Convert exceptions that click would handle itself, so that `_exit_code` handles them."""
     try:
         yield
     except BrokenPipeError as error:
@@ -66,19 +66,19 @@ def _past_click() -> Iterator[None]:
 
 
 def _drop_unwritten(stream: TextIO) -> None:
-    """Let Python not try again, at exit, to write what could not be written."""
+    """Keep Python from writing again, at exit, output that could not be written."""
     try:
         stream.flush()
     except (OSError, ValueError):
-        with contextlib.suppress(OSError, ValueError):  # a stream without a number, as in tests
+        with contextlib.suppress(OSError, ValueError):  # tests use streams without a descriptor
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextlib.contextmanager
 def _written_whole() -> Iterator[None]:
-    """Write all of a result, or fail.
+    """Write the whole result to stdout, or fail.
 
-    Without a buffer (PYTHONUNBUFFERED), what a full disk does not take is dropped without an error.
+    With PYTHONUNBUFFERED, Python silently drops output that does not fit on a full disk.
     """
     import io
 
@@ -102,7 +102,7 @@ def _written_whole() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
-    """Show our own warnings as messages, each of them; others as Python does."""
+    """Show every warning of the package as a message; leave other warnings to Python."""
 
     others = warnings.showwarning
 
@@ -127,7 +127,7 @@ def _warnings_on_stderr() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _visible_errors() -> Iterator[None]:
-    """Show control characters in what click says of the arguments, such as an unknown option."""
+    """Escape control characters in the usage errors of click, which quote arguments."""
     try:
         yield
     except click.UsageError as error:
@@ -138,7 +138,7 @@ def _visible_errors() -> Iterator[None]:
 
 
 class CommandGroup(click.Group):
-    """Commands in the order of use; the closest names where one is mistyped."""
+    """Command group that keeps the order of definition and suggests names for unknown commands."""
 
     def main(
         self,
@@ -148,12 +148,12 @@ class CommandGroup(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the command line, and end the process with its exit code."""
+        """Run the command line and exit with its exit code."""
         run = functools.partial(super().main, args, prog_name, complete_var, False, **extra)
         return sys.exit(_exit_code(run)) if standalone_mode else run()
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read what is given before the name of the command."""
+        """Parse the arguments before the command name."""
         with _past_click(), _visible_errors():
             return super().make_context(*args, **extra)
 
@@ -163,13 +163,13 @@ class CommandGroup(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Name the commands in the order of use."""
+        """List the commands in the order of definition."""
         return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; a mistyped name is answered with the closest ones."""
+        """Find a command, or fail with the closest names."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             close = suggestion(args[0], self.commands)
             ctx.fail(f"no such command {args[0]!r}{close}")

@@ -1,4 +1,4 @@
-"""Commands that run again from a record: options that were typed, and those of the record."""
+"""Combine the typed options of a command with those of the record of --from-record."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from sqlmetrics.terminal import say
 def as_recorded(
     result: str, metrics: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Take all options that were not typed from the record of --from-record.
+    """Return the options, with those that were not typed taken from the record of --from-record.
 
     Raises:
-        UsageError: there is no record, it needs what was not typed, or it may not be read.
+        UsageError: the record does not exist, needs an option that was not typed, or names files
+            that the user does not want to read.
         DataError: the record is damaged.
     """
     path = options["from_record"]
     if path is None:
         if options["trust_record"]:
-            raise UsageError("--trust-record is about the record of --from-record FILE")
+            raise UsageError(
+                "--trust-record applies to --from-record FILE only; add that option or remove "
+                "--trust-record"
+            )
         return metrics, dict(options)
     from sqlmetrics.cli.replay import again, damaged, read
 
@@ -35,7 +39,7 @@ def as_recorded(
 
     def is_typed(name: str) -> bool:
         source = context.get_parameter_source(name)
-        # older versions of click say so of no METRICS too
+        # older versions of click also report no METRICS as typed
         return source is not ParameterSource.DEFAULT and before.get(name) != ()
 
     replayed = again(record, before, is_typed)
@@ -52,10 +56,10 @@ def as_recorded(
 
 
 def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
-    """List the files that a record names, and ask whether to read them.
+    """List the files that a record names and ask the user whether to read them.
 
     Raises:
-        UsageError: the answer is no, or there is no terminal to ask on.
+        UsageError: the user declines, or there is no terminal.
     """
     if not reads:
         return
@@ -67,6 +71,6 @@ def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
     raise UsageError(
-        f"--from-record {path}: these files were not read; add --trust-record to read the files "
-        "that the record names, or name your own with -r, -i and the other options"
+        f"--from-record {path}: these files were not read; add --trust-record to read them, or "
+        "give your own files with -r, -i and the other table options"
     )

@@ -1,4 +1,4 @@
-"""Options of `--from-record`: reads a record and runs its request again."""
+"""Read a record for `--from-record`, and turn it into command-line options."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")
 
 
 def read(path: str | Path, command: str) -> dict[str, Any]:
-    """Read a record of a result of a command.
+    """Read the record of a result of a command.
 
     Raises:
-        UsageError: there is none, it is of a newer version, or of another command.
-        DataError: it is damaged: an entry is missing, has another form or is no part of a record.
+        UsageError: the record does not exist, or is of another version or another command.
+        DataError: the record is damaged: an entry is missing, malformed or unknown.
     """
     where = f"--from-record {path}"
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"{where}: it cannot be read: {error.strerror}") from error
+        raise UsageError(f"{where}: the file cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: this is not JSON: {error}") from error
+        raise UsageError(f"{where}: the file is not JSON: {error}") from error
     if not isinstance(record, dict) or not isinstance(record.get("record"), int):
-        raise UsageError(f"{where}: this is not a record: --record FILE writes one")
+        raise UsageError(f"{where}: the file is not a record; --record FILE writes one")
     if record["record"] != FORMAT:
         raise UsageError(
-            f"{where}: it is a record of format {record['record']}, this version of sqlmetrics "
-            f"reads format {FORMAT}; use the one that wrote it: {record.get('versions')}"
+            f"{where}: the record has format {record['record']}, but this version of sqlmetrics "
+            f"reads format {FORMAT}; use the version that wrote it: {record.get('versions')}"
         )
     try:
         entries_of(record, Record)
@@ -55,40 +55,42 @@ def read(path: str | Path, command: str) -> dict[str, Any]:
         raise damaged(path, str(error)) from error
     if record["result"] != command:
         theirs = record["result"].replace("_", "-")
-        raise UsageError(f"{where}: it is of {theirs}: sqlmetrics {theirs} {where}")
+        raise UsageError(
+            f"{where}: the record is of the command {theirs}; run sqlmetrics {theirs} {where}"
+        )
     _check_models(path, record)
     return record
 
 
 def damaged(path: str | Path, what: str) -> DataError:
-    """Return the error of a record that no version of sqlmetrics writes."""
-    return DataError(f"--from-record {path}: it is damaged: {what}")
+    """Return the error for a record that no version of sqlmetrics writes."""
+    return DataError(f"--from-record {path}: the record is damaged: {what}")
 
 
 def _check_models(path: str | Path, record: Mapping[str, Any]) -> None:
-    """Check that a table is one source without a model, or recommendations of several models."""
+    """Check that each table has one source without a model, or is recommendations of models."""
     by_table: dict[str, list[str | None]] = {}
     for source in record["sources"]:
         by_table.setdefault(source["table"], []).append(source["model"])
     for table, models in by_table.items():
         are_models = len(set(models)) == len(models) and None not in models
         if models != [None] and not (table == "recommendations" and are_models):
-            raise damaged(path, f"{table} is of the models {shown(models)}")
+            raise damaged(path, f"{table} has the models {shown(models)}")
     baseline = record["given"].get("baseline")
     if baseline is not None and baseline not in by_table.get("recommendations", []):
-        raise damaged(path, f"given.baseline is {shown(baseline)}, which is no model of it")
+        raise damaged(path, f"given.baseline is {shown(baseline)}, which is not one of its models")
 
 
-# the name of a file, a folder or a table; `-` is stdin
+# the name of a file, folder or table, but not `-`, which is stdin
 _PATH = Constraint("the name of a file", lambda value: value not in ("", "-") and "\0" not in value)
 _Path = Annotated[str, _PATH]
 _Flag = bool | Literal[0, 1]
-_Several = str | list[str] | None  # one value, a list of them, or not given
+_Several = str | list[str] | None  # one value, a list of values, or not given
 _NAMES = Constraint(
     "names without =, as in NAME=VALUE", lambda value: not any("=" in n for n in value)
 )
 
-# what a record may say of the arguments that can change numbers; of every other it may say nothing
+# the arguments that can change numbers; a record must not set any other
 _ARGUMENTS: Mapping[str, Any] = {
     "metrics": _Several,
     "k": float | str | list[float | str] | None,
@@ -107,7 +109,7 @@ _ARGUMENTS: Mapping[str, Any] = {
     "correction": str,
     "alpha": float,
 }
-# by the command: the arguments of its method
+# for each command, the arguments of its method
 _ASKED: Mapping[str, Mapping[str, Any]] = {
     command: {name: _ARGUMENTS[name] for name in ("metrics", "k", *names)}
     for command, names in {
@@ -117,7 +119,7 @@ _ASKED: Mapping[str, Mapping[str, Any]] = {
         "leaderboard": RANKED,
     }.items()
 }
-# arguments of the evaluator, but for the tables
+# arguments of the evaluator other than tables
 _SET: Mapping[str, Any] = {
     "convention": _Several,
     "fallback": str | None,
@@ -129,9 +131,9 @@ _SET: Mapping[str, Any] = {
     "baseline": str | None,  # the name of a model
 }
 _GIVEN: Mapping[str, Any] = {**_SET, **dict.fromkeys(HOW_COMPUTED, Scalar)}
-# options of another name than the argument
+# options whose name differs from that of the argument
 _OPTION = {"k": "cutoffs", "convention": "conventions"}
-# every option that a record may set
+# all options that a record may set
 SET_BY_RECORDS = frozenset(_OPTION.get(name, name) for name in (*_SET, *_ARGUMENTS, *OPTIONS))
 
 
@@ -140,9 +142,9 @@ SET_BY_RECORDS = frozenset(_OPTION.get(name, name) for name in (*_SET, *_ARGUMEN
 
 @dataclass(frozen=True)
 class Again:
-    """The options of a run again, and what of them is a file or folder that only the record names.
+    """The options of a repeated run, and the files and folders that only the record names.
 
-    `reads`: what it is -> its name, as it can be shown.
+    `reads` maps the purpose of these files, such as a table, to their names in printable form.
     """
 
     options: dict[str, Any]
@@ -152,10 +154,10 @@ class Again:
 def again(
     record: Mapping[str, Any], typed: Mapping[str, Any], is_typed: Callable[[str], bool]
 ) -> Again:
-    """Return the options of a command as a record has them, but for those that were typed.
+    """Return the options of a recorded command; typed options override those of the record.
 
-    Of options that name what they are about (--set, --column, --where, -r NAME=FILE), those that
-    were typed replace the ones of the same name.
+    For options of the form NAME=VALUE (--set, --column, --where, -r NAME=FILE), a typed option
+    overrides only the one with the same name.
 
     Raises:
         UsageError: a source of the record cannot be read again and was not given.
@@ -171,8 +173,8 @@ def again(
 
     if "spark" in record["versions"] and not is_typed("engine"):
         raise UsageError(
-            "--from-record: the record is of Spark, which a record does not start; add --engine "
-            "spark, or --engine duckdb to compare with DuckDB"
+            "--from-record: the result of the record was computed by Spark; add --engine spark to "
+            "start Spark, or --engine duckdb to use DuckDB"
         )
     put("metrics", tuple(_several(asked.get("metrics"))))
     cutoffs = ",".join(map(value_text, _several(asked.get("k"))))
@@ -205,22 +207,22 @@ def again(
 
 @dataclass
 class _Reads:
-    """Collects the files and folders that only a record names."""
+    """The files and folders that only a record names."""
 
     named: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, names: Sequence[str]) -> None:
-        """Add files or folders; in their names, what a terminal does not show as it is spelled."""
+        """Add files or folders; control characters in their names are escaped."""
         if names:
             self.named[one_line(what)] = ", ".join(map(one_line, names))
 
     def add_conventions(self, what: str, names: Sequence[str]) -> None:
-        """Add those conventions that are files, and not of the package."""
+        """Add those conventions that are files, not built in."""
         self.add(what, [name for name in names if name not in (*conventions(), EVERY)])
 
 
 def _several(value: Any) -> list[Any]:
-    """Read an argument that is one value or a list of them."""
+    """Return an argument that is None, one value or a list of values as a list."""
     if value is None:
         return []
     return list(value) if isinstance(value, list) else [value]
@@ -232,7 +234,7 @@ def _lists(
     is_typed: bool,
     reads: _Reads,
 ) -> Any:
-    """Put the lists that were typed in place of those of the record, model by model."""
+    """Return the sources of the recommendations; typed models override those of the record."""
     typed = lists_of(options["recommendations"]) if is_typed else None
     models = [source["model"] for source in sources]
     if typed is not None and (not isinstance(typed, dict) or models == [None]):
@@ -250,22 +252,22 @@ def _lists(
 def _source(
     source: Mapping[str, Any], options: Mapping[str, Any], option: str, reads: _Reads
 ) -> Any:
-    """Return a source of a record, as the evaluator takes it, and note that it is read."""
+    """Return a source of a record in the form that the evaluator takes, and add it to `reads`."""
     given, kind = source["source"], source["kind"]
     where = source["table"] + ("" if source["model"] is None else f" of {source['model']}")
     of_spark = options.get("engine") == "spark" and kind == "table"
     if given is None or not (kind in _FILES or of_spark):
         what = "a table of a connection" if kind == "table" else kind
         raise UsageError(
-            f"--from-record: {where}: the record says {what}, which cannot be read again; give it "
-            f"with {option}"
+            f"--from-record: {where}: the source in the record is {what}, which cannot be read "
+            f"again; give the table with {option}"
         )
     if not all(map(_PATH.holds, _several(given))):
         raise UsageError(
-            f"--from-record: {where}: the record says {shown(given)}, which is no file; give it "
-            f"with {option}"
+            f"--from-record: {where}: the source in the record is {shown(given)}, which is not a "
+            f"file name; give the table with {option}"
         )
     reads.add(where, _several(given))
-    if isinstance(given, list):  # as paths, so that they are not taken for ids
+    if isinstance(given, list):  # as paths, because the evaluator reads a list of strings as ids
         return [path if "://" in path else Path(path) for path in given]
     return given

@@ -1,4 +1,4 @@
-"""Spells the arguments that messages name as options of the command line."""
+"""Spell the arguments in messages as command-line options."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import click
 from sqlmetrics.cli.options import TABLES
 from sqlmetrics.messages import Argument, Command, Message, in_python
 
-# the option of each table, as messages about options show it
+# the option of each table, as shown in messages about options
 OPTIONS = {
     "recommendations": "-r FILE",
     **{table: f"{names[0]} FILE" for table, names, _ in TABLES},
 }
-# arguments of Python that no option sets
+# Python arguments without an option
 ONLY_IN_PYTHON = frozenset({"connection", "watch"})
-# methods that are options of another command
+# methods that correspond to an option of another command
 _COMMANDS = {
     "write_partition": "evaluate --partition I/N -o FOLDER",
     "write_per_user": "per-user -o FOLDER",
 }
-# arguments whose options have another name inside click
+# arguments whose click parameter has a different name
 _PARAMETERS = {"k": "cutoffs", "convention": "conventions"}
 
 
 def spelled(message: object) -> str:
-    """Spell a message, an error or a warning for the command line; other objects as they are."""
+    """Spell a message, error or warning for the command line; convert other objects with `str`."""
     text = getattr(message, "message", message)
     return text.spelled(on_command_line) if isinstance(text, Message) else str(message)
 
 
 def on_command_line(named: Argument | Command) -> str:
-    """Spell an argument as an option, and a command as it is typed."""
+    """Spell an argument as an option, and a command as the user types it."""
     if isinstance(named, Command):
         return f"sqlmetrics {_COMMANDS.get(named.name, named.name.replace('_', '-'))}"
     if named.name in ONLY_IN_PYTHON:
@@ -54,13 +54,13 @@ def on_command_line(named: Argument | Command) -> str:
 
 
 def _metavar(option: click.Option) -> str:
-    """Return the name of the value: FILE of `[NAME=]FILE`, COLUMN of `NAME=COLUMN`."""
+    """Return the placeholder of the value: FILE for `[NAME=]FILE`, COLUMN for `NAME=COLUMN`."""
     return re.sub(r"^(\[[^]]*\]|[^=]*=)", "", option.metavar or "VALUE")
 
 
 @functools.cache
 def parameters() -> dict[str, click.Parameter]:
-    """Find the options and arguments of all commands; of equal names, those of the first."""
+    """Map the names of all options and arguments to the parameter of the first command with it."""
     by_name: dict[str, click.Parameter] = {}
     for parameter in _all_parameters():
         by_name.setdefault(str(parameter.name), parameter)
@@ -68,7 +68,7 @@ def parameters() -> dict[str, click.Parameter]:
 
 
 def _all_parameters() -> Iterator[click.Parameter]:
-    from sqlmetrics.cli.commands import main  # which shows messages, and so needs this module
+    from sqlmetrics.cli.commands import main  # a circular import at the top of the module
 
     for command in main.commands.values():
         yield from command.params

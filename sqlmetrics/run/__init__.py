@@ -1,1 +1,1 @@
-"""The one path of every request: resolve, plan, validate, execute, present."""
+"""Run requests: resolve, plan, validate, execute and present."""

@@ -1,4 +1,4 @@
-"""Models against each other: comparisons with one of them, gates, and leaderboards."""
+"""Compare models: comparisons with a baseline, gates and leaderboards."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SEVERAL = Message(
-    "a comparison needs several models: ", SEVERAL_MODELS, " for each, or a column model"
+    "a comparison needs several models; give ", SEVERAL_MODELS, " for each, or a column model"
 )
 
 
 @dataclass(frozen=True)
 class Testing:
-    """The test of differences between models; the attributes are those of `compare`.
+    """The significance test; see `Evaluator.compare` for the attributes.
 
     Raises:
-        UsageError: there is no such test or correction, or scipy is not installed.
+        UsageError: the test or correction is unknown, or scipy is not installed.
     """
 
     test: str = "t"
@@ -43,7 +43,7 @@ class Testing:
 
 
 def models(session: Session) -> list[str]:
-    """Name the models whose lists are judged; none where models are not named."""
+    """Return the names of the evaluated models; empty if the models have no names."""
     planner, lists = session.planner, session.tables.get("recommendations")
     if lists is None or not planner.several_models:
         return []
@@ -60,24 +60,24 @@ def compare(
     testing: Testing,
     fail_if: str | Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Compare every model with one of them, user by user.
+    """Compare every model with a baseline model, user by user.
 
     Args:
         session: the tables and the engine.
         asked: the metrics and slices.
-        baseline: the model that the others are compared with; None: that of the session.
-        testing: how differences are tested.
+        baseline: the baseline model; None for the baseline of the session.
+        testing: the significance test.
         fail_if: gates that the result has to pass.
 
     Raises:
-        GateError: it fails one; the error has the result.
-        UsageError, DataError: as `Evaluator.compare`.
+        GateError: the result fails a gate; the error has the result.
+        UsageError, DataError: see `Evaluator.compare`.
     """
     session.engine.check_comparisons()
     gates = _read_gates(session, fail_if)
     with own_templates_named(session.catalog):
         of = results(session, asked)
-        of.check_comparable()  # before any table is read
+        of.check_comparable()  # before reading any table
         chosen = _baseline(session, baseline, of.requests)
         if gates:
             others = [model for model in models(session) if model != chosen]
@@ -93,7 +93,7 @@ def compare(
     leading = [name for name in frame.columns if name != "model"]
     place = leading.index("k") + 1
     frame = frame[[*leading[:place], "model", *leading[place:]]]
-    frame["model"] = frame["model"].astype(str)  # as the baseline is
+    frame["model"] = frame["model"].astype(str)  # the baseline is a text, too
     frame = paired_tests.finished(
         frame,
         test=testing.test,
@@ -108,7 +108,7 @@ def compare(
 
 
 def _read_gates(session: Session, texts: str | Iterable[str]) -> list[Gate]:
-    """Read gates, their metrics spelled as in results."""
+    """Parse gates, with their metrics spelled as in results."""
     definitions = session.definitions
 
     def canonical(call: MetricSpec) -> str:
@@ -116,38 +116,42 @@ def _read_gates(session: Session, texts: str | Iterable[str]) -> list[Gate]:
         return str(resolved)
 
     if not isinstance(texts, Iterable):
-        raise UsageError(f"gates are expressions such as 'ndcg@10 < -1%', not {texts!r}")
+        raise UsageError(f"gates must be expressions such as 'ndcg@10 < -1%', not {texts!r}")
     texts = [texts] if isinstance(texts, str) else list(texts)
     return [parse_gate(text, canonical) for text in texts]
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:
-    """Find the model to compare with."""
+    """Return the model to compare with.
+
+    Raises:
+        UsageError: there are not several models, or the baseline is not one of them.
+    """
     planner = session.planner
     chosen = planner.baseline_model if baseline is None else str(baseline)
     if not planner.several_models:
         raise UsageError(_SEVERAL)
     if all(source.model is None for source in session.tables["recommendations"].sources):
-        # their names are read from the lists
+        # the names of the models are read from the recommendations
         validate(session, reads_of(planner, calls_of(requests)))
     known = models(session)
     if len(known) < 2:
-        raise UsageError(_SEVERAL, f"; there is only {known[0]}")
+        raise UsageError(_SEVERAL, f"; the only model is {known[0]}")
     if chosen is None or chosen not in known:
-        problem = "no baseline named" if chosen is None else f"there is no model {chosen!r}"
+        problem = "no baseline given" if chosen is None else f"there is no model {chosen!r}"
         close = "" if chosen is None else suggestion(chosen, known).rstrip("?")
         raise UsageError(
-            f"{problem}{close}; name one of {', '.join(known)} with ",
+            f"{problem}{close}; choose one of {', '.join(known)} with ",
             Argument("baseline", "NAME"),
         )
     return chosen
 
 
 def leaderboard(session: Session, asked: Asked, testing: Testing, alpha: float) -> pd.DataFrame:
-    """Rank models: compare each with the best of every metric, and mark who is not worse.
+    """Rank the models: compare each with the best model of every metric, and mark the results.
 
     Raises:
-        UsageError, DataError: as `Evaluator.leaderboard`.
+        UsageError, DataError: see `Evaluator.leaderboard`.
     """
     import pandas as pd
 
@@ -171,7 +175,7 @@ def leaderboard(session: Session, asked: Asked, testing: Testing, alpha: float) 
     uncorrected = replace(testing, correction="none")
     for model, best_at in best_models(values, better).items():
         calls = [
-            # not asked for by name: not every convention needs to have it
+            # implied, because some conventions may lack the metric
             replace(parse_spec(metric), cutoff=cutoff, implied=True)
             for metric, cutoff in best_at
             if (metric, cutoff) in means

@@ -1,4 +1,4 @@
-"""A closer look: at the tables, at a stage, at how one number becomes another."""
+"""Inspect tables and stages, and explain the difference between conventions."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from sqlmetrics.run.session import Session
 if TYPE_CHECKING:
     import pandas as pd
 
-_SHOWN = 1000  # rows of a stage, where not all may come
+_SHOWN = 1000  # maximum number of rows of a stage, if the engine cannot return all
 
 
 def findings(
     session: Session, metrics: Metrics, k: Cutoffs, levels: Iterable[str] = LEVELS
 ) -> list[Finding]:
-    """Find errors and data problems of the tables: see `Evaluator.check`.
+    """Find errors and data problems in the tables; see `Evaluator.check`.
 
-    `levels`: of the checks that run, of "error", "warning" and "note".
+    `levels` are the levels of the checks to run: "error", "warning" and "note".
     """
     if not session.tables:
         raise UsageError(
-            "there is no table to check; give one with ", give("recommendations"), ", ",
-            give("interactions"), " or others",
+            "there is no table to check; give a table with ", give("recommendations"), ", ",
+            give("interactions"), " or another argument",
         )  # fmt: skip
     if session.trusts_input:
         trusted = Argument("trust_input", True)
@@ -57,14 +57,14 @@ def findings(
 def calls_that_can_be_planned(
     session: Session, pairs: Sequence[tuple[MetricSpec, int | None]], refuse: bool
 ) -> list[MetricCall]:
-    """Resolve metrics; those that cannot be computed are left out, or refused."""
+    """Resolve metrics, and omit those that cannot be computed, or raise if `refuse` is set."""
     calls = []
     for call in calls_of(session.definitions.resolved(pairs)):
         try:
             session.planner.nodes(call)
         except TemplateError:
             raise
-        except UsageError:  # it lacks a table, or means nothing under these settings
+        except UsageError:  # the metric lacks a table, or is undefined under these settings
             if refuse:
                 raise
         else:
@@ -80,7 +80,7 @@ def explain(
     end: str | Path,
     skip_missing: bool,
 ) -> pd.DataFrame:
-    """Walk from the number of one convention to that of another: see `Evaluator.explain`."""
+    """Explain the difference between two conventions; see `Evaluator.explain`."""
     definitions, planner = session.definitions, session.planner
     first = definitions.first
 
@@ -99,7 +99,7 @@ def explain(
 
 
 def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
-    """Return the rows of a stage or table: see `Evaluator.stage`."""
+    """Return the rows of a stage or table; see `Evaluator.stage`."""
     definitions, planner = session.definitions, session.planner
     known = [*session.catalog.stages, *session.tables]
     if name not in known:
@@ -123,8 +123,8 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
         if not owners:
             raise
         raise UsageError(
-            f"the stage {name} depends on {lacking}, a setting of {', '.join(owners)}; look at "
-            f"it for one of them: stage({name!r}, metric={owners[0]!r})"
+            f"the stage {name} depends on {lacking}, a setting of {', '.join(owners)}; choose a "
+            f"metric: stage({name!r}, metric={owners[0]!r})"
         ) from error
     validate(session, [Reads({node.name: node for node in plan.nodes()}, values)])
     session.warn(plan.warnings)

@@ -1,13 +1,13 @@
-"""The one path from a request to a result, for Python and for the command line.
+"""The path from a request to a result, for Python and for the command line.
 
     resolve    every metric, cutoff, setting and slice of the request (plan/request.py)
-    plan       the queries that compute it (plan/results.py)
-    validate   the tables that they read (checks/validate.py)
-    execute    the queries, as a whole or for partitions of the users (partitions/executor.py)
+    plan       the queries that compute the result (plan/results.py)
+    validate   the tables that the queries read (checks/validate.py)
+    execute    the queries, for all users or one partition after another (partitions/executor.py)
     present    the rows: names, order, warnings about slices
 
-Other modules of this package start with the first two steps and print the plan (`printing`),
-compare models (`comparing`) or look closer (`reporting`, `looking`).
+Other modules of this package use the first two steps to print the plan (`printing`), to compare
+models (`comparing`), for reports (`reporting`), or to inspect tables and stages (`looking`).
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-# slices are numbered in the order of their names; per user, any numbers will do
+# stages that number slices in the order of their names; in per-user plans, any order is enough
 NUMBERS = ("slice_names", "item_slice_names")
 
 
 def evaluate(session: Session, asked: Asked, deliver: Callable[[Plan], Frame]) -> Frame:
-    """Compute the values of metrics, and return their rows as `deliver` hands them out.
+    """Compute a request, and return its rows in the form that `deliver` returns.
 
     Raises:
-        UsageError, DataError: as `Evaluator.evaluate`.
+        UsageError, DataError: see `Evaluator.evaluate`.
     """
     with own_templates_named(session.catalog):
         run = plan(session, asked)
@@ -51,32 +51,33 @@ def evaluate(session: Session, asked: Asked, deliver: Callable[[Plan], Frame]) -
 
 
 def per_user(session: Session, asked: Asked) -> pd.DataFrame:
-    """Compute the values of every user.
+    """Compute the per-user values.
 
     Raises:
-        UsageError, DataError: as `Evaluator.per_user`.
+        UsageError, DataError: see `Evaluator.per_user`.
     """
     if not session.engine.fetches_users:
         raise UsageError(
-            "values per user of Spark do not come to this process",
-            remedy=Message("let Spark write them, with ", Command("write_per_user")),
+            "per-user values cannot be collected from Spark into this process",
+            remedy=Message("let Spark write the values with ", Command("write_per_user")),
         )
     return evaluate(session, asked, session.engine.frame)
 
 
 def write_parquet(session: Session, asked: Asked, path: str | Path, force: bool) -> None:
-    """Let the engine write the values of metrics to a file: see `Evaluator.write_parquet`."""
+    """Let the engine write a result to a file; see `Evaluator.write_parquet`."""
     engine = session.engine
     with engine.new_file(path, force) as target:
         _write(session, asked, lambda ready: engine.write_parquet(ready, target, force))
 
 
 def write_table(session: Session, asked: Asked, name: str, force: bool) -> None:
-    """Let the engine write the values of metrics to a table: see `Evaluator.write_table`."""
+    """Let the engine write a result to a table; see `Evaluator.write_table`."""
     engine = session.engine.catalog
     if engine is None:
         raise UsageError(
-            "write_table writes into Spark's catalog; on DuckDB, write_parquet writes a file"
+            "write_table needs Spark, because it writes to Spark's catalog; with DuckDB, use "
+            "write_parquet"
         )
     engine.check_table(name, force)
     _write(session, asked, lambda ready: engine.write_table(ready, name, force))
@@ -90,7 +91,7 @@ def _write(session: Session, asked: Asked, deliver: Callable[[Plan], None]) -> N
 def write_partition(
     session: Session, asked: Asked, folder: Path, partition: str, force: bool
 ) -> None:
-    """Write what a result needs of some of the users: see `Evaluator.write_partition`."""
+    """Compute one partition of the users and write its part; see `Evaluator.write_partition`."""
     from sqlmetrics.partitions.jobs import check_folder, write_part
 
     executor, part = session.executor, session.executor.one_of(partition)
@@ -117,7 +118,7 @@ def write_partition(
 
 
 def results(session: Session, asked: Asked, planner: Planner | None = None) -> Results:
-    """Resolve a request, and start to plan its values."""
+    """Resolve a request and return its `Results`, which plan its values."""
     planner = planner or session.planner
     return results_of(session.definitions, planner, resolve(session.definitions, planner, asked))
 
@@ -138,12 +139,12 @@ def execute(
 
     Args:
         session: the tables and the engine.
-        run: the plan, and what has to hold for it.
+        run: the plan, and the conditions that the tables have to meet.
         deliver: runs a plan and returns its result.
-        partition: compute only what belongs to the users of one partition, such as "3/8".
+        partition: compute only the users of one partition, such as "3/8".
 
     Raises:
-        DataError: a table breaks a rule that the numbers rest on.
+        DataError: a table fails validation.
     """
     session.recorder.ran(run)
     session.computes(run.requests)
@@ -179,8 +180,8 @@ def validate(
         session: the tables and the engine.
         reads: the queries of each metric call.
         slices: the attributes to slice by.
-        rows_of: makes checks look at some rows only.
-        passed: the checks of these rows that have passed; by default, those of all rows.
+        rows_of: restricts checks to some of the rows.
+        passed: the checks that have passed on these rows; by default, those on all rows.
     """
     passed = session.executor.passed if passed is None else passed
     trusted = session.trusts_input
@@ -188,14 +189,14 @@ def validate(
 
 
 def present(rows: Frame, run: PlannedRun) -> Frame:
-    """Hand out the rows of a result, and warn of slices that nobody is in."""
+    """Return the rows of a result, and warn about empty slices."""
     warn_of_empty_slices(rows, [sliced.attribute for sliced in run.slices])
     return rows
 
 
 @contextlib.contextmanager
 def own_templates_named(catalog: Catalog) -> Iterator[None]:
-    """Name the templates of the user in errors of the engine about a query."""
+    """Add the names of the user's own templates to engine errors about a query."""
     try:
         yield
     except QueryError as error:

@@ -1,4 +1,4 @@
-"""Statements and packages that run without us."""
+"""Print statements and packages that run without sqlmetrics."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sqlmetrics.sql.statement import statement as readable
 
 
 def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:
-    """Print the statement that computes a request.
+    """Return the statement of a request.
 
-    `physical`: as the engine runs it, with alternatives and exact sums.
+    `physical` returns the statement that the engine runs, with alternatives and exact sums.
 
     Raises:
-        UsageError: as `Evaluator.sql`.
+        UsageError: see `Evaluator.sql`.
     """
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     planner, executor = session.printing_planner(dialect), session.executor
@@ -53,7 +53,7 @@ def dbt(
     """Write a dbt package that computes a request.
 
     Raises:
-        UsageError, DataError: as `Evaluator.dbt`.
+        UsageError, DataError: see `Evaluator.dbt`.
     """
     from sqlmetrics.export import dbt_package
 
@@ -65,10 +65,10 @@ def dbt(
 
 
 def _require_names(session: Session, plan: Plan, dialect: str) -> None:
-    """Refuse to print a statement that reads objects of this process, which others cannot read.
+    """Check that a statement reads only tables that exist outside this process.
 
     Raises:
-        UsageError: names the table.
+        UsageError: names the table that exists only in this process.
     """
     elsewhere = dialect != session.engine.dialect
     for node in plan.nodes():
@@ -78,12 +78,12 @@ def _require_names(session: Session, plan: Plan, dialect: str) -> None:
             from_stdin = any(session.engine.shown(file) != file for file in source.files)
             if from_stdin or (elsewhere and not source.only_named):
                 raise UsageError(
-                    f"{dialect if elsewhere else 'a statement'} does not read {source.label} "
+                    f"{dialect if elsewhere else 'a statement'} cannot read {source.label} "
                     f"({owner})",
                     table=owner,
                     remedy=Message(
                         "" if elsewhere else "give a file, or ",
-                        "name the table there with ",
+                        "give the name of the table in the warehouse with ",
                         Argument(f"{owner}_table", "NAME"),
                     ),
                 )

@@ -1,4 +1,4 @@
-"""Public calls of an evaluator: one at a time, whichever thread makes them."""
+"""Run the public calls of an evaluator one at a time, from any thread."""
 
 from __future__ import annotations
 
@@ -20,36 +20,33 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 Lock = AbstractContextManager[Any]
 
 NOT_COPIED = (
-    "an Evaluator cannot be pickled or copied: it holds a connection to its engine. Make one in "
-    "each process, from the same arguments"
+    "an Evaluator cannot be pickled or copied, because it holds a connection to its engine. Create "
+    "one in each process from the same arguments"
 )
 
-_locks: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()  # of connections of others
+_locks: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()  # locks of connections given by users
 _locks_guard = threading.Lock()
 
 
 def lock_of(connection: Any) -> Lock:
-    """Return the lock that all evaluators of one connection take; None: a lock of its own.
-
-    A thread that holds it can take it again.
-    """
+    """Return the reentrant lock shared by all evaluators of a connection; for None, a new lock."""
     if connection is None:
         return threading.RLock()
     with _locks_guard:
         try:
             return _locks.setdefault(connection, threading.RLock())
-        except TypeError:  # something that only looks like a connection
+        except TypeError:  # not a real connection
             return threading.RLock()
 
 
 @dataclass
 class PublicCall:
-    """A public call while it runs, with all that it calls itself.
+    """A running public call, with the public calls that it makes itself.
 
     Attributes:
-        check: whether data warnings are looked for at its end; None: in lists that are not long.
-        cutoffs: those of the results that it has computed, in their order.
-        said: the warnings and notes that it has given.
+        check: whether to check for data warnings at the end; None to decide by the table size.
+        cutoffs: the cutoffs of the computed results, in order.
+        said: the warnings and notes that were already issued.
     """
 
     check: bool | None = None
@@ -57,24 +54,24 @@ class PublicCall:
     said: set[Message] = field(default_factory=set)
 
     def ran(self, requests: Iterable[MetricRequest]) -> None:
-        """Remember the cutoffs of requests that are computed."""
+        """Remember the cutoffs of computed requests."""
         self.cutoffs.update((request.k, None) for request in requests)
 
     def new(self, messages: Iterable[Message]) -> list[Message]:
-        """Return the messages that were not given yet, which now they are."""
+        """Return the messages that were not issued yet, and remember them as issued."""
         new = [message for message in messages if message not in self.said]
         self.said.update(new)
         return new
 
 
 class HasSession(Protocol):
-    """A class with public calls."""
+    """A class with public methods that run on a session."""
 
     _session: Session
 
 
 def public(method: _Method) -> _Method:
-    """Make a method of the evaluator a public call, unless another one makes it."""
+    """Turn a method of the evaluator into a public call; a nested call joins the outer one."""
 
     @functools.wraps(method)
     def called(evaluator: HasSession, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Reports and charts: values that are computed once, and many questions about them."""
+"""Create reports and charts, which compute the values of a run once and query them many times."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def report(
     session: Session, question: Question, check: bool | None, examples: bool, title: str | None
 ) -> Report:
-    """Make the page of a run: see `Evaluator.report`."""
+    """Create the report of a run; see `Evaluator.report`."""
     require_packages()
     call, definitions = session.call, session.definitions
     assert call is not None
@@ -49,7 +49,7 @@ def report(
         call.check = check
     with studied(session, question) as study:
         noticed = session.data_warnings.noticed(list(call.cutoffs), call.check)
-        call.check = not noticed.unchecked  # what the page says is warned of
+        call.check = not noticed.unchecked  # so that warnings match those on the page
         interval = Interval(confidence=question.confidence)
         settings = [*definitions.conventions, definitions.fallback]
         return Report(
@@ -72,7 +72,7 @@ def report(
 def plot(
     session: Session, figure: str, question: Question
 ) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
-    """Draw one of the charts of a report: see `Evaluator.plot`."""
+    """Draw one of the charts of a report; see `Evaluator.plot`."""
     kind = checked_kind(figure)
     with studied(session, question) as study:
         return plotted(kind, study)
@@ -80,23 +80,23 @@ def plot(
 
 @contextlib.contextmanager
 def studied(session: Session, question: Question) -> Iterator[Study]:
-    """Compute the values of a run once, for as long as questions about them are asked.
+    """Compute the values of a run once, and keep them while the context is open.
 
     Raises:
-        UsageError: the engine is Spark, there are several conventions, or as `Evaluator.report`.
-        DataError: as `Evaluator.evaluate`.
+        UsageError: the engine is Spark, there are several conventions, or see `Evaluator.report`.
+        DataError: see `Evaluator.evaluate`.
     """
     engine, executor, planner = session.engine.embedded, session.executor, session.planner
     conventions = session.definitions.conventions
     if engine is None:
         raise UsageError(
-            "reports and charts are made by DuckDB; with Spark, write exports of the tables, "
-            "and report from those"
+            "reports and charts need DuckDB; with Spark, export the tables to Parquet files and "
+            "create the report from the files"
         )
     if len(conventions) > 1:
         names = " and ".join(settings.convention.name for settings in conventions)
         raise UsageError(
-            f"a report is under one convention, not {names}; evaluate puts several side by side"
+            f"a report needs one convention, not {names}; use evaluate to compare conventions"
         )
     with own_templates_named(session.catalog):
         study_of = results(session, _asked(session, question))
@@ -111,7 +111,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         checks_left = [look]
 
         def run(plan: Plan) -> pd.DataFrame:
-            """Run a plan; the first of all looks at the tables."""
+            """Run a plan; the first run also validates the tables."""
             check = checks_left.pop() if checks_left else _nothing
             return executor.run(plan, check, engine.frame, session.note)
 
@@ -119,7 +119,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         held = contextlib.ExitStack()
 
         def hold(nodes: Sequence[Node]) -> None:
-            """Compute nodes once; but for runs that are split, each answer by itself."""
+            """Compute nodes once, unless the run is split into partitions."""
             if is_whole:
                 held.enter_context(engine.holding(physical_nodes(session.planner, nodes)))
 
@@ -145,7 +145,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
 
 
 def _nothing(rows_of: RowsOf, passed: set[str]) -> None:
-    """Check nothing: it was checked before."""
+    """Check nothing, because the tables were validated before."""
 
 
 def _asked(session: Session, question: Question) -> Asked:
@@ -156,7 +156,7 @@ def _asked(session: Session, question: Question) -> Asked:
         implied = [MetricSpec(name, implied=True) for name in names]
         pairs = [(call, None) for call in implied]
         calls = calls_that_can_be_planned(session, pairs, refuse=False)
-        # none of them: the first says what is missing
+        # if there is none, the error of the first metric tells what is missing
         metrics = [replace(call.requests[0].call, cutoff=None) for call in calls] or implied[:1]
         k = CUTOFFS if k is None else k
     interval = Interval(confidence=question.confidence)
@@ -166,7 +166,7 @@ def _asked(session: Session, question: Question) -> Asked:
 def _primary(
     session: Session, question: Question, requests: Sequence[MetricRequest]
 ) -> MetricRequest | None:
-    """Find the metric that models are ranked by, if it is named."""
+    """Return the metric that ranks the models, or None if the question does not name it."""
     if question.primary is None:
         return None
     definitions = session.definitions
@@ -176,7 +176,7 @@ def _primary(
 
 
 def _short_name(table: Table) -> str:
-    """Name the source of a table without its folder, which may be private."""
+    """Return the name of a table's source without its folder, which may be private."""
     first = table.sources[0]
     if len(table.sources) > 1:
         return f"{len(table.sources)} sources, one per model"

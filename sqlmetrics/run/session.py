@@ -1,4 +1,4 @@
-"""The state of an evaluator: its opened tables, its engine, and the checks that have passed."""
+"""The state of an evaluator: its open tables, its engine and the checks that have passed."""
 
 from __future__ import annotations
 
@@ -41,33 +41,33 @@ _log = logging.getLogger(__name__)
 
 
 class Session:
-    """The tables of an evaluator, the engine that reads them, and the conventions that count.
+    """The tables of an evaluator, the engine that reads them, and the conventions.
 
     Args:
         given: the arguments of `Evaluator`, by name.
 
     Raises:
-        UsageError, DataError: as `Evaluator`.
+        UsageError, DataError: see `Evaluator`.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         given = dict(given)
-        if isinstance(given["convention"], Iterator):  # is read twice: for the record too
+        if isinstance(given["convention"], Iterator):  # read twice, here and for the record
             given["convention"] = list(given["convention"])
-        given["templates"] = _several(str | Path, given["templates"], "templates names folders")
+        given["templates"] = _several(str | Path, given["templates"], "templates must be paths")
         self.recorder = Recorder(given, with_contents=given["record"])
         self.catalog = Catalog.load(given["templates"])
         definitions = Definitions.load(
             self.catalog, given["convention"], given["fallback"], given["settings"] or {}
         )
-        user_keys = tuple(_several(str, given["key"], "key names at least one column"))
+        user_keys = tuple(_several(str, given["key"], "key must name at least one column"))
         if not user_keys or not all(user_keys):
-            raise UsageError("key names at least one column")
+            raise UsageError("key must name at least one column")
         self.trusts_input: bool = given["trust_input"]
         self.checks_data: bool | None = given["check"]
         if self.checks_data and self.trusts_input:
             raise UsageError(
-                "check cannot be combined with trust_input, which skips checks of rows"
+                "check cannot be combined with trust_input, which skips checks of rows; remove one"
             )
         partitions = checked_count(given["partitions"])
         self.engine = open_engine(
@@ -89,7 +89,10 @@ class Session:
         self.lock = lock_of(given["connection"])
         try:
             if partitions is not None and self.engine.embedded is None:
-                raise UsageError("partitions are for DuckDB; Spark splits its work by itself")
+                raise UsageError(
+                    "partitions need DuckDB, because Spark splits its work itself; remove "
+                    "partitions"
+                )
             given_tables = [name for name, source in sources.items() if source is not None]
             check_tables(where, sources, given_tables)
             self.where: dict[str, str] = dict(where)
@@ -114,7 +117,7 @@ class Session:
             self.engine, self.planner, self.definitions, self.trusts_input
         )
         self.call: PublicCall | None = None
-        self._warned: set[Message] = set()  # of which data warnings
+        self._warned: set[Message] = set()  # data warnings that were issued
         self._may_change = self.engine.embedded is not None and not all(
             source.is_held for table in self.tables.values() for source in table.sources
         )
@@ -126,7 +129,7 @@ class Session:
         user_keys: tuple[str, ...],
         models: Sequence[str],
     ) -> dict[str, Table]:
-        """Read the columns of all tables, and hold to their files as they are now."""
+        """Read the columns of all tables, and lock in the current state of their files."""
         reader = TableReader(self.engine, user_keys, columns, self.where)
         tables: dict[str, Table] = {}
         for name, source in sources.items():
@@ -153,7 +156,7 @@ class Session:
 
     @functools.cached_property
     def _tables_read_alone(self) -> dict[str, Table]:
-        """The tables as a statement reads them that is to run without this evaluator."""
+        """The tables as read by a statement that runs without this evaluator."""
         return {
             name: replace(
                 table,
@@ -165,18 +168,18 @@ class Session:
             for name, table in self.tables.items()
         }
 
-    @functools.cache  # noqa: B019 - lives as long as the session
+    @functools.cache  # noqa: B019 - the cache may live as long as the session
     def printing_planner(self, dialect: str) -> Planner:
-        """Return a planner of statements of a dialect that run without this evaluator."""
+        """Return a planner for statements in a dialect that run without this evaluator."""
         tables = self._tables_read_alone
         return replace(self.planner, tables=tables, checked=False, dialect=dialect)
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan that counts users, of tables that were checked."""
+        """Run a plan that counts users, on tables that were already validated."""
         return self.executor.run(plan, lambda *_: None, self.engine.records, self.note)
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the resources of the engine."""
         with self.lock:
             self.engine.close()
 
@@ -184,9 +187,9 @@ class Session:
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[None]:
-        """Run a public call: alone, on the tables as they are now, with data warnings at its end.
+        """Run a public call alone, on the current tables, with data warnings at the end.
 
-        A public call that another one makes is a part of it.
+        A nested public call is part of the outer one.
         """
         with self.lock:
             if self.call is not None:
@@ -202,24 +205,24 @@ class Session:
                 self._forget_what_may_change()
 
     def warn(self, messages: Iterable[Message]) -> None:
-        """Issue the warnings of a result, each once per public call."""
+        """Issue the warnings of a result, at most once each per public call."""
         assert self.call is not None
         for message in self.call.new(messages):
             warnings.warn(SqlmetricsWarning(message), stacklevel=callers_level())
 
     def note(self, text: str) -> None:
-        """Log how a result is computed, in a public call once."""
+        """Log a note about the computation, at most once per public call."""
         assert self.call is not None
         for message in self.call.new([Message(text)]):
             _log.info("%s", message)
 
     def computes(self, requests: Iterable[MetricRequest]) -> None:
-        """Note what the public call that runs computes."""
+        """Remember the requests that the running public call computes."""
         assert self.call is not None
         self.call.ran(requests)
 
     def _check_columns(self) -> None:
-        """Check that tables of a connection of others still have the columns that we know."""
+        """Check that the tables of the user's connection still have the same columns."""
         engine = self.engine.embedded
         if not self._may_change or engine is None:
             return
@@ -229,10 +232,10 @@ class Session:
                     engine.check_columns(table.name, source.relation, source.label, source.types)
 
     def _warn_of_data(self, call: PublicCall) -> None:
-        """Issue the data warnings about the tables of a result, each once."""
+        """Issue the data warnings about the tables of a result, at most once each."""
         try:
             data_warnings = self.data_warnings.of_result(list(call.cutoffs), call.check)
-        except Exception as error:  # the result is there
+        except Exception as error:  # do not lose the result, which is complete
             data_warnings = [DataWarning(stopped(error))]
         for warning in data_warnings:
             if warning.message not in self._warned:
@@ -240,7 +243,7 @@ class Session:
                 self._warned.add(warning.message)
 
     def _forget_what_may_change(self) -> None:
-        """Forget all that was computed, where tables may be others at the next call."""
+        """Forget cached results, if the tables may have changed by the next call."""
         engine = self.engine.embedded
         if self._may_change and engine is not None:
             engine.forget(list(engine.kept()))
@@ -249,7 +252,7 @@ class Session:
 
 
 def _several(kind: Any, given: Any, what: str) -> list[Any]:
-    """Read an argument that is one value of a kind, or several of them."""
+    """Return an argument that is one value of a type or several such values as a list."""
     if isinstance(given, kind):
         return [given]
     values = list(given) if isinstance(given, Iterable) else [given]

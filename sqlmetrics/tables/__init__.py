@@ -1,1 +1,1 @@
-"""The user's tables under canonical names: sources, formats, column mapping and filters."""
+"""Input tables with canonical names: sources, formats, column mapping and filters."""

@@ -1,8 +1,8 @@
 """The layout of a CSV file: its separator and the line of its header.
 
-DuckDB guesses both from the rows, and skips rows that do not fit as comments or as lines before the
-header. This module reads the separator from the header, so that a row with a different number of
-values is an error.
+DuckDB infers both from the rows, and skips rows that do not match as comments or as lines before
+the header. This module infers the separator from the header, so that a row with a different number
+of values is an error.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def opened(path: str) -> BinaryIO:
 
 
 def layout(path: str, head: bytes) -> Layout:
-    """Return the layout of a local file from its first bytes, unpacked.
+    """Return the layout of a local file from its first bytes, decompressed.
 
-    If the header has one column, the separator is that of the file's suffix: tab for .tsv, else a
+    If the header has one column, the suffix decides: the separator is a tab for .tsv, otherwise a
     comma. Blank lines and comments (`# …`) before the header are skipped.
     """
     lines = head.decode("utf-8-sig", errors="replace").splitlines()
@@ -50,7 +50,7 @@ def broken_line(path: str, of: Layout) -> str:
     """Find the first line of a local file with a wrong number of values or an unclosed quote.
 
     Returns:
-        The line and the problem, to stand after the name of the file; empty if all lines are valid.
+        The line and the problem, to append to the name of the file; empty if all lines are valid.
     """
     with opened(path) as binary, io.TextIOWrapper(binary, "utf-8-sig", "replace", "") as text:
         for _ in range(of.n_above):
@@ -76,7 +76,7 @@ def broken_line(path: str, of: Layout) -> str:
 
 
 def unclosed_quote(place: str) -> str:
-    """Return the message of an unclosed quote, to stand after the name of the file."""
+    """Return the message about an unclosed quote, to append to the name of the file."""
     return (
         f" has an unclosed quote {place}. Close the quote; in values that contain quotes, double "
         "them and enclose the value in quotes"

@@ -1,7 +1,8 @@
-"""Conditions on the rows of a table (`--where`): data that is read, never SQL that is passed on.
+"""Conditions on the rows of a table (`--where`): parsed and checked, never passed on as raw SQL.
 
 A condition is parsed, every construct in it must be allowed (`sql/allowed.py`), and queries contain
-the printed tree. So a condition is one expression about the columns of one row, in every dialect.
+the printed syntax tree. A condition is therefore one expression on the columns of a row, in every
+dialect.
 """
 
 from __future__ import annotations
@@ -23,40 +24,39 @@ if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
 
 _DUCKDB = "duckdb"
-_ALIAS = "source"  # of the table, in the templates that read one
-_DEEPEST = 200  # levels of a condition: engines and parsers call themselves for each
+_ALIAS = "source"  # alias of the table in the templates that read it
+_DEEPEST = 200  # maximum nesting: engines and parsers recurse once per level
 
 
-# expressions that are not boolean, refused where no table can be asked for their type
+# expressions that are not boolean, rejected if no table is available to infer the type
 _NO_CONDITIONS = (
     exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.DPipe, exp.Interval,
 )  # fmt: skip
 _ALLOWED = (
-    "a condition is made of columns, values, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, "
-    "LIKE, CASE, CAST, arithmetic and functions such as lower, length, abs, round, coalesce and "
-    "year"
+    "a condition may use columns, values, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, "
+    "CASE, CAST, arithmetic and functions such as lower, length, abs, round, coalesce and year"
 )
 
 
 def check_tables(where: Mapping[str, str], known: Iterable[str], given: Iterable[str]) -> None:
-    """Check that conditions are on tables that were given.
+    """Check that every condition applies to a table that was given.
 
     Raises:
         UsageError: names the condition.
     """
     if not isinstance(where, Mapping):
-        raise UsageError(f"where is a dict {{table: condition}}, not {where!r}")
+        raise UsageError(f"where must be a dict {{table: condition}}, not {where!r}")
     known, given = list(known), list(given)
     for table, condition in where.items():
         if table not in known:
             raise UsageError(
                 f"where {table}={condition}: unknown table {table!r}"
-                f"{suggestion(str(table), known)}; the form is TABLE=CONDITION, and tables are "
+                f"{suggestion(str(table), known)}; write TABLE=CONDITION. The tables are "
                 + ", ".join(known)
             )
         if not isinstance(condition, str):
             raise UsageError(
-                f"where: the condition on {table} is a text such as 'rating >= 4', not "
+                f"where: the condition on {table} must be a text such as 'rating >= 4', not "
                 f"{condition!r}"
             )
         if table not in given:
@@ -72,24 +72,24 @@ def read_condition(table: str, condition: str, columns: Mapping[str, str] | None
         columns: the columns and their types; None if the columns are not known.
 
     Raises:
-        UsageError: the condition has another form; names the condition and the refused part.
+        UsageError: the condition is not allowed; names the condition and the rejected part.
     """
     name = _named(table, condition)
     tree = _parsed(name, condition)
     _check_depth(name, tree)
     for node in list(tree.walk()):
         if problem := _problem(node):
-            raise UsageError(f"{name}: {problem} is refused: {_ALLOWED}")
-    root = exp.Paren(this=tree)  # a wrapper: the column may be all there is
+            raise UsageError(f"{name}: {problem} is not allowed; {_ALLOWED}")
+    root = exp.Paren(this=tree)  # a wrapper, because the tree may be a single column
     for column in list(root.find_all(exp.Column)):
         column.replace(_column(name, table, column, columns))
     for division in list(root.find_all(exp.Div, exp.Mod)):
         arithmetic.guarded_division(division)
     for distinct in list(root.find_all(exp.NullSafeEQ, exp.NullSafeNEQ)):
-        # DataFusion takes `a IS DISTINCT FROM b OR c` for `a IS DISTINCT FROM (b OR c)`
+        # DataFusion parses `a IS DISTINCT FROM b OR c` as `a IS DISTINCT FROM (b OR c)`
         distinct.replace(exp.Paren(this=distinct.copy()))
     if columns is None and isinstance(root.this.unnest(), _NO_CONDITIONS):
-        raise UsageError(f"{name}: it is neither true nor false; {_ALLOWED}")
+        raise UsageError(f"{name}: the condition is not boolean; {_ALLOWED}")
     text: str = root.this.sql(_DUCKDB, normalize_functions="lower")
     return text
 
@@ -125,21 +125,21 @@ def check_rows(
             return engine.query(query, label)
         except DataError as error:
             reason = error.reason if isinstance(error, UnreadableError) else error
-            problem = f"{name}: it cannot be computed from {label}: "
+            problem = f"{name}: the condition cannot be computed from {label}: "
             raise DataError(problem, reason, table=table) from error
 
     for row in ask("condition_type"):
         held = str(row["held"]).strip('"')
         if held.upper() != "BOOLEAN":
             raise UsageError(
-                f"{name}: it is neither true nor false, but {held}; compare it with something"
+                f"{name}: the condition has the type {held}, not BOOLEAN; add a comparison"
             )
     (counts,) = ask("condition")
     if counts["n_rows"] and not counts["n_kept"]:
         raise DataError(
-            f"{name}: it keeps none of the {counts['n_rows']:,} rows of {label}",
+            f"{name}: the condition matches none of the {counts['n_rows']:,} rows of {label}",
             table=table,
-            remedy="check the values that it compares with",
+            remedy="check the values in the condition",
         )
 
 
@@ -149,21 +149,23 @@ def _named(table: str, condition: str) -> str:
 
 
 def _parsed(name: str, condition: str) -> exp.Expr:
-    """Parse one expression and nothing beside it."""
+    """Parse a text that must be one expression and nothing else."""
     dialect = Dialect.get_or_raise(_DUCKDB)
     try:
         tokens = dialect.tokenize(condition)
         if any(token.comments for token in tokens):
-            raise UsageError(f"{name}: a comment is refused: write the condition alone")
+            raise UsageError(f"{name}: comments are not allowed; remove them")
         if any(token.token_type.name == "SEMICOLON" for token in tokens):
-            raise UsageError(f"{name}: several statements are refused: one condition, without ;")
+            raise UsageError(
+                f"{name}: several statements are not allowed; write one condition, without ;"
+            )
         if not tokens:
             raise UsageError(f"{name}: the condition is empty")
         (tree,) = dialect.parse_into(exp.Condition, condition)
     except (SqlglotError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
-        raise UsageError(f"{name}: it cannot be read as one SQL condition; {_ALLOWED}") from None
+        raise UsageError(f"{name}: the text is not a valid SQL condition; {_ALLOWED}") from None
     except RecursionError:
         raise _too_deep(name) from None
     assert isinstance(tree, exp.Expr)
@@ -181,13 +183,13 @@ def _check_depth(name: str, tree: exp.Expr) -> None:
 
 def _too_deep(name: str) -> UsageError:
     return UsageError(
-        f"{name}: it is nested too deep, or joins too many parts with AND or OR: {_DEEPEST} levels "
-        "at most; write x IN (…) for many values"
+        f"{name}: the condition has more than {_DEEPEST} levels of nesting, AND or OR; write "
+        "x IN (…) for many values"
     )
 
 
 def _problem(node: exp.Expr) -> str | None:
-    """Name the construct if it is refused."""
+    """Return the name of a construct that is not allowed, or None."""
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.All | exp.Any):
         return "a subquery"
     if isinstance(node, exp.Window):
@@ -203,7 +205,7 @@ def _problem(node: exp.Expr) -> str | None:
     if isinstance(node, exp.In) and not node.expressions:
         return "a subquery" if node.args.get("query") else "IN without a list of values"
     if isinstance(node, exp.Round) and node.args.get("decimals"):
-        return "round to digits, which not every system knows,"
+        return "round with digits, which some systems lack,"
     if type(node) in CONDITIONS:
         return None
     if isinstance(node, exp.Func):
@@ -219,12 +221,12 @@ def _function(node: exp.Func) -> str:
 def _column(
     name: str, table: str, column: exp.Column, columns: Mapping[str, str] | None
 ) -> exp.Column:
-    """Find the column that is meant, whatever the case of its letters."""
+    """Find a column by its name, ignoring case if there is no exact match."""
     wanted = column.name
     if column.args.get("db") or column.table not in ("", table):
         raise UsageError(
-            f"{name}: {column.sql(_DUCKDB)} is no column of {table}; write the name of a column "
-            "alone"
+            f"{name}: {column.sql(_DUCKDB)} is not a column of {table}; write the column name "
+            "without a prefix"
         )
     actual: str | None = wanted
     if columns is not None:
@@ -234,7 +236,7 @@ def _column(
         assert columns is not None
         close = suggestion(wanted, columns)
         raise UsageError(
-            f"{name}: {table} has no column {wanted!r}{close or '.'} It has {', '.join(columns)}; "
-            "conditions name columns as the table itself does, and texts stand in single quotes"
+            f"{name}: {table} has no column {wanted!r}{close or '.'} It has {', '.join(columns)}. "
+            "Use the column names of the source, and enclose texts in single quotes"
         )
     return exp.column(exp.to_identifier(actual, quoted=identifier(actual) != actual), table=_ALIAS)

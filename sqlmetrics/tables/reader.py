@@ -1,4 +1,4 @@
-"""The table reader: opens sources and maps their columns to the schema."""
+"""The table reader, which opens sources and maps their columns to the schema."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _assumed(
 ) -> dict[str, str]:
     """Return the assumed columns and types of a table of which only the name is known.
 
-    `wanted`: the columns that it may have, and the names that were given for them.
+    `wanted` maps the possible columns to the source names that were given for them, if any.
     """
     there = [name for name, column in wanted.items() if column or name in required]
     if table in RANKED and not {"rank", "score"} & set(there):
@@ -77,17 +77,17 @@ class TableReader:
         for key in self.user_keys:
             if key.lower() in names | RESULT_NAMES or NUMBERED.match(key.lower()):
                 raise UsageError(
-                    f"key: {key!r} has a meaning of its own in the queries; call the key user_id "
-                    f"and map it: key='user_id', columns={{'user_id': {key!r}}}"
+                    f"key: the name {key!r} is reserved in the queries; use the key user_id and "
+                    f"map the column: key='user_id', columns={{'user_id': {key!r}}}"
                 )
         if len({key.lower() for key in self.user_keys}) < len(self.user_keys):
-            raise UsageError(f"key: {', '.join(self.user_keys)} names a column twice")
+            raise UsageError(f"key: {', '.join(self.user_keys)} has a column twice; remove one")
         self.mapping: dict[tuple[str, str], str] = {}
         self._used: set[str] = set()
-        self.warnings: list[str] = []  # what the reader of a result should know of the sources
+        self.warnings: list[str] = []  # warnings about the sources, shown with results
         self.notes: list[str] = []
         if not isinstance(columns, Mapping):
-            raise UsageError(f"columns is a dict {{name: column}}, not {columns!r}")
+            raise UsageError(f"columns must be a dict {{name: column}}, not {columns!r}")
         for full_name, source in columns.items():
             table, _, name = str(full_name).rpartition(".")
             known = {*self.user_keys, *names}
@@ -98,8 +98,8 @@ class TableReader:
                 )
             if name not in known:
                 raise UsageError(
-                    f"column mapping {full_name}={source}: the queries have no column "
-                    f"{name!r}{suggestion(name, known)}; the form is NAME_HERE=NAME_IN_THE_FILE"
+                    f"column mapping {full_name}={source}: unknown column "
+                    f"{name!r}{suggestion(name, known)}; write NAME_IN_SQLMETRICS=NAME_IN_SOURCE"
                 )
             if name == "features" and not isinstance(source, str):
                 source = ",".join(map(str, source))
@@ -109,16 +109,18 @@ class TableReader:
         """Open the source(s) of a table.
 
         Raises:
-            DataError: a file cannot be read, a column is missing or has a type that cannot be used.
+            DataError: a file cannot be read, or a column is missing or has an unsupported type.
         """
         named = name == "recommendations" and is_models(source)
         parts = source if named else {None: source}
         if not parts:
-            raise UsageError(f"{name}: an empty dict has no recommendations")
+            raise UsageError(f"{name}: the dict is empty; give at least one model")
         sources = []
         for model, part in parts.items():
             if model is not None and not (isinstance(model, str) and model.isidentifier()):
-                raise UsageError(f"{name}: {model!r} cannot name a model; use letters, digits, _")
+                raise UsageError(
+                    f"{name}: {model!r} is not a valid model name; use letters, digits and _"
+                )
             label = name if model is None else f"{name} of {model}"
             relation = read_source(self.engine, name, label, part)
             self.warnings += relation.warnings
@@ -131,19 +133,21 @@ class TableReader:
             if set(theirs) != set(columns):
                 raise DataError(
                     f"{name}: the models have different columns: {first} has "
-                    f"{', '.join(columns)}; {there} has {', '.join(theirs)}"
+                    f"{', '.join(columns)}; {there} has {', '.join(theirs)}. Give all models the "
+                    "same columns"
                 )
             for column, type_name in columns.items():
                 if type_family(theirs[column]) != type_family(type_name):
                     raise DataError(
-                        f"{name}, column {column}: {first} holds {type_name}, {there} holds "
-                        f"{theirs[column]}; write them as one type"
+                        f"{name}, column {column}: the type is {type_name} in {first}, but "
+                        f"{theirs[column]} in {there}; convert the columns to one type"
                     )
         by_list = {bool(source.list_column) for source in sources}
         if len(by_list) > 1:
             raise DataError(
-                f"{name}: some models hold whole lists in one row, whose order is the ranking, "
-                "others have neither rank nor score"
+                f"{name}: some models have whole lists in one row, ranked by their order, but "
+                "others have one item per row and neither rank nor score. Add a column rank or "
+                "score"
             )
         if by_list == {True}:
             columns["rank"] = "BIGINT"
@@ -152,10 +156,10 @@ class TableReader:
         return Table(name, tuple(sources), columns)
 
     def check_mapping(self, tables: Mapping[str, Table]) -> None:
-        """Refuse a mapping for all tables that names a column of none.
+        """Check that every mapping without a table matches a column of some table.
 
         Raises:
-            UsageError: names the mapping, and where the column could be.
+            UsageError: names the mapping, and the tables that may have the column.
         """
         for (table, name), column in self.mapping.items():
             owners = [t for t in tables if name in COLUMNS[t][0] + COLUMNS[t][1]]
@@ -205,7 +209,7 @@ class TableReader:
         )
         self.notes += [
             f"{table}: the column {name} of {relation.label} is read from the names of folders "
-            f"({column}=…/), since the files have none"
+            f"({column}=…/), because the files do not have this column"
             for name, column in actual.items()
             if column in of_folders
         ]
@@ -226,16 +230,16 @@ class TableReader:
         is_list = "item_id" in lists
         if is_list != ("score" in lists) and "score" in actual:
             raise DataError(
-                f"{table}: in {relation.label} only one of {actual['item_id']} and "
-                f"{actual['score']} holds lists; give a list of scores for a list of items"
+                f"{table}: only one of the columns {actual['item_id']} and {actual['score']} of "
+                f"{relation.label} has lists; give a list of scores for each list of items"
             )
         if is_list and "rank" in actual:
             raise DataError(
-                f"{table}: {relation.label} holds whole lists in {actual['item_id']}, whose order "
-                "is the ranking, and a column rank as well",
+                f"{table}: {relation.label} has whole lists in {actual['item_id']}, ranked by "
+                "their order, and also a column rank",
                 table=table,
                 column="rank",
-                remedy="drop one of them",
+                remedy="remove the column rank, or write one row per item",
             )
         if is_list:
             of_lists = [c.source for c in columns if c.name in lists]
@@ -259,11 +263,13 @@ class TableReader:
         )
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
-        """Read the condition on a table, if there is one, and try it; `assumed`: its columns are.
+        """Read and check the condition on a table; return "" if there is no condition.
+
+        `assumed` tells that the columns of the table are assumed, not known.
 
         Raises:
-            UsageError: it is none.
-            DataError: it keeps no row, or cannot be computed.
+            UsageError: the condition is not valid.
+            DataError: the condition matches no row, or cannot be computed.
         """
         condition = self.where.get(table)
         if condition is None:
@@ -279,31 +285,32 @@ class TableReader:
         for part, types in relation.parts:
             theirs = types.get(column)
             if theirs is None:
-                problem = f"{where}: {relation.parts[0][0]} has it, {part} has not"
+                problem = f"{where}: {relation.parts[0][0]} has the column, but {part} does not"
                 raise DataError(problem, table=table, column=name)
             if type_family(theirs) != type_family(type_name):
                 raise DataError(
-                    f"{where}: {relation.parts[0][0]} holds {type_name}, {part} holds {theirs}",
+                    f"{where}: the type is {type_name} in {relation.parts[0][0]}, but {theirs} in "
+                    f"{part}",
                     table=table,
                     column=name,
-                    remedy="write the files with one type",
+                    remedy="write all files with the same type",
                 )
         inner = type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
         is_list = inner != type_name
-        other = Message("map another one with ", map_column(table, name))
+        other = Message("map another column with ", map_column(table, name))
         cast = None
         if name in self.user_keys and is_list:
-            problem = f"{where}: {relation.label} holds lists of users ({type_name})"
+            problem = f"{where}: {relation.label} has lists of users ({type_name})"
             raise DataError(problem, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
-            problem = f"{where}: {relation.label} holds {type_name}, which cannot be an id"
+            problem = f"{where}: {relation.label} has the type {type_name}, which cannot be an id"
             raise DataError(problem, table=table, column=name)
         numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
         elif name in numbers and not is_number(inner):
             raise DataError(
-                f"{where}: {relation.label} holds {type_name}, not numbers",
+                f"{where}: {relation.label} has the type {type_name}, not numbers",
                 table=table,
                 column=name,
                 remedy=Message("convert the column, or ", other),
@@ -311,7 +318,11 @@ class TableReader:
         return SourceColumn(name, column, type_name, cast)
 
     def _check_user(self, table: str, relation: Relation, actual: Mapping[str, str]) -> None:
-        """Refuse a table that says something per user, but not by the columns that make a user."""
+        """Check that a table with an optional user has all or none of the user keys.
+
+        Raises:
+            DataError: the table has some user keys, or a column user_id, but not all keys.
+        """
         absent = [key for key in self.user_keys if key not in actual]
         hints = {"user_id", *(key.lower() for key in self.user_keys)}
         if absent and (
@@ -327,7 +338,7 @@ class TableReader:
         for part in parts:
             if self._column(table, name, part, relation).is_list:
                 raise DataError(
-                    f"{table}, column {name}: {part} of {relation.label} holds lists",
+                    f"{table}, column {name}: {part} of {relation.label} has lists",
                     table=table,
                     column=name,
                     remedy="map either one column of lists or several columns of numbers",
@@ -337,7 +348,11 @@ class TableReader:
     def _check_lengths(
         self, table: str, relation: Relation, columns: Sequence[str], where: str
     ) -> None:
-        """Refuse rows whose lists are of different lengths."""
+        """Check that the lists of a row have the same length.
+
+        Raises:
+            DataError: names a row with lists of different lengths.
+        """
         row = uneven_lists(self.engine, relation, columns, where) if len(columns) > 1 else None
         if row is not None:
             raise DataError(
@@ -355,5 +370,5 @@ class TableReader:
             f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}",
             table=table,
             column=name,
-            remedy=Message("name the column that holds it with ", map_column(table, name)),
+            remedy=Message("map another column with ", map_column(table, name)),
         )

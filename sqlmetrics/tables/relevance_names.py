@@ -1,17 +1,17 @@
-"""Names of columns that are likely to hold a relevance."""
+"""Recognise the names of columns that may contain relevance."""
 
 from __future__ import annotations
 
 import re
 
-# words in the names of columns that may hold a relevance, the likeliest first
+# words in the names of columns that may contain relevance, the most likely first
 _LIKE_RELEVANCE = (
     "relevance", "rating", "ratings", "stars", "star", "grade", "grades", "score", "scores",
     "label", "labels", "weight", "weights", "rate",
 )  # fmt: skip
-# names that say so only by themselves (`value`, but not `order_value`)
+# words that count only as the whole name (`value`, but not `order_value`)
 _LIKE_RELEVANCE_ALONE = ("value", "values")
-# words in the names of columns that say something about a relevance: its id, its time, its number
+# words in the names of columns about a relevance, such as its id, time or number
 _ABOUT_RELEVANCE = {
     "id", "ids", "idx", "index", "key", "hash", "time", "timestamp", "ts", "date", "day", "month",
     "year", "at", "count", "counts", "n", "num",
@@ -20,7 +20,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def likeness_to_relevance(name: str) -> int | None:
-    """Rank the name of a column by its likeness to a relevance: 0 is best, None is unlike."""
+    """Rank a column name by the chance that the column has relevance: 0 is best, None no match."""
     words = [word.lower() for word in _WORDS.findall(name)]
     if words and words[0] in _LIKE_RELEVANCE_ALONE and len(words) == 1:
         return len(_LIKE_RELEVANCE)

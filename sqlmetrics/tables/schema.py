@@ -12,7 +12,7 @@ from sqlmetrics.tables.filters import columns_of
 from sqlmetrics.tables.relevance_names import likeness_to_relevance
 from sqlmetrics.tables.sources import hides_rows
 
-# columns beside the keys of the user: required, then optional
+# columns other than the user keys: required, then optional
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recommendations": (("item_id",), ("rank", "score", "model", "timestamp")),
     "interactions": (("item_id",), ("relevance", "timestamp")),
@@ -23,7 +23,7 @@ COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "baseline": (("item_id",), ("rank", "score")),
     "logs": (("item_id", "reward"), ("propensity",)),
 }
-# attributes of items that are tables of their own in the queries: one row per item and value
+# item attributes that are separate tables in the queries, with one row per item and value
 ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items", "features")}
 # names of columns that the queries compute
 RESULT_NAMES = {
@@ -32,8 +32,8 @@ RESULT_NAMES = {
     "example_rank",
 }  # fmt: skip
 NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
-UNKNOWN = "UNKNOWN"  # the type of a column of a table of which only the name is known
-# what the queries take other columns of such a table for
+UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
+# the types of these columns in such a table
 ASSUMED = {
     "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "relevance": "DOUBLE",
     "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR", "features": "DOUBLE[]",
@@ -48,9 +48,9 @@ _FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """A column of a source and the name that the queries know it by.
+    """A column of a source and its name in the queries.
 
-    `parts`: several columns of the source that make one list.
+    `parts` are several columns of the source that are read as one list.
     """
 
     name: str
@@ -61,17 +61,17 @@ class SourceColumn:
 
     @property
     def is_list(self) -> bool:
-        """Does it hold a whole list in one row?"""
+        """Whether each row holds a whole list."""
         return self.type.endswith("]")
 
 
 @dataclass(frozen=True)
 class Source:
-    """One relation of a table, with the model it belongs to (None where models are not named).
+    """One relation of a table, with its model (None if models have no names).
 
-    `types`: every column of the relation, also those that no query knows by name. `files` are those
-    that it reads, of a `format`. `watched` and `is_held` are those of the relation. `where`: the
-    condition that rows satisfy, in DuckDB's SQL, or "".
+    `types` has every column of the relation, including those that queries do not use. `files` are
+    the files of the relation, and `format` is their format. `watched` and `is_held` are those of
+    the relation. `where` is the condition on the rows in DuckDB's SQL, or "".
     """
 
     relation: str
@@ -90,7 +90,7 @@ class Source:
     where: str = ""
 
     def find(self, name: str) -> SourceColumn | None:
-        """Find a column: by the name that the queries know it by, else by its own."""
+        """Find a column by its name in the queries, or else by its name in the source."""
         lowered = {column.lower(): column for column in self.types}
         known = next((column for column in self.columns if column.name == name), None)
         actual = name if name in self.types else lowered.get(name.lower())
@@ -99,13 +99,13 @@ class Source:
         return SourceColumn(name, actual, self.types[actual])
 
     def assume(self, name: str) -> SourceColumn | None:
-        """Assume that a column exists in a table of which only the name is known."""
+        """Return a column of a table of which only the name is known; None for other tables."""
         return SourceColumn(name, name, UNKNOWN) if self.only_named else None
 
 
 @dataclass(frozen=True)
 class Table:
-    """An input table under the names of the queries. `columns`: canonical name -> type."""
+    """An input table with canonical names; `columns` maps canonical names to types."""
 
     name: str
     sources: tuple[Source, ...]
@@ -113,14 +113,15 @@ class Table:
 
     @property
     def rank_is_whole(self) -> bool:
-        """Is the rank column of an integer type?"""
+        """Whether the rank column has an integer type."""
         return bool(_INTEGERS.match(self.columns.get("rank", "")))
 
     @property
     def unread_relevance(self) -> list[str]:
-        """Columns of numbers that look like a relevance, the likeliest first; none if one is read.
+        """Numeric columns that may contain relevance, the most likely first.
 
-        Their names are those of the source. A condition on the rows reads its columns, too.
+        The names are those of the source. The list is empty if the table has a relevance column.
+        Columns that are mapped or used in the condition on the rows are excluded.
         """
         source = self.sources[0]
         read = {name for column in source.columns for name in (column.source, *column.parts)}
@@ -135,10 +136,10 @@ class Table:
         return [] if "relevance" in self.columns else ordered
 
     def require_order(self, order: str, ties: str) -> bool:
-        """Check that lists can be ordered so; tells whether the order of rows is needed.
+        """Check that lists can be ordered by `order`; return whether the order of rows is needed.
 
         Raises:
-            DataError: the table lacks the column, or a source has no order of rows.
+            DataError: the table lacks the column, or a source has no row order.
         """
         if order != "row" and order not in self.columns:
             neither = not {"rank", "score"} & set(self.columns)
@@ -149,7 +150,7 @@ class Table:
                 table=self.name,
                 column=order,
                 remedy=Message(
-                    "name the column that holds it with ", map_column(self.name, order),
+                    "map a column with ", map_column(self.name, order),
                     ", or choose another order (rank, score, or row, the order of the rows) with ",
                     set_to("order"),
                 ),
@@ -159,23 +160,23 @@ class Table:
         for source in self.sources:
             if hiding := hides_rows(source.format, source.types):
                 raise DataError(
-                    f"{self.name}: the order of rows gives the ranking, and {source.label} has a "
-                    f"column {hiding}, which hides the number that every row has in its file",
+                    f"{self.name}: the order of rows is the ranking, but {source.label} has a "
+                    f"column {hiding}, which hides the row numbers of the engine",
                     table=self.name,
                     column=hiding,
                     remedy="rename the column",
                 )
             if source.row_number is None:
                 raise DataError(
-                    f"{self.name}: {source.label} has no order of rows that could be the ranking "
-                    "(only frames, Arrow tables, Parquet and CSV files have one)",
+                    f"{self.name}: {source.label} has no row order to use as the ranking (only "
+                    "frames, Arrow tables, Parquet and CSV files have a row order)",
                     table=self.name,
                     remedy=Message(
-                        "choose another rule for the order of equal scores with ",
-                        set_to("ties", "item_asc"), ", or give it a column rank",
+                        "choose another tie-breaking rule with ",
+                        set_to("ties", "item_asc"), ", or add a column rank",
                     )
                     if order == "score"
-                    else "give it a column rank or score",
+                    else "add a column rank or score",
                 )  # fmt: skip
         return True
 
@@ -191,11 +192,11 @@ class Table:
         if fits or all(source.only_named for source in self.sources):
             return
         if is_time:
-            remedy = "leave out unit: month"
+            remedy = "remove unit: month"
         elif is_number(held):
-            remedy = "write month(unit=seconds) or month(unit=milliseconds) for numbers since 1970"
+            remedy = "write month(unit=seconds) or month(unit=milliseconds) for time since 1970"
         else:
-            remedy = "export it as timestamps, and write month without unit"
+            remedy = "export the column as timestamps, and write month without unit"
         wanted = "timestamps" if unit == "timestamp" else f"numbers of {unit}"
         raise DataError(
             f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
@@ -206,13 +207,13 @@ class Table:
         )
 
     def describe_column(self, name: str) -> str:
-        """Name a column in a message: its own name, and the one in the file where that differs."""
+        """Return a column name for messages, with the name in the source if that differs."""
         actual = {c.source for s in self.sources for c in s.columns if c.name == name}
         return name if actual <= {name} else f"{name} ({', '.join(sorted(actual))})"
 
 
 def type_family(type_name: str) -> str:
-    """Group types whose values can be equal: all integers, all texts; others stand alone."""
+    """Return the group of types with comparable values, such as all integers or all texts."""
     if _INTEGERS.match(type_name):
         return "integer"
     if type_name == "VARCHAR" or type_name.startswith("ENUM"):
@@ -225,5 +226,5 @@ def type_family(type_name: str) -> str:
 
 
 def is_number(type_name: str) -> bool:
-    """Can values of this type be compared as scores?"""
+    """Return whether values of a type are numbers, and can be scores."""
     return type_family(type_name) in ("integer", "floating-point", "decimal")

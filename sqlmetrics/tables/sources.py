@@ -1,4 +1,4 @@
-"""Turn files, frames, Arrow objects, dicts and tables into relations in an engine."""
+"""Turn files, frames, Arrow objects, dicts and tables into relations of an engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sqlmetrics.wording import and_more
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
 
-RANKED = ("recommendations", "baseline")  # tables that hold lists in an order
+RANKED = ("recommendations", "baseline")  # tables of ranked lists
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -37,13 +37,13 @@ _FORMATS = {
     ".ndjson": "json",
     ".json": "json",
 }
-_QUOTE = '"'  # what encloses values of CSV files
-# columns by which rows of files are numbered; the engine hides its own where a file has one
+_QUOTE = '"'  # quote character of CSV files
+# columns with row numbers; a column of a file with such a name hides that of the engine
 _ROW_NUMBERS = {
     "parquet": ("file_index", "file_row_number", "sqlmetrics_row"),
     "csv": ("sqlmetrics_row",),
 }
-_FROM_TEXTS = ("DATE", "TIME", "UUID")  # what the engine takes texts of JSON for
+_FROM_TEXTS = ("DATE", "TIME", "UUID")  # types that the engine infers from texts in JSON
 _KNOWN_FORMATS = ".parquet, .csv, .tsv or .jsonl, a TREC run (6 columns) or qrels (4 columns)"
 
 
@@ -52,7 +52,7 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
 
     Raises:
         DataError: the source cannot be read.
-        UsageError: it is nothing that can be a source.
+        UsageError: the object is not a valid source.
     """
     if isinstance(source, TableName):
         types = {} if source.like is None else read_source(engine, table, label, source.like).types
@@ -71,17 +71,19 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
         for entry in source:
             paths = _expand(engine, label, entry)
             if paths is None:
-                hint = "; if these are ids, give a set of them" if table == "items" else ""
+                hint = "; to give ids, pass a set" if table == "items" else ""
                 raise DataError(f"{label}: there is no file {entry}{hint}")
             files += paths
         return _read_files(engine, table, label, files)
     if isinstance(source, list | tuple) and not source:
-        raise UsageError(f"{label}: an empty list of files")
+        raise UsageError(f"{label}: the list of files is empty; give at least one file")
     ids = _ids(source) if table == "items" else None
     if ids == []:
-        raise DataError(f"{label}: the table is empty, there is no item in it")
+        raise DataError(f"{label}: the table is empty; give at least one item")
     if ids is not None and any(isinstance(item, list | tuple | dict | set) for item in ids):
-        raise DataError(f"{label}: {ids[0]!r} is a list, not the id of one item")
+        raise DataError(
+            f"{label}: {ids[0]!r} is a list, not an item id; give a flat collection of ids"
+        )
     if ids is not None:
         return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
     if table == "aspects" and isinstance(source, Mapping):
@@ -92,14 +94,14 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
 
 
 def is_models(source: Any) -> bool:
-    """Is it `{"als": source, …}` rather than `{user: [items]}`?"""
+    """Return whether a source is a dict of models rather than `{user: [items]}`."""
     if not isinstance(source, Mapping) or not source:
         return False
     if not all(isinstance(name, str) for name in source):
         return False
 
     def is_list_of_user(value: Any) -> bool:
-        if isinstance(value, Mapping):  # {item: score}; of a model it would be {user: [items]}
+        if isinstance(value, Mapping):  # {item: score} of a user, or {user: [items]} of a model
             first = next(iter(value.values()), ())
             return not hasattr(first, "__iter__") or isinstance(first, str | bytes)
         if isinstance(value, set | frozenset):
@@ -139,7 +141,7 @@ def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
         model, equals, rest = name.partition("=")
         hint = suggestion(name, nearby)
         if equals and Path(rest).exists():
-            hint = f"; to name a model, {model!r} must be letters, digits and _ only"
+            hint = f"; as the name of a model, {model!r} may have only letters, digits and _"
         elsewhere = "" if engine.owned else ", and no such table in the connection"
         raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
     types = engine.describe(full_name, label)
@@ -154,7 +156,9 @@ def _register(engine: Engine, table: str, label: str, data: Any) -> Relation:
         names = [name.lower() for name in data.column_names]
         twice = [name for name in data.column_names if names.count(name.lower()) > 1]
         if twice:
-            raise DataError(f"{label}: columns have the same name: {', '.join(twice)}; rename one")
+            raise DataError(
+                f"{label}: several columns have the same name: {', '.join(twice)}; rename one"
+            )
         if table in RANKED:
             row_number = "sqlmetrics_row"
             while row_number in names:
@@ -182,10 +186,10 @@ def _numbers(count: int) -> Any:
 
 
 def _ids(source: Any) -> list[Any] | None:
-    """Read a bare list of items: a set, a list of ids, an array or a series; None: another kind."""
+    """Read a bare collection of ids: a set, list, array or series; None for other objects."""
     if isinstance(source, set | frozenset):
         return sorted(source, key=repr)
-    if isinstance(source, list | tuple):  # of texts, it is a list of files
+    if isinstance(source, list | tuple):  # not of texts, which would be files
         return list(source)
     if not hasattr(source, "columns"):  # an array or a series
         for method in ("to_pylist", "tolist", "to_list"):  # Arrow, NumPy and pandas, Polars
@@ -200,7 +204,8 @@ def _arrow_from_aspects(label: str, source: Mapping[Any, Any]) -> Any:
     for user, groups in source.items():
         if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
             raise DataError(
-                f"{label}: user {user!r} has {groups!r}, not a list with the items of each aspect"
+                f"{label}: user {user!r} has {groups!r}, not a list of sets of items, one set per "
+                "aspect"
             )
         for number, items in enumerate(groups, start=1):
             if isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__"):
@@ -209,7 +214,7 @@ def _arrow_from_aspects(label: str, source: Mapping[Any, Any]) -> Any:
                 )
             rows += [(user, item, number) for item in items]
     if not rows:
-        raise DataError(f"{label}: the dict is empty: no aspect has an item")
+        raise DataError(f"{label}: the dict is empty; give at least one item")
     names = ("user_id", "item_id", "aspect")
     return _arrow_columns(label, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
@@ -225,24 +230,26 @@ def _arrow_from_dict(table: str, label: str, source: Mapping[Any, Any]) -> Any:
     for user, value in source.items():
         if isinstance(value, Mapping) != scored:
             raise DataError(
-                f"{label}: user {user!r} has a {type(value).__name__}, the users before have a "
-                f"{'dict' if scored else 'list'}; give all of them the same"
+                f"{label}: user {user!r} has a {type(value).__name__}, but earlier users have a "
+                f"{'dict' if scored else 'list'}; use one type for all users"
             )
         if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
             raise DataError(f"{label}: user {user!r} has {value!r}, not a list of items")
         if ranked and isinstance(value, set | frozenset):
-            raise DataError(f"{label}: user {user!r} has a set of items, which has no order")
+            raise DataError(
+                f"{label}: user {user!r} has a set of items, which has no order; give a list"
+            )
         items = list(value)
         if items and not scored and isinstance(items[0], tuple | list):
             raise DataError(
                 f"{label}: user {user!r} has pairs such as {items[0]!r}; give a dict "
-                "{item: score} for each user, or a list of items in their order"
+                "{item: score} for each user, or a list of items in ranked order"
             )
         columns["user_id"] += [user] * len(items)
         columns["item_id"] += items
         numbers += [value[item] for item in items] if scored else range(1, len(items) + 1)
     if not numbers:
-        raise DataError(f"{label}: the dict is empty: no user has an item")
+        raise DataError(f"{label}: the dict is empty; give at least one item of a user")
     if scored:
         columns["score" if ranked else "relevance"] = numbers
     elif ranked:
@@ -251,7 +258,7 @@ def _arrow_from_dict(table: str, label: str, source: Mapping[Any, Any]) -> Any:
 
 
 def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
-    """Make an Arrow table of Python values."""
+    """Create an Arrow table from Python values."""
     import pyarrow as pa
 
     arrays = {}
@@ -261,14 +268,15 @@ def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
             arrays[name] = pa.array(plain)
         except OverflowError as error:
             raise DataError(
-                f"{label}, column {name}: a number does not fit into 64 bits; give such ids as "
-                "texts"
+                f"{label}, column {name}: a number does not fit into 64 bits; convert such ids to "
+                "text"
             ) from error
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             kinds = {type(value): value for value in reversed(plain)}
             shown = ", ".join(f"{value!r} is {kind.__name__}" for kind, value in kinds.items())
             raise DataError(
-                f"{label}, column {name}: values of different types: {shown}; give them one type"
+                f"{label}, column {name}: values of different types: {shown}; convert them to one "
+                "type"
             ) from error
     return pa.table(arrays)
 
@@ -276,8 +284,8 @@ def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
 def _to_arrow(label: str, source: Any) -> Any:
     """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
 
-    A table has the rows of now, whatever becomes of the source. Readers are read to their end,
-    since they cannot be read twice.
+    A table is a snapshot: later changes of the source do not affect it. Readers are read to the
+    end, because they cannot be read twice.
     """
     import pyarrow as pa
 
@@ -298,7 +306,7 @@ def _to_arrow(label: str, source: Any) -> Any:
         return _copied(_from_pandas(label, source))
     if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
         return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
-    if hasattr(source, "to_arrow_table"):  # a DuckDB relation, whose rows are computed here
+    if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
         return source.to_arrow_table()
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
         return _copied(pa.table(source))
@@ -309,9 +317,10 @@ def _to_arrow(label: str, source: Any) -> Any:
 
 
 def _copied(table: Any) -> Any:
-    """Copy the columns whose memory may be that of an array, which others can write to.
+    """Copy the columns whose memory may be shared with a NumPy array, which can be changed later.
 
-    Numbers and times of frames, and Arrow arrays made of NumPy's, share its memory. Texts do not.
+    Numbers and times of frames, and Arrow arrays made from NumPy arrays, share memory; texts do
+    not.
     """
     import pyarrow as pa
 
@@ -320,7 +329,7 @@ def _copied(table: Any) -> Any:
     def copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
         if column.type in texts:
             return column
-        # a single array would be handed back as it is
+        # concat_arrays returns a single array without copying it
         chunks = [pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks]
         return pa.chunked_array(chunks, type=column.type)
 
@@ -329,9 +338,9 @@ def _copied(table: Any) -> Any:
 
 
 def _files_behind(data: Any) -> list[str]:
-    """Return the files of this machine that an Arrow dataset reads; none of other data.
+    """Return the local files of an Arrow dataset, or an empty list for other data.
 
-    None as well where some of its files are elsewhere, so that not all of them can be watched.
+    The list is also empty if some files are remote, because then not all files can be watched.
     """
     from pyarrow import fs
 
@@ -347,9 +356,9 @@ def _files_behind(data: Any) -> list[str]:
 
 
 def _from_pandas(label: str, frame: Any) -> Any:
-    """Convert a pandas frame column by column; one that cannot be converted is left out.
+    """Convert a pandas frame column by column; omit columns that cannot be converted.
 
-    It is missed, by name, only if it is needed.
+    An omitted column is an error only if it is needed.
     """
     import pyarrow as pa
 
@@ -367,14 +376,14 @@ def _from_pandas(label: str, frame: Any) -> Any:
             pa.ArrowInvalid,
             pa.ArrowTypeError,
             pa.ArrowNotImplementedError,
-            OverflowError,  # of whole numbers beyond 64 bits
+            OverflowError,  # an integer does not fit into 64 bits
         ) as error:
             failed[str(name)] = error
     for name, reason in failed.items():
         if name in ("user_id", "item_id", "score", "rank", "relevance"):
             raise DataError(
-                f"{label}, column {name}: values of different types, or of one that tables cannot "
-                f"hold: {reason}"
+                f"{label}, column {name}: values of different or unsupported types: {reason}; "
+                "convert them to one type"
             ) from reason
     chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
     return pa.table(chunks, names=names)
@@ -384,10 +393,10 @@ def _from_pandas(label: str, frame: Any) -> Any:
 
 
 def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
-    """Expand a path, folder or glob; None if there is no such file and it may name a table."""
+    """Expand a path, folder or glob; None if no file matches and the text may name a table."""
     text = str(source)
     if not text or (isinstance(source, Path) and text == "."):
-        raise DataError(f"{label}: an empty file name")
+        raise DataError(f"{label}: the file name is empty")
     if any(ord(character) < 32 for character in text):
         if engine.find_table(text) is not None:
             return None
@@ -402,7 +411,7 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
             lakes.check_paths(label, [text])
             files = [p for p in sorted(path.rglob("*")) if p.is_file() and p.name[0] not in "._"]
             if not files:
-                raise DataError(f"{label}: the folder {text} holds no files")
+                raise DataError(f"{label}: the folder {text} has no files")
             return [str(file) for file in files]
         if path.exists():
             return [text]
@@ -418,7 +427,7 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Find the files that a glob matches, in order. Its first folders that exist are folders.
+    """Return the sorted files that match a glob; leading folders that exist are taken literally.
 
     Raises:
         OSError: the glob is too long, or a folder cannot be read.
@@ -431,41 +440,41 @@ def matching_files(pattern: str) -> list[str]:
     exact = glob.escape(folder) + first + slash + rest
     try:
         return sorted(match for match in glob.glob(exact, recursive=True) if os.path.isfile(match))
-    except RecursionError:  # of a thousand folders, one in the other
+    except RecursionError:  # the glob has about a thousand nested folders
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
 
 
 def _engine_reads_exact_names() -> bool:
-    """Can DuckDB be told to read a name with * ? [ as it stands? Before 2.0, it may not."""
+    """Return whether DuckDB can read file names with * ? [ literally, which needs version 2.0."""
     import duckdb
 
     return int(duckdb.__version__.partition(".")[0]) >= 2
 
 
 def _check_names(label: str, paths: Sequence[str]) -> None:
-    """Refuse files that are given twice, which would count their rows twice, or cannot be named.
+    """Check that no file is given twice, and that the engine can read every file name.
 
     Raises:
-        DataError: names the file, and both of its spellings.
+        DataError: names the file and, for a file given twice, both spellings.
     """
     first: dict[str, str] = {}
     for path in paths:
         if os.sep == "/" and "\\" in path and glob.has_magic(path) and "://" not in path:
             raise DataError(
-                f"{label}: the engine cannot read {path}, whose name has both a backslash and one "
-                "of * ? [; rename it"
+                f"{label}: the engine cannot read {path}, because the name has both a backslash "
+                "and one of * ? [; rename the file"
             )
         if glob.has_magic(path) and "://" not in path and not _engine_reads_exact_names():
             raise DataError(
                 f"{label}: this version of DuckDB reads the name {path} as a pattern and may find "
-                "another file; rename it, or install DuckDB 2.0 or newer"
+                "another file; rename the file, or install DuckDB 2.0 or newer"
             )
         real = path if "://" in path else os.path.realpath(path)
         if real in first:
             spelled = "" if first[real] == path else f", as {first[real]} and as {path}"
             raise DataError(
                 f"{label}: the file {path} is given twice{spelled}; its rows would count twice. "
-                "Give it once"
+                "Give the file once"
             )
         first[real] = path
 
@@ -473,19 +482,19 @@ def _check_names(label: str, paths: Sequence[str]) -> None:
 def _read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Relation:
     _check_names(label, paths)
     shown = [engine.shown(path) for path in paths]
-    # before their formats: a lake table also has logs, which are no Parquet
+    # checked before the formats, because lake tables also have logs in other formats
     lakes.check_paths(label, (path for path in paths if _format_by_name(path) == "parquet"))
     heads = [_head(label, path, name) for path, name in zip(paths, shown, strict=True)]
     kinds = [_format(label, *file) for file in zip(paths, shown, heads, strict=True)]
     if len(set(kinds)) > 1:
-        raise DataError(f"{label}: files of different formats: {', '.join(shown)}")
+        raise DataError(f"{label}: the files have different formats: {', '.join(shown)}")
     kind = kinds[0]
-    if kind == "parquet":  # by what is in the files
+    if kind == "parquet":  # now also files without the suffix
         lakes.check_paths(label, paths)
     if (kind == "trec_run") != (table in RANKED) and kind in ("trec_run", "trec_qrels"):
         is_run = kind == "trec_run"
         raise DataError(
-            f"{label}: {shown[0]} is a TREC {'run' if is_run else 'qrels file'}, which holds "
+            f"{label}: {shown[0]} is a TREC {'run' if is_run else 'qrels file'}, which contains "
             f"{'recommendations' if is_run else 'interactions'}, not {table}"
         )
     name = and_more(shown)
@@ -541,7 +550,7 @@ def _layout_of_files(
 ) -> Layout | None:
     """Return the common layout of CSV files, or None if the engine has to detect it.
 
-    `heads`: the first bytes of each, unpacked.
+    `heads` has the first bytes of each file, decompressed.
 
     Raises:
         DataError: two files have different layouts.
@@ -593,11 +602,10 @@ def lines_checked(engine: Engine, table: str, relation: Relation) -> Iterator[No
 def _quotes_of_files(
     engine: Engine, label: str, paths: Sequence[str], layout: Layout | None
 ) -> str:
-    """Find the characters that enclose and escape values in CSV files, where the engine does not.
+    """Return the quote and escape characters of CSV files, or "" if the engine detects them.
 
-    It looks for them in the first file only, and would take those of the others for a part of
-    their values. And it takes apostrophes for quotes, which are a part of values. An empty text: it
-    finds them.
+    The engine detects them in the first file only, so that quotes in other files would become part
+    of their values. It may also detect apostrophes, which are part of values, as quotes.
     """
     if not any(_may_break(path, b"\"'") for path in paths):
         return ""
@@ -612,9 +620,9 @@ def _quotes_of_files(
 
 
 def _quotes(engine: Engine, label: str, path: str, layout: Layout | None) -> tuple[str, str]:
-    """Return the characters that the engine finds to enclose and escape the values of a CSV file.
+    """Return the quote and escape characters that the engine detects in a CSV file.
 
-    They are empty texts where it finds none.
+    A character that the engine does not detect is an empty text.
     """
     query = environment().get_template("inputs/quotes.sql.j2").render(files=path, layout=layout)
     (row,) = engine.query(query, f"{label}: {path}")
@@ -625,13 +633,13 @@ def _quotes(engine: Engine, label: str, path: str, layout: Layout | None) -> tup
 
 
 def hides_rows(kind: str, columns: Iterable[str]) -> str:
-    """Name a column of files of a format that stands where the engine numbers their rows."""
+    """Return the first column whose name hides the engine's row numbers, or an empty text."""
     known = _ROW_NUMBERS.get(kind, ())
     return next((name for name in columns if name.lower() in known), "")
 
 
 def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str, str]]]) -> bool:
-    """Tell whether CSV files have the same columns in different orders.
+    """Return whether CSV files have their columns in different orders.
 
     Raises:
         DataError: a file lacks a column that the first file has.
@@ -641,8 +649,8 @@ def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str,
         absent = [name for name in columns if name not in theirs]
         if absent:
             raise DataError(
-                f"{label}: {first} has a column {absent[0]}, {part} has none; it has "
-                f"{', '.join(theirs)}. Write the files with the same columns"
+                f"{label}: {first} has a column {absent[0]}, but {part} only has "
+                f"{', '.join(theirs)}. Write all files with the same columns"
             )
     return any([*theirs][: len(columns)] != [*columns] for _, theirs in others)
 
@@ -655,12 +663,12 @@ def _columns_of_files(
     shown: Sequence[str],
     options: Mapping[str, Any],
 ) -> tuple[list[tuple[str, Mapping[str, str]]], Folders | None, list[str]]:
-    """Find the columns that files have, and those that only the names of their folders tell.
+    """Find the columns of files, and the columns from names of folders (`name=value/`).
 
-    `options`: how the files are read.
+    `options` are the options of the file reader.
 
     Returns:
-        For each path its columns and their types, the columns from names of folders, and warnings.
+        The columns and types for each path, the columns from names of folders, and warnings.
     """
     source = macro(f"source_{kind}")
     named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
@@ -694,7 +702,7 @@ def _columns_of_files(
 
 
 def _matched(engine: Engine, label: str, path: str) -> list[str]:
-    """Return the files that a path elsewhere (`s3://…`) means, if it has wildcards."""
+    """Return the files that match a remote path (`s3://…`) with wildcards."""
     if "://" not in path or not glob.has_magic(path):
         return [path]
     query = environment().get_template("inputs/files_matched.sql.j2").render(pattern=path)
@@ -702,7 +710,7 @@ def _matched(engine: Engine, label: str, path: str) -> list[str]:
 
 
 def ids_as_they_stand(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Read the ids of CSV and JSON files as they stand there."""
+    """Keep the spelling of ids in CSV and JSON files."""
     columns = [name for name in columns if name not in relation.of_folders]
     if relation.format == "csv":
         return _ids_of_csv(engine, relation, columns)
@@ -712,9 +720,9 @@ def ids_as_they_stand(engine: Engine, relation: Relation, columns: Sequence[str]
 
 
 def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Read id columns of CSV files as they stand, unless all ids in all files are whole numbers.
+    """Read id columns of CSV files as text, unless all ids in all files are plain integers.
 
-    So 1e2, 2020-1-1 and true stay what they are, and so do 007, +7 and 0x10.
+    This keeps ids such as 1e2, 2020-1-1, true, 007, +7 and 0x10 unchanged.
     """
     held = _types_held(relation, columns)
     whole = [n for n in columns if all(kind.endswith(("INT", "INTEGER")) for kind in held[n])]
@@ -732,10 +740,11 @@ def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> R
 
 
 def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Read ids of JSON files that are texts as they stand.
+    """Keep the spelling of ids that are texts in JSON files.
 
-    The engine takes them for dates or times, which they stay if these are spelled the same: so
-    2020-1-1 is not taken for 2020-01-01. It also takes them for UUIDs, which are texts, as in CSV.
+    The engine reads such texts as dates, times or UUIDs. Dates and times are kept only if every id
+    has the same spelling as text, so that 2020-1-1 is not read as 2020-01-01. UUIDs are read as
+    text, as in CSV files.
     """
     held = _types_held(relation, columns)
     texts = {
@@ -760,13 +769,13 @@ def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> 
 
 
 def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
-    """Return the types of columns, each of which may have several in several files."""
+    """Return the types that each column has in the files of a relation."""
     files = [relation.types, *(types for _, types in relation.parts)]
     return {name: {types.get(name, "") for types in files} for name in columns}
 
 
 def _text_type(type_name: str) -> str:
-    """Return the type of texts, or of lists of texts where a type is one of lists."""
+    """Return the text type, or the type of lists of texts for a list type."""
     return re.sub(r"\A[^[]*", "VARCHAR", type_name)
 
 
@@ -777,10 +786,12 @@ def _spelled_otherwise(
     as_texts: str,
     trimmed: bool = False,
 ) -> list[str]:
-    """Find the columns with an id that its type spells in another way than the file.
+    """Find the columns with an id whose spelling in the file differs from that of its type.
 
-    `types`: of the columns to look at; `as_texts` reads them as texts; `trimmed`: blanks around
-    ids do not count.
+    Args:
+        types: the columns to check, with their types.
+        as_texts: a relation that reads these columns as text.
+        trimmed: ignore blanks around ids.
     """
     if not types:
         return []
@@ -797,7 +808,7 @@ def check_quotes(
     """Check that no unclosed quote or NUL byte has changed an id in a CSV file.
 
     Returns:
-        Warnings of ids that go over several lines.
+        Warnings about ids with line breaks.
 
     Raises:
         DataError: names the file, and the line of the quote or the id with the NUL byte.
@@ -821,7 +832,7 @@ def check_quotes(
         if with_nul is not None:
             raise DataError(
                 f"{where} has an id with a NUL byte, e.g. {with_nul[:80]!r}; the file is damaged. "
-                "Export or copy it again"
+                "Export or copy the file again"
             )
         if with_quote is not None and (
             fault := _unclosed_quote(engine, relation, f"in the id {with_quote[:80]!r}")
@@ -829,16 +840,16 @@ def check_quotes(
             raise DataError(f"{table}: {fault}")
         if lines is not None:
             warned.append(
-                f"{where} has an id of several lines, e.g. {lines[:80]!r}. If these are several "
-                "rows, close the quote before them"
+                f"{where} has an id with line breaks, e.g. {lines[:80]!r}. If these lines are "
+                "separate rows, close the quote before them"
             )
     return warned
 
 
 def _may_break(path: str, characters: bytes = b'"\0') -> bool:
-    """Has a CSV file a quote or a NUL byte? To look for them takes far less than to read the ids.
+    """Return whether a CSV file may contain a quote or a NUL byte, or one of `characters`.
 
-    Files that are packed or elsewhere may have some. `characters`: others to look for.
+    The search is much faster than reading the ids. It returns True for compressed and remote files.
     """
     if "://" in path or path.lower().endswith(PACKED):
         return True
@@ -850,10 +861,11 @@ def _may_break(path: str, characters: bytes = b'"\0') -> bool:
 
 
 def _unclosed_quote(engine: Engine, relation: Relation, place: str) -> str:
-    """Return the first CSV file whose double quotes do not all enclose values, and its fault.
+    """Return the name and fault of the first CSV file with an unclosed quote, or an empty text.
 
-    The engine may detect single quotes, or none, although all double quotes are closed. `place`:
-    the fault of a file that only the engine can read. An empty text: no file has a fault.
+    A file without a fault may reach this point, because the engine may detect single quotes, or
+    none, although all double quotes are closed. `place` describes the fault of a file that only the
+    engine can read.
     """
     of = relation.layout
     for path in filter(_may_break, relation.files):
@@ -867,7 +879,7 @@ def _unclosed_quote(engine: Engine, relation: Relation, place: str) -> str:
 def uneven_lists(
     engine: Engine, relation: Relation, columns: Sequence[str], where: str = ""
 ) -> Any:
-    """Find a row whose lists have different lengths, among those that satisfy a condition."""
+    """Return a row whose lists have different lengths, among the rows that match a condition."""
     probe = environment().get_template("inputs/uneven_lists.sql.j2")
     query = probe.render(columns=columns, relation=relation.sql, where=where)
     rows = engine.query(query, relation.label)
@@ -875,7 +887,7 @@ def uneven_lists(
 
 
 def _head(label: str, path: str, shown: str) -> bytes:
-    """Return the first bytes of a local file, unpacked; nothing of a file elsewhere.
+    """Return the first bytes of a local file, decompressed; an empty value for a remote file.
 
     Raises:
         DataError: the file cannot be read, or is empty.
@@ -887,12 +899,12 @@ def _head(label: str, path: str, shown: str) -> bytes:
         head = _start_of(path)
     except (EOFError, zlib.error) as error:
         raise DataError(
-            f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
+            f"{label}: {shown} cannot be read; the file is damaged or incomplete: {error}"
         ) from error
     except OSError as error:
-        if is_packed and error.errno is None:  # of the packer
+        if is_packed and error.errno is None:  # raised by the decompressor
             raise DataError(
-                f"{label}: {shown} cannot be read, it is damaged or not whole: {error}"
+                f"{label}: {shown} cannot be read; the file is damaged or incomplete: {error}"
             ) from error
         raise DataError(f"{label}: {shown} cannot be read: {error.strerror}") from error
     if not head.strip():
@@ -901,34 +913,35 @@ def _head(label: str, path: str, shown: str) -> bytes:
 
 
 def _format(label: str, path: str, shown: str, head: bytes) -> str:
-    """Tell the format of a file from its name, or, where the name says nothing, from its start.
+    """Return the format of a file by its suffix or, for an unknown suffix, by its first bytes.
 
     Raises:
-        DataError: the file has no rows, or another format than its name says.
+        DataError: the file has no rows, or its suffix does not match its format.
     """
     by_name = _format_by_name(path)
     if "://" in path:
         return by_name or "parquet"
     is_parquet = head[:4] == b"PAR1"
     if by_name == "csv" and len(head.strip().splitlines()) == 1:
-        raise DataError(f"{label}: {shown} is empty: it has the names of columns and no rows")
+        raise DataError(f"{label}: {shown} is empty: the file has a header but no rows")
     if by_name is None:
         by_start = "parquet" if is_parquet else _text_format(head)
         if by_start is None:
             raise DataError(
-                f"{label}: cannot tell the format of {shown}; known are {_KNOWN_FORMATS}"
+                f"{label}: cannot tell the format of {shown}; supported are {_KNOWN_FORMATS}"
             )
         return by_start
     if (by_name == "parquet") != is_parquet and not path.lower().endswith(PACKED):
-        actual = "a Parquet file" if is_parquet else f"no Parquet file (it starts {head[:8]!r})"
+        actual = "a Parquet file" if is_parquet else f"not a Parquet file (it starts {head[:8]!r})"
         raise DataError(f"{label}: {shown} is {actual}, which its name does not say")
     return by_name
 
 
 def _start_of(path: str) -> bytes:
-    """Read the first bytes of a file, unpacked.
+    """Return the first bytes of a file, decompressed.
 
-    A file packed by zstd is read to its end: the engine does not miss the end of a torn one.
+    A file compressed by zstd is read to its end, because the engine does not detect a truncated
+    file.
     """
     with csv_layout.opened(path) as file:
         start = file.read(65536)

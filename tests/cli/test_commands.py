@@ -661,7 +661,7 @@ def test_a_statement_does_not_read_stdin() -> None:
     """What came from there is gone when the statement runs; its columns are not."""
     lists, arguments = Path("recs.parquet").read_bytes(), ["-r", "-", "-i", "test.parquet", "mrr"]
     error = run("sql", *arguments, code=2, input=lists).stderr
-    assert "does not read stdin (recommendations). Give a file" in error
+    assert "cannot read stdin (recommendations). Give a file" in error
     assert "--recommendations-table NAME" in error
     named = run("sql", *arguments, "--recommendations-table", "recs", input=lists).stdout
     assert "FROM recs" in named

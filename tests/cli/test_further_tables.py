@@ -106,9 +106,9 @@ class TestCommandLine:
     def test_skip_missing_of_other_commands(self, arguments: list[str]) -> None:
         result = run(*arguments, *RANKS, "mrr", "popularity", "--skip-missing")
         (line,) = lines_of(result)
-        for words in ("left out, ", ": popularity", "history", "--history FILE"):
+        for words in ("omitted because ", ": popularity", "history", "--history FILE"):
             assert words in line
-        assert "left out" not in result.stdout
+        assert "omitted" not in result.stdout
         assert "mrr" in result.stdout
 
     @pytest.mark.parametrize("end", ["csv", "parquet"])

@@ -129,7 +129,7 @@ def test_through_a_link_its_file_is_replaced(place: Path, name: str) -> None:
 def test_a_dangling_link_is_refused(place: Path, force: list[str]) -> None:
     Path("out.csv").symlink_to("nowhere.csv")
     error = run("evaluate", *INPUT, "ndcg@10", "-o", "out.csv", *force, code=1).stderr
-    assert "out.csv: it is a symbolic link to nowhere.csv, which does not exist" in error
+    assert "out.csv: the path is a symbolic link to nowhere.csv, which does not exist" in error
     assert os.readlink("out.csv") == "nowhere.csv"
     assert os.listdir(place) == ["out.csv"]
 
@@ -170,7 +170,7 @@ def test_what_is_neither_a_file_nor_a_stream_is_refused() -> None:
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("socket")
         error = run("macros", "-o", "socket", "--force", code=1).stderr
-    assert "neither a file nor a pipe" in error
+    assert "not a file, a pipe" in error
     assert Path("socket").is_socket()
 
 
@@ -289,7 +289,7 @@ def test_a_file_written_meanwhile_is_left(place: Path) -> None:
             draft.write_text("ours")
             (place / "out.csv").write_text("theirs")
 
-    with pytest.raises(DataError, match="written by somebody else meanwhile"):
+    with pytest.raises(DataError, match="written by another process meanwhile"):
         write()
     assert os.listdir(place) == ["out.csv"]
     assert Path("out.csv").read_text() == "theirs"

@@ -68,9 +68,13 @@ def io(text: str) -> Any:
         (
             ["--partition", "1/2", "-o", "parts", "--format", "csv"],
             2,
-            "--format is about the result",
+            "--format does not apply to --partition",
         ),
-        (["--partition", "1/2", "-o", "parts", "--digits", "3"], 2, "--digits is about the result"),
+        (
+            ["--partition", "1/2", "-o", "parts", "--digits", "3"],
+            2,
+            "--digits does not apply to --partition",
+        ),
         (["--partition", "1/2", "-o", "no/parts"], 1, "there is no folder no"),
     ],
 )

@@ -233,7 +233,7 @@ REQUESTS = {
     "a file that is there": (f"evaluate {GOOD} ndcg@2 -o history.csv", "--force"),
     "a file that rows are read from": (
         f"evaluate {GOOD} ndcg@2 -o truth.csv --force",
-        "name another file",
+        "give another output file",
     ),
     "a folder that is not there": (f"evaluate {GOOD} ndcg@2 -o results/ndcg.csv", "results"),
     "a file of no known format": (f"evaluate {GOOD} ndcg@2 -o ndcg.xyz", "--format"),

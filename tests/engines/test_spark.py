@@ -314,7 +314,7 @@ def test_the_statement_runs_without_the_evaluator(
 def test_a_statement_for_others_needs_their_names(spark: Any) -> None:
     with (
         sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator,
-        pytest.raises(sm.UsageError, match="snowflake does not read"),
+        pytest.raises(sm.UsageError, match="snowflake cannot read"),
     ):
         evaluator.sql("mrr", dialect="snowflake")
 
@@ -420,7 +420,7 @@ def test_tables_of_the_catalog_are_written(spark: Any) -> None:
             spark.sql("DROP TABLE IF EXISTS my_values")
     with (
         sm.Evaluator(LISTS, TRUTH) as evaluator,
-        pytest.raises(sm.UsageError, match="on DuckDB, write_parquet"),
+        pytest.raises(sm.UsageError, match="with DuckDB, use write_parquet"),
     ):
         evaluator.write_table("my_values", "mrr")
 
@@ -651,7 +651,7 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     on_spark = ["--engine", "spark"]
     refused = _run("per-user", *on_spark, *ASKED)
     assert refused.exit_code == 2
-    assert "Let Spark write them, with sqlmetrics per-user -o FOLDER" in refused.stderr
+    assert "Let Spark write the values with sqlmetrics per-user -o FOLDER" in refused.stderr
     assert given == [None, "stopped"]
 
     folder = tmp_path / "values"
@@ -670,15 +670,18 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     assert file.is_file()
     printed = _run("sql", *on_spark, *ASKED)
     assert "FROM parquet.`" in printed.stdout
-    assert "--engine spark too" in _run("evaluate", "--master", "local", *ASKED).stderr
+    assert "add --engine spark" in _run("evaluate", "--master", "local", *ASKED).stderr
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--threads", "2"], "--threads: of DuckDB"),
-        (["--threads", "2", "--memory-limit", "1GB"], "--threads and --memory-limit: of DuckDB"),
-        (["--partition", "1/2", "-o", "parts"], "--partition: jobs without Spark"),
+        (["--threads", "2"], "--threads: not available"),
+        (
+            ["--threads", "2", "--memory-limit", "1GB"],
+            "--threads and --memory-limit: not available",
+        ),
+        (["--partition", "1/2", "-o", "parts"], "--partition: not available with --engine spark"),
     ],
 )
 def test_options_of_duckdb_are_refused_before_spark_starts(

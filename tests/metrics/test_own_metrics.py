@@ -355,7 +355,7 @@ def test_a_metric_without_interactions_beside_one_with(own: Path) -> None:
         assert evaluator.evaluate("list_length")["value"].item() == (2 + 1) / 2
         with pytest.raises(sm.MissingTableError, match=r"the metric n_hits .*interactions=…"):
             evaluator.evaluate(specs)
-        with pytest.warns(sm.SqlmetricsWarning, match="left out, .*: n_hits$") as warned:
+        with pytest.warns(sm.SqlmetricsWarning, match="omitted because .*: n_hits$") as warned:
             result = evaluator.evaluate(specs, skip_missing=True)
     assert len(warned) == 1
     assert result["metric"].tolist() == ["list_length", "list_length"]

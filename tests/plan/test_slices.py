@@ -547,13 +547,17 @@ TIMES = pd.to_datetime(["2024-01-01", "2024-02-01"])
 @pytest.mark.parametrize(
     ("times", "by", "message"),
     [
-        (TIMES, "month(unit=seconds)", r"TIMESTAMP, not numbers of seconds. Leave out unit: month"),
-        (TIMES.tz_localize("UTC"), "month(unit=milliseconds)", r"TIME ZONE, not .*. Leave out"),
-        (TIMES.date, "month(unit=milliseconds)", r"DATE, not numbers of milliseconds. Leave out"),
+        (TIMES, "month(unit=seconds)", r"TIMESTAMP, not numbers of seconds. Remove unit: month"),
+        (TIMES.tz_localize("UTC"), "month(unit=milliseconds)", r"TIME ZONE, not .*. Remove unit"),
+        (TIMES.date, "month(unit=milliseconds)", r"DATE, not numbers of milliseconds. Remove unit"),
         ([1704067200, 1706745600], "month", r"BIGINT, not timestamps. Write month\(unit=seconds\)"),
         ([0.5, 1.5], "month", r"DOUBLE, not timestamps. Write month\(unit=seconds\)"),
-        (["1 Jan", "May"], "month", r"VARCHAR, not timestamps. Export it as timestamps"),
-        (["1 Jan", "May"], "month(unit=seconds)", r"VARCHAR, not numbers of seconds. Export it"),
+        (["1 Jan", "May"], "month", r"VARCHAR, not timestamps. Export the column as timestamps"),
+        (
+            ["1 Jan", "May"],
+            "month(unit=seconds)",
+            r"VARCHAR, not numbers of seconds. Export the column",
+        ),
     ],
 )
 @pytest.mark.every_case

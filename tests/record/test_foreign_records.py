@@ -72,7 +72,7 @@ def test_a_record_sets_no_other_option(name: str, place: str, honest: dict[str, 
         return
     part.update({name: "precious.txt"})
     message = refused(honest, "--trust-record", code=1)
-    assert "it is damaged: unknown entry" in message
+    assert "the record is damaged: unknown entry" in message
     assert json.dumps(f"{place}.{name}".lstrip(".")) in message
 
 
@@ -118,7 +118,7 @@ def test_arguments_of_another_form(
 ) -> None:
     honest[part][name] = value
     message = refused(honest, "--trust-record", code=1)
-    assert "it is damaged: " in message
+    assert "the record is damaged: " in message
     assert name in message
 
 
@@ -145,7 +145,9 @@ def test_values_are_no_options(option: str, honest: dict[str, Any]) -> None:
 @pytest.mark.parametrize("path", ["-", "", "a\0b", ["als.parquet", "-"]])
 def test_sources_that_are_no_files(path: Any, honest: dict[str, Any]) -> None:
     honest["sources"][1]["source"] = path
-    assert "which is no file; give it with -i FILE" in refused(honest, "--trust-record", code=2)
+    assert "not a file name; give the table with -i FILE" in refused(
+        honest, "--trust-record", code=2
+    )
 
 
 def test_sources_are_paths_alone(honest: dict[str, Any]) -> None:
@@ -169,7 +171,7 @@ def test_models_that_no_table_has(
     others = [one for one in honest["sources"] if one["table"] != table]
     (source,) = (one for one in honest["sources"] if one["table"] == table)
     honest["sources"] = [*others, *({**source, "model": model} for model in models)]
-    assert f"it is damaged: {table} is of the models" in refused(honest, code=1)
+    assert f"the record is damaged: {table} has the models" in refused(honest, code=1)
 
 
 def test_files_are_listed_and_asked_for(honest: dict[str, Any]) -> None:
@@ -183,8 +185,7 @@ def test_files_are_listed_and_asked_for(honest: dict[str, Any]) -> None:
         "  recommendations: als.parquet",
         "  interactions: /etc/\\x1b[8mhostname, truth.parquet",
         "sqlmetrics: error: --from-record b.json: these files were not read; add --trust-record "
-        "to read the files that the record names, or name your own with -r, -i and the other "
-        "options",
+        "to read them, or give your own files with -r, -i and the other table options",
     ]
     message = refused(
         honest, "-i", "truth.parquet", "--templates", "metrics", "--convention", "standard", code=2
@@ -197,7 +198,7 @@ def test_what_is_typed_is_not_asked_for() -> None:
     result = run("evaluate", "--from-record", "a.json", *ONE)
     assert result.stderr == "sqlmetrics: the same as in a.json\n"
     result = run("evaluate", *ONE, "recall@2", "--trust-record", code=2)
-    assert "--trust-record is about the record of --from-record FILE" in result.stderr
+    assert "--trust-record applies to --from-record FILE only" in result.stderr
 
 
 @pytest.mark.usefixtures("honest")
@@ -224,7 +225,7 @@ def test_a_terminal_is_asked(answer: str, code: int) -> None:
 
 def test_a_record_starts_no_other_engine(honest: dict[str, Any]) -> None:
     honest["versions"]["spark"] = honest["versions"].pop("duckdb")
-    assert "add --engine spark, or --engine duckdb" in refused(honest, code=2)
+    assert "add --engine spark to start Spark, or --engine duckdb" in refused(honest, code=2)
     Path("b.json").write_text(json.dumps(honest))
     result = run("evaluate", "--engine", "duckdb", *again("b.json"))
     assert f"duckdb: {duckdb.__version__}, was not given" in result.stderr

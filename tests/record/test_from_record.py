@@ -145,13 +145,13 @@ def test_a_record_is_written_whole_or_not_at_all(folder: Path) -> None:
     ]  # fmt: skip
     for target in ("", "-"):
         result = run("evaluate", *ONE, "recall@2", "--record", target, code=2)
-        assert "--record: name a file of its own" in result.stderr
+        assert "--record: pass a file name" in result.stderr
     result = run("evaluate", *ONE, "recall@2", "--record", "b.json", "-o", "b.json", code=2)
-    assert "--record: name a file of its own" in result.stderr
+    assert "--record: pass a file name" in result.stderr
     result = run(
         "evaluate", *ONE, "recall@2", "--record", "b.json", "--partition", "1/2", "-o", "p", code=2
     )
-    assert "a part is no result that could have a record" in result.stderr
+    assert "a part has no record" in result.stderr
 
 
 # ---------------------------------------------------------------- records that cannot be run
@@ -167,14 +167,17 @@ def of_frames(folder: Path) -> dict[str, Any]:
 def test_what_cannot_be_read_again_has_to_be_given(folder: Path) -> None:
     of_frames(folder)
     result = run("evaluate", *again("a.json"), code=2)
-    assert "recommendations: the record says pyarrow.Table, which cannot be read" in result.stderr
-    assert "give it with -r FILE" in result.stderr
+    assert (
+        "recommendations: the source in the record is pyarrow.Table, which cannot be"
+        in result.stderr
+    )
+    assert "give the table with -r FILE" in result.stderr
     run("evaluate", *again("a.json"), "-r", "als.parquet")
     text = (folder / "a.json").read_text()
     run("evaluate", "-r", "als.parquet", "-i", "-", "recall@2", "--record", "b.json",
         input=(folder / "truth.parquet").read_bytes())  # fmt: skip
     result = run("evaluate", *again("b.json"), code=2)
-    assert "interactions: the record says stdin" in result.stderr
+    assert "interactions: the source in the record is stdin" in result.stderr
     assert "-i FILE" in result.stderr
     assert (folder / "a.json").read_text() == text
 
@@ -182,13 +185,13 @@ def test_what_cannot_be_read_again_has_to_be_given(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "it cannot be read"),
-        ("{", "this is not JSON"),
-        ("[1]", "this is not a record"),
-        ('{"a": 1}', "this is not a record"),
-        ('{"record": 2, "versions": "x"}', "a record of format 2"),
-        (b"\xff\xfe", "this is not JSON"),
-        ("[" * 100_000, "this is not JSON"),
+        (None, "the file cannot be read"),
+        ("{", "the file is not JSON"),
+        ("[1]", "the file is not a record"),
+        ('{"a": 1}', "the file is not a record"),
+        ('{"record": 2, "versions": "x"}', "the record has format 2"),
+        (b"\xff\xfe", "the file is not JSON"),
+        ("[" * 100_000, "the file is not JSON"),
     ],
 )
 def test_what_is_no_record(text: str | bytes | None, message: str, tmp_path: Path) -> None:
@@ -203,7 +206,10 @@ def test_what_is_no_record(text: str | bytes | None, message: str, tmp_path: Pat
 def test_a_record_of_another_command(folder: Path) -> None:
     of_frames(folder)
     result = run("per-user", *again("a.json"), code=2)
-    assert "it is of evaluate: sqlmetrics evaluate --from-record a.json" in result.stderr
+    assert (
+        "the record is of the command evaluate; run sqlmetrics evaluate --from-record a.json"
+        in result.stderr
+    )
 
 
 def places(value: Any) -> Iterator[tuple[Any, ...]]:

@@ -415,13 +415,13 @@ def test_nothing_to_draw() -> None:
 
 def test_no_report_of_several_conventions_or_by_spark() -> None:
     two = few(convention=["standard", "ranx"])
-    with two, pytest.raises(UsageError, match="under one convention, not standard and ranx"):
+    with two, pytest.raises(UsageError, match="needs one convention, not standard and ranx"):
         two.report("ndcg@4")
     with few() as evaluator:
         engine, session = evaluator.engine, evaluator._session
         session.engine = SimpleNamespace(embedded=None)  # type: ignore[assignment]
         try:
-            with pytest.raises(UsageError, match="made by DuckDB; with Spark"):
+            with pytest.raises(UsageError, match="need DuckDB; with Spark"):
                 evaluator.plot("scores", "ndcg@4")
         finally:
             session.engine = engine
@@ -435,7 +435,7 @@ def test_what_is_missing_is_said() -> None:
         with pytest.raises(MissingTableError, match="history"):
             evaluator.report(metrics)
         with (
-            pytest.warns(sm.SqlmetricsWarning, match=r"left out, .*: popularity"),
+            pytest.warns(sm.SqlmetricsWarning, match=r"omitted because .*: popularity"),
             studied(evaluator, Question(metrics, skip_missing=True)) as study,
         ):
             assert study.values["label"].unique().tolist() == ["ndcg@4"]

@@ -226,7 +226,7 @@ def test_several_models_by_name() -> None:
          "is not a table name"),
         (["--recommendations-table", "a=x", "--recommendations-table", "y"], "NAME=TABLE"),
         (["--recommendations-table", "a=x", "--recommendations-table", "a=y"], "a model twice"),
-        (["-r", "a={recs}", "--recommendations-table", "b=x"], "name the same"),
+        (["-r", "a={recs}", "--recommendations-table", "b=x"], "use the same names"),
         (["--recommendations-table", ""], "the name of a table"),
     ],
 )  # fmt: skip

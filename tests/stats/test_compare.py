@@ -532,9 +532,9 @@ def test_the_interval_can_be_left_out(evaluator: sm.Evaluator) -> None:
 @pytest.mark.parametrize(
     ("metrics", "options", "message"),
     [
-        ("ndcg@5", {}, "no baseline named; name one of als, item_knn, popular with baseline="),
+        ("ndcg@5", {}, "no baseline given; choose one of als, item_knn, popular with baseline="),
         ("ndcg@5", {"baseline": "populr"}, "there is no model 'populr'; did you mean 'popular'"),
-        ("ndcg@5", {"baseline": "zzz"}, "there is no model 'zzz'; name one of als, item_knn"),
+        ("ndcg@5", {"baseline": "zzz"}, "there is no model 'zzz'; choose one of als, item_knn"),
         ("coverage@5", {"baseline": "als"}, "coverage@5 has one value for all users"),
         (["ndcg@5", "inter_list_diversity"], {"baseline": "als"}, "has one value for all users"),
         (
@@ -575,7 +575,7 @@ def test_one_model_has_nothing_to_be_compared_with(named: bool) -> None:
     alone = {"als": lists.drop(columns="model")} if named else lists
     with (
         sm.Evaluator(alone, WORLD["interactions"]) as evaluator,
-        pytest.raises(UsageError, match=r"several models.*there is only als"),
+        pytest.raises(UsageError, match=r"several models.*the only model is als"),
     ):
         evaluator.compare("ndcg@5", baseline="als")
     with sm.Evaluator(lists.drop(columns="model"), WORLD["interactions"]) as evaluator:
@@ -668,7 +668,7 @@ def test_a_leaderboard_of_all_metrics_leaves_out_what_a_convention_lacks() -> No
         sm.Evaluator(
             **tables, convention=["standard", "replay"], settings={"order": "rank"}
         ) as evaluator,
-        pytest.warns(sm.SqlmetricsWarning, match="left out"),
+        pytest.warns(sm.SqlmetricsWarning, match="omitted because"),
     ):
         board = evaluator.leaderboard("all", k=5, skip_missing=True)
     assert board["convention"].tolist() == ["standard"] * 3 + ["replay"] * 3

@@ -161,9 +161,9 @@ NEED_MORE = {metric.partition("(")[0] for metrics in NEEDS.values() for metric i
 
 
 def left_out(message: str) -> dict[str, str]:
-    """Read the message about metrics that are left out: metric -> what it lacks."""
-    start, *groups = re.split(r"(?:, |; )since ", message)
-    assert start == "left out", message
+    """Read the message about omitted metrics: metric -> what it lacks."""
+    start, *groups = re.split(r"(?: |; )because ", message)
+    assert start == "omitted", message
     pairs = [group.rpartition(": ") for group in groups]
     return {metric: reason for reason, _, metrics in pairs for metric in metrics.split(", ")}
 

@@ -136,9 +136,7 @@ def test_csv_files_with_their_columns_in_other_orders(tmp_path: Path) -> None:
 def test_a_csv_file_without_a_column_of_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user_id,item_id,rank,note\n1,2,1,x\n")
     (tmp_path / "b.csv").write_text("user_id,item_id,rank\n2,2,1\n")
-    told = (
-        r"recommendations: .*a\.csv has a column note, .*b\.csv has none; it has user_id, item_id"
-    )
+    told = r"recommendations: .*a\.csv has a column note, but .*b\.csv only has user_id, item_id"
     with pytest.raises(sm.DataError, match=told):
         sm.Evaluator(tmp_path, truth_table())
 
@@ -149,14 +147,14 @@ HEADER = "user_id,item_id,rank\n"
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.csv.gz", packed(HEADER.encode()), "is empty: it has the names of columns"),
+        ("a.csv.gz", packed(HEADER.encode()), "is empty: the file has a header"),
         ("a.csv.gz", packed(b""), "is empty$"),
         ("a.jsonl.gz", packed(b"\n"), "is empty$"),
-        ("a.csv.gz", packed(HEADER.encode())[:-9], "is damaged or not whole"),
-        ("a.csv.gz", HEADER.encode(), "is damaged or not whole: Not a gzipped file"),
-        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True), "names of columns"),
-        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True)[:-1], "not whole"),
-        ("a.csv.zst", HEADER.encode(), "is damaged or not whole"),
+        ("a.csv.gz", packed(HEADER.encode())[:-9], "is damaged or incomplete"),
+        ("a.csv.gz", HEADER.encode(), "is damaged or incomplete: Not a gzipped file"),
+        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True), "has a header"),
+        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True)[:-1], "incomplete"),
+        ("a.csv.zst", HEADER.encode(), "is damaged or incomplete"),
     ],
     ids=[
         "gzip: only names", "gzip: nothing", "gzip: a blank line", "gzip: torn", "gzip: not packed",
@@ -179,7 +177,7 @@ def test_a_packed_file_that_is_torn_near_its_end(tmp_path: Path) -> None:
     with sm.Evaluator(path, truth_table()) as evaluator:
         assert evaluator.per_user("recall")["user_id"].tolist() == list(TRUTH)
     path.write_bytes(packed[:-5])
-    with pytest.raises(sm.DataError, match="damaged or not whole: Truncated"):
+    with pytest.raises(sm.DataError, match="damaged or incomplete: Truncated"):
         sm.Evaluator(path, truth_table())
 
 
@@ -220,7 +218,7 @@ def test_an_unclosed_quote_far_down_a_long_file(tmp_path: Path) -> None:
 def test_an_id_of_several_lines_is_warned_of(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + 'u1,"i1,1\nu1,i2",2\nu2,i3,1\n')
-    with pytest.warns(sm.SqlmetricsWarning, match="column item_id: .* has an id of several lines"):
+    with pytest.warns(sm.SqlmetricsWarning, match="column item_id: .* has an id with line breaks"):
         sm.Evaluator(path, {"u1": ["i1"]}).close()
 
 

@@ -171,7 +171,7 @@ FEATURES_THAT_ARE_NONE: list[tuple[str, pa.Table, str, list[str]]] = [
      ["items: ", "'f3'", "did you mean", "item_id, f1, f2", "columns={'items.features': …}"]),
     ("an empty name", PLANE, "f1,", ["items: ", "''", "columns={'items.features': …}"]),
     ("a column of lists", ITEMS, "price,features",
-     ["items, column features: ", "features of the table given as items holds lists",
+     ["items, column features: ", "features of the table given as items has lists",
       "several columns of numbers"]),
     ("a column of text", PLANE.set_column(2, "f2", pa.array(list("abc"))), "f1,f2",
      ["items, column features", "f2", "VARCHAR", "not numbers"]),
@@ -304,7 +304,7 @@ def test_aspects_as_a_dict_are_those_of_the_user() -> None:
 @pytest.mark.parametrize(
     ("aspects", "words"),
     [
-        ({1: "abc"}, ["user 1", "'abc'", "the items of each aspect"]),
+        ({1: "abc"}, ["user 1", "'abc'", "one set per aspect"]),
         ({1: b"abc"}, ["user 1", "b'abc'"]),
         ({1: 5}, ["user 1", "5"]),
         ({1: None}, ["user 1", "None"]),

@@ -120,7 +120,7 @@ def test_sources_without_an_order_of_rows_are_refused(tmp_path: Path, kind: str)
     elif kind == "view":
         connection.execute("CREATE VIEW seen AS SELECT user_id, item_id FROM lists")
         source = "seen"
-    with pytest.raises(sm.DataError, match=r"no order of rows.*rank or score"):
+    with pytest.raises(sm.DataError, match=r"no row order.*rank or score"):
         values(source, connection=connection, settings={"order": "row"})
 
 
