@@ -81,6 +81,7 @@ class Evaluator:
         UsageError: an unknown convention, setting or value, or a `where` condition that is not a
             condition on the columns of its table.
         DataError: a table cannot be read or lacks a column, or a condition matches no row.
+            Methods raise the errors of `evaluate`, and those that they list.
     """
 
     def __init__(
@@ -120,11 +121,7 @@ class Evaluator:
 
     @property
     def last_record(self) -> dict[str, Any] | None:
-        """The record of the last result as plain values; None before the first result.
-
-        Results without a data frame (`rows`, `write_parquet`) have a record only with
-        `record=True`.
-        """
+        """The record of the last result; `rows` and `write_…` leave one only with `record=True`."""
         return self._session.recorder.last
 
     @property
@@ -158,12 +155,10 @@ class Evaluator:
             ci: the kind of confidence interval: "normal" (value ± z standard errors), "bootstrap"
                 (percentiles of the means of resampled users) or "none".
             confidence: the confidence level of the interval.
-            resamples, seed: the number of resamples and the random seed; every metric and model
-                uses the same resamples.
-            run_ci: with "bootstrap", also compute the interval of metrics with one value for the
-                whole run, by recomputing each metric for every resample.
-            skip_missing: omit metrics whose tables or columns were not given, with a warning for
-                each.
+            resamples, seed: number of resamples and random seed, shared by all metrics and models.
+            run_ci: with "bootstrap", also recompute metrics with one value for the whole run for
+                every resample, to compute their intervals.
+            skip_missing: omit metrics whose tables or columns were not given, with a warning.
 
         Returns:
             One row per model, convention, slice, metric and cutoff: `[model,] [convention,]
@@ -200,8 +195,7 @@ class Evaluator:
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the per-user values.
 
-        On Spark, use `write_parquet` or `write_table` with `per_user=True` to write the values
-        without collecting them in this process.
+        On Spark, `write_parquet` or `write_table` with `per_user=True` write them where they are.
 
         Args:
             metrics, k, by, by_item, skip_missing: see `evaluate`.
@@ -212,9 +206,6 @@ class Evaluator:
             [convention,] user_id, [columns of slices,] k`, then a column per metric. A value is
             missing if the metric was not requested at this cutoff, is undefined for the user, or
             does not have the user in its audience.
-
-        Raises:
-            UsageError, DataError: see `evaluate`.
         """
         asked = Asked.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing,
                          partition=partition)  # fmt: skip
@@ -243,9 +234,6 @@ class Evaluator:
 
         `name` is the table name in Spark (`catalog.schema.table`). `force` replaces an existing
         table. `options` are the other arguments of `evaluate` or `per_user`.
-
-        Raises:
-            UsageError, DataError: see `evaluate`; or Spark cannot write the table.
         """
         run.write_table(self._session, Asked.of(metrics, k, per_user, **options), name, force)
 
@@ -257,8 +245,7 @@ class Evaluator:
         """Compute one partition of the users for `evaluate`, and write its part to a folder.
 
         Once the folder has all parts, `reduce(folder)` returns the result of `evaluate`. Jobs may
-        run at the same time and on several machines, with the same versions of sqlmetrics and
-        DuckDB.
+        run at the same time on several machines, with the same versions of sqlmetrics and DuckDB.
 
         Args:
             partition: the partition to compute, such as `"3/8"`.
@@ -266,8 +253,7 @@ class Evaluator:
             force: replace an existing part.
 
         Raises:
-            UsageError, DataError: see `evaluate`; or the folder already has this part, or parts of
-                another request.
+            DataError: the folder already has this part, or parts of another request.
         """
         asked = Asked.of(metrics, k, **options)
         run.write_partition(self._session, asked, Path(folder), partition, force)
@@ -295,7 +281,7 @@ class Evaluator:
                 convention: "holm", "bh" (Benjamini-Hochberg) or "none".
             ci: the confidence interval of the difference: "normal" (Student's t, consistent with
                 the t-test), "bootstrap" or "none".
-            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`; see `docs/comparing.md`.
+            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`.
 
         Returns:
             One row per convention, slice, metric, cutoff and model: `[convention,] [columns of
@@ -327,11 +313,9 @@ class Evaluator:
     ) -> pd.DataFrame:  # fmt: skip
         """Rank the models, and mark the best and those not significantly worse for each metric.
 
-        For each metric, every other model is compared with the best, as in `compare`. Needs scipy
-        (extra `stats`). See `compare` for the other arguments.
-
-        `alpha` is the significance level: a model with an adjusted p-value below `alpha` is
-        significantly worse than the best.
+        For each metric, every other model is compared with the best, as in `compare`, which also
+        describes the other arguments. A model with an adjusted p-value below `alpha` is
+        significantly worse than the best. Needs scipy (extra `stats`).
 
         Returns:
             One row per model, convention and slice, the best model by the first metric on top:
@@ -339,9 +323,6 @@ class Evaluator:
             its value, in a column such as `ndcg@10`, and a column `ndcg@10 mark` with "best", "not
             worse" or an empty text. For metrics with one value for the whole run, only the best
             model is marked.
-
-        Raises:
-            UsageError, DataError: see `compare`.
         """
         testing = comparing.Testing(test, correction, "none")
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations,
@@ -353,10 +334,7 @@ class Evaluator:
         """Check the tables for problems that make results wrong or unreliable.
 
         Problems for which `evaluate` raises a `DataError` are findings with the level "error".
-
-        Args:
-            metrics: the metrics to check the tables for; by default, all that the tables allow.
-            k: the cutoffs, as in `evaluate`; by default 10.
+        `metrics`: by default, all that the tables allow; `k`: by default 10.
 
         Returns:
             One row per finding, errors first, then warnings and notes: `level, check, table,
@@ -385,22 +363,19 @@ class Evaluator:
                 coverage metrics that the tables allow.
             k: see `evaluate`; if no metric is named, by default 1, 3, 5 and 10.
             check: show the warnings of `check`; by default as set for the evaluator.
-            examples: show a few users with their lists; without them, the report has only
-                aggregates.
+            examples: show a few users with their lists.
             title: the title of the page.
             primary: the metric that ranks the models, and the cutoff of comparisons, such as
                 `"ndcg@10"`; by default nDCG at 10 or the closest match.
             by, by_item: see `evaluate`; the report shows one after another. By default, columns of
                 users with few distinct values and, if there is a history, `activity_group` and
                 `popularity`.
-            test, correction, alpha: see `leaderboard`.
-            confidence, skip_missing: see `evaluate`.
+            test, correction, alpha, confidence, skip_missing: see `leaderboard` and `evaluate`.
 
         Returns: the report; `save(path)` writes the page, and notebooks display it.
 
         Raises:
             UsageError: see `compare`; or there are several conventions, or the engine is Spark.
-            DataError: see `evaluate`.
         """
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import report
@@ -422,10 +397,6 @@ class Evaluator:
             metrics, k, options: see `report`.
 
         Returns: an Altair chart, or several charts stacked vertically.
-
-        Raises:
-            UsageError: the figure is unknown or has no data; otherwise see `report`.
-            DataError: see `evaluate`.
         """
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import plot
@@ -449,9 +420,6 @@ class Evaluator:
             after, value, change, n_users`. Step 0 has the value under `start`. Each further step
             changes one more setting of the metric from `before` to `after`, so that the last step
             has the value under `end`. Settings that only make validation reject rows have no step.
-
-        Raises:
-            UsageError, DataError: see `evaluate`.
         """
         return looking.explain(self._session, metrics, k, start, end, skip_missing)
 
@@ -464,13 +432,12 @@ class Evaluator:
 
         Args:
             numbers: `"map@10=0.7616"`, a list of such texts, or `{"map@10": 0.7616}`.
-            k, skip_missing: as of `evaluate`; of several cutoffs, each is tried.
-            nearest: the number of values to show for a number that nothing gives.
-            convention: the conventions to try; where none fits, with one setting changed too.
+            k, skip_missing: see `evaluate`; with several cutoffs, each is tried.
+            nearest: how many of the nearest values to return for a number without a match.
+            convention: the conventions to try; if none matches, also with one setting changed.
 
-        Returns:
-            For each number, the conventions that give it, or else the nearest; the best first. The
-            columns are those of `docs/identify.md`.
+        Returns: the matching conventions of each number, or the nearest ones; the best match first.
+            `docs/identify.md` lists the columns.
         """
         return identifying.identify(self._session, numbers, k, convention, nearest, skip_missing)
 
@@ -480,9 +447,6 @@ class Evaluator:
 
         Some stages need the `metric`: `stage("ideal_lists", "ndcg(gain=linear)")`. The order of the
         rows is not defined. Spark returns the first 1000 rows, sorted by all columns.
-
-        Raises:
-            UsageError: the stage is unknown or needs a metric.
         """
         return looking.stage(self._session, name, metric)
 
@@ -518,9 +482,8 @@ class Evaluator:
     ) -> list[Path]:  # fmt: skip
         """Write a dbt package that computes `evaluate` and `per_user` in a warehouse.
 
-        Give the tables by name; see `TableName`. `options` are the other arguments of `evaluate`.
-
         Args:
+            metrics, k, options: the arguments of `evaluate`. Give the tables by name: `TableName`.
             folder: the folder of the package; either all its files are written or none.
             dialect: the SQL dialect of the warehouse; see `sql`.
             name: the name of the package and the prefix of its model names.

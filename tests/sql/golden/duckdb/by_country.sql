@@ -83,7 +83,12 @@ WITH recommendations AS (
     LEFT JOIN hits_values
         ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
 ), members AS (
-    SELECT user_id FROM per_user UNION ALL SELECT user_id FROM recommendation_profile
+    -- one row per user and table
+    SELECT user_id
+    FROM per_user
+    UNION ALL
+    SELECT user_id
+    FROM recommendation_profile
 ), sliced_users AS (
     -- one row per user
     SELECT DISTINCT user_id FROM members
@@ -184,4 +189,4 @@ WITH recommendations AS (
 SELECT model, label_1 AS country, metric, k, value, n_users, std, ci_low, ci_high
 FROM summary_rows
 INNER JOIN slice_names USING (slice)
-ORDER BY summary_rows.model, slice, position;
+ORDER BY model, slice, position;

@@ -118,7 +118,12 @@ WITH recommendations AS (
         ON listed_popularity_values.model = recommendation_profile.model
         AND listed_popularity_values.user_id = recommendation_profile.user_id
 ), audiences AS (
-    SELECT model, user_id FROM per_user UNION ALL SELECT model, user_id FROM per_user_2
+    -- one row per user and audience
+    SELECT model, user_id
+    FROM per_user
+    UNION ALL
+    SELECT model, user_id
+    FROM per_user_2
 ), everyone AS (
     -- one row per user in the audience of any metric
     SELECT DISTINCT model, user_id FROM audiences
