@@ -28,7 +28,7 @@ from markupsafe import Markup
 from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
 from sqlmetrics.report.content import Cell, Content, Example, FigureTable
-from sqlmetrics.wording import with_significant
+from sqlmetrics.wording import rounded, with_significant
 
 _FOLDER = Path(__file__).parent
 _DIGITS = 4
@@ -87,12 +87,16 @@ def shown(value: Cell) -> str:
 
 
 def _significant(value: float) -> str:
-    """Round to significant digits; keep all integer digits; use exponents for extreme values."""
-    value = with_significant(value, _DIGITS)  # before taking the power: 0.99999 becomes 1
-    power = int(f"{value:.{_DIGITS - 1}e}".partition("e")[2])
+    """Round to significant digits; keep every digit before the point, spell small values as powers.
+
+    The power is that of the rounded value: 0.99999 has one digit before the point.
+    """
+    short = with_significant(value, _DIGITS)
+    power = int(f"{short:e}".partition("e")[2])
     if power < -_DIGITS or power > 14:
-        return f"{value:.{_DIGITS - 1}e}"
-    return f"{value:,.{max(0, _DIGITS - 1 - power)}f}"
+        return f"{short:.{_DIGITS - 1}e}"
+    digits = max(0, _DIGITS - 1 - power)
+    return f"{rounded(value, digits):,.{digits}f}"
 
 
 def _numeric(table: FigureTable) -> list[bool]:
