@@ -469,9 +469,7 @@ def test_cutoffs(shell: duckdb.DuckDBPyConnection, k: str, expected: list[int | 
 @pytest.mark.parametrize("k", ["0", "-1", "2.5", "[1, 0]"])
 @pytest.mark.thorough
 def test_cutoffs_that_are_none(shell: duckdb.DuckDBPyConnection, k: str) -> None:
-    with pytest.raises(
-        duckdb.Error, match="k must be one or several positive whole numbers, not"
-    ):
+    with pytest.raises(duckdb.Error, match="k must be one or several positive whole numbers, not"):
         shell.sql(f"FROM sm_ndcg('recs', 'truth', k := {k})").fetchall()
 
 
