@@ -64,7 +64,7 @@ def io(text: str) -> Any:
     [
         (["--partition", "1/2"], 2, "name the folder"),
         (["--partition", "1/2", "-o", "-"], 2, "name the folder"),
-        (["--partition", "5/2", "-o", "parts"], 2, "such as '3/8'"),
+        (["--partition", "5/2", "-o", "parts"], 2, "e.g. '3/8'"),
         (
             ["--partition", "1/2", "-o", "parts", "--format", "csv"],
             2,

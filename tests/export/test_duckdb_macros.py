@@ -438,8 +438,8 @@ def test_names_of_files_and_folders_that_the_engine_interprets_are_named(tmp_pat
         assert n_users_and_value("lists", "relevance=0/truth.parquet") == []
         assert n_users_and_value("lists", "truth") == [(1, 1.0)]
     header, _, _ = standard().partition("\n\n")
-    assert "a file name with *, ? or [ for a pattern" in header
-    assert "replaces a column of the file: name a view" in header
+    assert "a file name with *, ? or [ as a pattern" in header
+    assert "replaces a column of the file; use a view" in header
 
 
 def test_a_column_k_of_a_table_is_no_cutoff(shell: duckdb.DuckDBPyConnection) -> None:

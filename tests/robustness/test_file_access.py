@@ -41,7 +41,7 @@ def test_templates_read_the_tables_and_no_other_files(
         with pytest.raises(sm.TemplateError) as caught:
             evaluator.evaluate("reads@10")
         assert "Cannot access file" in str(caught.value)
-        assert "Give the file as one of them" in str(caught.value)
+        assert "Pass the file as a table" in str(caught.value)
         assert evaluator.evaluate("ndcg@10")["n_users"][0] == 600
     with (
         duckdb.connect() as connection,
