@@ -43,14 +43,14 @@ _state = _State()
 
 
 def install() -> None:
-    """Handle the signals from now on, unless the caller ignores them (nohup, background jobs)."""
+    """Handle the signals from now on, except those that the caller ignores (nohup, shell jobs)."""
     for number in _numbers():
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupted)
 
 
 def finish() -> None:
-    """Ignore the signals from now on: the work is done, and the interpreter only shuts down."""
+    """Ignore the signals from now on, because only the shutdown of the interpreter is left."""
     for number in _numbers():
         signal.signal(number, signal.SIG_IGN)
 

@@ -238,7 +238,7 @@ def conventions_of(values: Sequence[str]) -> list[str] | str:
 
 def _path(text: Any) -> Any:
     if text == "":
-        raise UsageError("an empty file name")
+        raise UsageError("a file name is empty; give the name of a file")
     return text
 
 

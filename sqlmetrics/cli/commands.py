@@ -101,9 +101,9 @@ def main() -> None:
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute the mean of METRICS (e.g. ndcg@10) over users.
 
-    Without METRICS, compute the default set at cutoff 10; all computes every metric. With
-    --partition I/N, compute one partition of the users and write it to the folder given by -o; once
-    the folder has all N parts, sqlmetrics reduce FOLDER prints the result.
+    Without METRICS, compute the default set at cutoff 10. The name all stands for every metric.
+    With --partition I/N, compute one partition of the users and write it to the folder given by -o.
+    Once the folder has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
     metrics, options = as_recorded("evaluate", metrics, options)
     if options["partition"] is not None:
@@ -568,7 +568,7 @@ def macros(
         show(text, "sql")
         return
     if not output:
-        raise UsageError("-o: an empty file name")
+        raise UsageError("-o: the file name is empty")
     with whole_file(Path(output), force) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

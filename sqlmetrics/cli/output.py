@@ -156,7 +156,7 @@ def write(
     render = render or render_frame
     target = options["output"]
     if target == "":
-        raise UsageError("-o: an empty file name")
+        raise UsageError("-o: the file name is empty")
     path = None if target in (None, "-") else Path(target)
     given = options["kind"]
     kind = (given or default_format()) if path is None else format_of(path, given)

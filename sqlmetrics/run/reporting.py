@@ -100,7 +100,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         )
     with own_templates_named(session.catalog):
         study_of = results(session, _asked(session, question))
-        study_of.with_convention = False  # there is one
+        study_of.with_convention = False  # there is only one
         summary = planned(study_of, study_of.summary())
         session.computes(summary.requests)
 
@@ -149,7 +149,7 @@ def _nothing(rows_of: RowsOf, passed: set[str]) -> None:
 
 
 def _asked(session: Session, question: Question) -> Asked:
-    """Choose the metrics of a report that names none: those that the tables suffice for."""
+    """Choose the metrics of a report; by default, the usual ones that the tables allow."""
     metrics, k = question.metrics, question.k
     if metrics is None:
         names = metrics_of_reports(session.catalog)

@@ -68,7 +68,7 @@ def read_condition(table: str, condition: str, columns: Mapping[str, str] | None
 
     Args:
         table: the table of the condition.
-        condition: one SQL expression, over the columns as the user's table calls them.
+        condition: one SQL expression, with the column names of the source.
         columns: the columns and their types; None if the columns are not known.
 
     Raises:

@@ -61,7 +61,7 @@ def _assumed(
 
 
 class TableReader:
-    """Opens sources in an engine and maps their columns."""
+    """A reader that opens sources in an engine and maps their columns."""
 
     def __init__(
         self,

@@ -200,7 +200,7 @@ class Table:
         wanted = "timestamps" if unit == "timestamp" else f"numbers of {unit}"
         raise DataError(
             f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
-            f"holds {held}, not {wanted}",
+            f"has the type {held}, not {wanted}",
             table=self.name,
             column=column,
             remedy=remedy,

@@ -142,7 +142,7 @@ def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
         hint = suggestion(name, nearby)
         if equals and Path(rest).exists():
             hint = f"; as the name of a model, {model!r} may have only letters, digits and _"
-        elsewhere = "" if engine.owned else ", and no such table in the connection"
+        elsewhere = "" if engine.owned else ", and the connection has no such table"
         raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
     types = engine.describe(full_name, label)
     return Relation(full_name, types, f"the table {name}", is_held=False)
@@ -933,7 +933,7 @@ def _format(label: str, path: str, shown: str, head: bytes) -> str:
         return by_start
     if (by_name == "parquet") != is_parquet and not path.lower().endswith(PACKED):
         actual = "a Parquet file" if is_parquet else f"not a Parquet file (it starts {head[:8]!r})"
-        raise DataError(f"{label}: {shown} is {actual}, which its name does not say")
+        raise DataError(f"{label}: {shown} is {actual}; rename the file to match its format")
     return by_name
 
 

@@ -141,7 +141,7 @@ def test_explain_whole_lists_and_metrics_of_the_run() -> None:
     assert frame["n_users"].isna().all()
 
 
-@pytest.mark.filterwarnings("ignore:left out")
+@pytest.mark.filterwarnings("ignore:omitted because")
 def test_explain_falls_back() -> None:
     with evaluator(fallback="standard") as found:
         frame = found.explain("mrr@3", start="jurity", end="elliot")

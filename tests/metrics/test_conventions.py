@@ -251,7 +251,7 @@ def test_fallback_computes_it_by_that_convention() -> None:
     assert users["map"].notna().tolist() == [True] * 4 + [False] * 5
 
 
-@pytest.mark.filterwarnings("ignore:left out")
+@pytest.mark.filterwarnings("ignore:omitted because")
 def test_fallback_answers_only_for_what_it_covers() -> None:
     with evaluator(convention="jurity", fallback="replay") as jurity:
         frame = jurity.evaluate(["mrr@3"])

@@ -77,7 +77,7 @@ def test_skip_missing_leaves_graded_metrics_out() -> None:
         found = evaluator.evaluate(calls, skip_missing=True)
     assert found["metric"].tolist() == ["recall"]
     (message,) = [str(one.message) for one in warned]
-    assert "since the table interactions has no column relevance" in message
+    assert "because the table interactions has no column relevance" in message
     assert message.endswith(": err, ndcg")
 
 

@@ -97,5 +97,5 @@ def test_fields_of_our_own_are_no_entries() -> None:
 
 
 def test_the_whole_value_is_no_table() -> None:
-    with pytest.raises(ShapeError, match=r"it must be a table of named entries, not \[\]"):
+    with pytest.raises(ShapeError, match=r"the value must be a table of named entries, not \[\]"):
         entries_of([], Source)
