@@ -1,4 +1,4 @@
-"""The page docs/conventions.md: who chooses what, and the example of five users, all computed."""
+"""The page docs/reference/conventions.md: choices of libraries, and the example of five users."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ class Evaluator:
             `{"als": source, "popular": source}`.
         interactions: the held-out truth; `user_id`, `item_id`, optionally `relevance`.
         history: past interactions; `user_id`, `item_id`.
-        items, users: attributes of items (`item_id`) and users.
+        items: attributes of items; `item_id`, and the columns that metrics or slices need.
+        users: attributes of users; `user_id`, and columns to slice by.
         aspects: aspects of items; `item_id`, `aspect`.
         baseline: other lists to compare with, or the name of one of the models.
         logs: logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
@@ -55,9 +56,11 @@ class Evaluator:
         engine: a SparkSession to run in, classic or Connect; without one, DuckDB runs it in this
             process.
         connection: a DuckDB connection to run in, with the tables that are given by name.
-        threads, memory_limit, temp_directory, temp_limit: for the connection that is opened
-            otherwise. `temp_limit`: the largest size of its temporary files, such as `"20GB"`; by
-            default half of the free space. With Spark, both see `temp_directory`.
+        threads: the number of threads of the engine, unless `connection` is given.
+        memory_limit: the memory of the engine, such as `"4GB"`, unless `connection` is given.
+        temp_directory: the directory for temporary files. With Spark, driver and executors read it.
+        temp_limit: the largest size of the temporary files, such as `"20GB"`; by default half of
+            the free space.
         partitions: the number of partitions of the users, which are computed one after another; by
             default, the size of the tables and the memory limit decide.
         templates: folders with templates of one's own.
@@ -70,10 +73,10 @@ class Evaluator:
 
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
     pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
-    table in `connection`, or a dict `{user: [items]}`; with Spark, what `docs/spark.md` lists.
-    Frames count as they were when the evaluator was made; a file that has changed since is refused;
-    tables of `connection` are read again in every call. Threads can share an evaluator; their calls
-    run one after another. It can be neither pickled nor copied.
+    table in `connection`, or a dict `{user: [items]}`; with Spark, what `docs/how-to/spark.md`
+    lists. Frames count as they were when the evaluator was made; a file that has changed since is
+    refused; tables of `connection` are read again in every call. Threads can share an evaluator;
+    their calls run one after another. It can be neither pickled nor copied.
 
     Raises:
         UsageError: an unknown convention, setting or value, or something in `where` that is no
@@ -157,15 +160,17 @@ class Evaluator:
             ci: the interval: "normal" (value ± z standard errors), "bootstrap" (percentiles of the
                 means of resampled users) or "none".
             confidence: of the interval.
-            resamples, seed: how often users are drawn, the same ones for every metric and model.
+            resamples: the number of resamples; every metric and model uses the same ones.
+            seed: the seed of the resamples.
             run_ci: with "bootstrap", also for metrics that have one value for the whole run: each
                 is computed anew for every resample.
             skip_missing: leave out metrics that need a table or column that was not given, with a
                 warning for each.
 
         Returns:
-            One row per model, convention, slice, metric and cutoff: `[model,] [convention,]
-            [columns of slices,] metric, k, value, n_users, std, ci_low, ci_high`. Slices are text,
+            One row per model, convention, slice, metric and cutoff. The columns are `model` and
+            `convention` (if there are several), those of slices, then `metric`, `k`, `value`,
+            `n_users`, `std`, `ci_low` and `ci_high`. Slices are text,
             `(none)` those without a value. `k` is NA for whole lists. `n_users` counts the users
             for whom the metric is defined; it and `std` are missing for metrics with one value for
             the whole run, and mostly the interval too.
@@ -203,10 +208,10 @@ class Evaluator:
         `partition`: only for the users of one partition, such as `"3/8"`.
 
         Returns:
-            One row per user (and model, and convention, and slice) and cutoff, ordered by them:
-            `[model,] [convention,] user_id, [columns of slices,] k`, then a column per metric. A
-            value is missing where the metric was not asked for at this cutoff, where it is
-            undefined, and where the user is not in its audience.
+            One row per user (and model, convention and slice) and cutoff, ordered by them. The
+            columns are `model` and `convention` (if there are several), `user_id`, those of slices,
+            `k`, then one per metric. A value is missing where the metric was not asked for at this
+            cutoff, where it is undefined, and where the user is not in its audience.
 
         Raises:
             UsageError, DataError: as `evaluate`.
@@ -284,16 +289,17 @@ class Evaluator:
                 "bh" (Benjamini-Hochberg) or "none".
             ci: the interval of the difference: "normal" (Student's t, which belongs to the
                 t-test), "bootstrap" or "none".
-            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`: see `docs/comparing.md`.
+            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`: see `docs/explanation/comparing.md`.
 
         Returns:
-            One row per convention, slice, metric, cutoff and model: `[convention,] [columns of
-            slices,] metric, k, model, baseline, value, baseline_value, difference, ci_low,
-            ci_high, relative, wins, ties, losses, test, p_value, p_adjusted, effect_size,
-            n_users`. All of them are about the users for whom both models have a value.
-            `difference` is model - baseline, `relative` its share of `baseline_value`; `wins` are
-            users for whom the model is better. `effect_size` is Cohen's d of the differences, for
-            "wilcoxon" the rank-biserial correlation.
+            One row per convention, slice, metric, cutoff and model. The columns are `convention`
+            (if there are several), those of slices, then `metric`, `k`, `model`, `baseline`,
+            `value`, `baseline_value`, `difference`, `ci_low`, `ci_high`, `relative`, `wins`,
+            `ties`, `losses`, `test`, `p_value`, `p_adjusted`, `effect_size` and `n_users`. All are
+            about the users for whom both models have a value. `difference` is model - baseline,
+            `relative` its share of `baseline_value`; `wins` are users for whom the model is better.
+            `effect_size` is Cohen's d of the differences, for "wilcoxon" the rank-biserial
+            correlation.
 
         Raises:
             UsageError, DataError: as `evaluate`; or `baseline` is not one of several models, scipy
@@ -322,11 +328,11 @@ class Evaluator:
         `alpha`: an adjusted p-value below it makes a model significantly worse.
 
         Returns:
-            One row per model (and convention, and slice), the best of the first metric on top:
-            `model, [convention,] [columns of slices,] n_users`, then for each metric and cutoff
-            its value, in a column such as `ndcg@10`, and a column `ndcg@10 mark`: "best", "not
-            worse" or an empty text. Of metrics with one value for the whole run, only the best is
-            marked.
+            One row per model (and convention, and slice), the best of the first metric on top. The
+            columns are `model`, `convention` (if there are several), those of slices, `n_users`,
+            then for each metric and cutoff its value, in a column such as `ndcg@10`, and a column
+            `ndcg@10 mark`: "best", "not worse" or an empty text. Of metrics with one value for the
+            whole run, only the best is marked.
 
         Raises:
             UsageError, DataError: as `compare`.
@@ -347,9 +353,9 @@ class Evaluator:
             k: the places of a list that count, as in `evaluate`; 10 if nothing says so.
 
         Returns:
-            One row per finding, errors first, then warnings and notes: `level, check, table,
-            column, n, found, remedy, examples`. `n` counts rows, lists or users; `examples` are
-            some of them, a list of dicts.
+            One row per finding, errors first, then warnings and notes. The columns are `level`,
+            `check`, `table`, `column`, `n`, `found`, `remedy` and `examples`. `n` counts rows,
+            lists or users; `examples` are some of them, a list of dicts.
 
         Raises:
             UsageError: as `evaluate`, or there is no table, or the input is to be trusted.
@@ -375,14 +381,15 @@ class Evaluator:
             check: look for what `check` warns of; by default as the evaluator does.
             examples: show a few users with their lists; all else is sums over users.
             title: of the page.
-            primary: the metric that models are ranked by, such as `"ndcg@10"`, and at whose cutoff
-                they are compared; by default nDCG at 10, or what comes closest to it.
-            by, by_item: as of `evaluate`, one after another; without, columns of users with few
-                different values, and with a history `activity_group` and `popularity`.
-            test, correction, alpha: as of `leaderboard`.
-            confidence, skip_missing: as of `evaluate`.
+            options: `primary` is the metric that ranks the models, such as `"ndcg@10"`, and its
+                cutoff is that of the comparison; by default nDCG at 10, or the closest metric.
+                `by` and `by_item` are those of `evaluate`, one slice after another; by default
+                columns of users with few different values, and with a history `activity_group`
+                and `popularity`. `test`, `correction` and `alpha` are those of `leaderboard`,
+                `confidence` and `skip_missing` those of `evaluate`.
 
-        Returns: the report; `save(path)` writes the page, and a notebook shows it.
+        Returns:
+            The report; `save(path)` writes the page, and a notebook shows it.
 
         Raises:
             UsageError: as `compare`; or there are several conventions, or the engine is Spark.
@@ -405,9 +412,12 @@ class Evaluator:
                 of users), `"differences"` (of users, between two models), `"wins"` (for how many
                 users a model is better), `"slices"`, `"exposure"` (Lorenz curves), `"popularity"`
                 or `"trade_off"`.
-            metrics, k, options: as of `report`.
+            metrics: as in `report`.
+            k: as in `report`.
+            options: as in `report`.
 
-        Returns: an Altair chart; several of them, one below the other, where a figure is of many.
+        Returns:
+            An Altair chart; several of them, one below the other, if the figure has several parts.
 
         Raises:
             UsageError: there is no such figure, or nothing to draw in it; otherwise as `report`.
@@ -426,14 +436,17 @@ class Evaluator:
         """Walk from the number of one convention to that of another, one setting at a time.
 
         Args:
-            metrics, k, skip_missing: as of `evaluate`.
+            metrics: as in `evaluate`.
+            k: as in `evaluate`.
+            skip_missing: as in `evaluate`.
             start: the convention to start from; by default that of the evaluator, the first of
                 several.
             end: the convention to end at.
 
         Returns:
-            One row per model, metric, cutoff and step: `[model,] metric, k, step, setting, before,
-            after, value, change, n_users`. Step 0 is the value under `start`; each further step
+            One row per model, metric, cutoff and step. The columns are `model` (if there are
+            several), `metric`, `k`, `step`, `setting`, `before`, `after`, `value`, `change` and
+            `n_users`. Step 0 is the value under `start`; each further step
             changes one setting that the metric reads from `before` to `after`, and stays changed;
             the value of the last is that under `end`. To refuse rows is no step.
 

@@ -221,8 +221,8 @@ class Metric(Template):
 
     `when_empty`: the value of who has no row; None: undefined. `defined_for`: a stage with one row
     per user for whom the metric is defined (empty: for everybody). `undefined`: when a value is
-    NULL, in words. `exact`: columns whose sums do not depend on the order of rows, where an engine
-    runs the query.
+    NULL, in words. `tex`: the formula in TeX, one equation per line, for the documentation.
+    `exact`: columns whose sums do not depend on the order of rows, where an engine runs the query.
     """
 
     family: str = "custom"
@@ -236,6 +236,7 @@ class Metric(Template):
     higher_is_better: bool | None = None
     in_default_set: bool = False
     formula: str = ""
+    tex: str = ""
     cite: str = ""
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()

@@ -385,7 +385,10 @@ def reduce(
 
     Args:
         folder: where the parts are.
-        threads, memory_limit, temp_directory, temp_limit: for the engine.
+        threads: the number of threads of the engine.
+        memory_limit: the memory of the engine, such as `"4GB"`.
+        temp_directory: the directory for temporary files.
+        temp_limit: the largest size of the temporary files, such as `"20GB"`.
 
     Returns:
         What `Evaluator.evaluate` returns of the whole run.

@@ -55,7 +55,7 @@ class UsersEntry(TypedDict):
 
 
 class Record(TypedDict):
-    """A record; `docs/record.md` describes its entries."""
+    """A record; `docs/reference/record.md` describes its entries."""
 
     record: int
     result: ResultName

@@ -103,7 +103,7 @@ class Recorder:
         started: datetime,
         seconds: float,
     ) -> dict[str, Any]:
-        """Put a record together: docs/record.md lists its content."""
+        """Put a record together: docs/reference/record.md lists its content."""
         requests = [request for run in runs for request in run.requests]
         given = dict(self.given)
         if "baseline" not in session.tables:  # the name of a model, if it was given
