@@ -22,9 +22,12 @@ from metric_pages import metric_pages
 from options_page import options_page
 
 from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.describe.conventions import difference_text
 from sqlmetrics.describe.metric import metric_query
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import LEVELS
+from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.report import analysis, figures
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,6 +147,31 @@ def text_of(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
+def with_conventions(page: str, catalog: Catalog) -> str:
+    """Fill in the names of a convention, and what it does not reproduce.
+
+    The marks are `<!-- covers: NAME -->` and `<!-- differs: NAME -->`.
+    """
+
+    def covers(match: re.Match[str]) -> str:
+        convention = Convention.load(match[2])
+        rows = []
+        for theirs, ours in (convention.covers or {}).items():
+            name = catalog.metric(parse_spec(ours).metric)[0].name
+            rows.append([f"`{theirs}`", f"`{ours}`", f"[{name}](../../metrics/{name}.md)"])
+        return f"{match[1]}{table(['name there', 'name here', 'page'], rows)}\n{match[3]}"
+
+    def differs(match: re.Match[str]) -> str:
+        lines = [f"- {difference_text(one)}" for one in Convention.load(match[2]).differs]
+        text = "Not reproduced:\n\n" + "\n".join(lines)
+        return f"{match[1]}{text}\n{match[3]}"
+
+    for mark, fill in (("covers", covers), ("differs", differs)):
+        pattern = rf"(<!-- {mark}: (\S+) -->\n).*?(<!-- /{mark} -->)"
+        page = re.sub(pattern, fill, page, flags=re.DOTALL)
+    return page
+
+
 def checks_table(catalog: Catalog) -> str:
     rows = [
         [f"`{check.name}`", check.level, check.title, ", ".join(f"`{n}`" for n in check.needs)]
@@ -195,7 +223,10 @@ def with_runs(page: str) -> str:
 
 
 def with_prints(page: str) -> str:
-    """Run the Python of a page, block after block, and show what each prints below it."""
+    """Run the Python of a page, block after block, and show what each prints below it.
+
+    Blocks marked `<!-- file: PATH -->` are files that the Python reads.
+    """
     names: dict[str, object] = {}
 
     def shown(match: re.Match[str]) -> str:
@@ -208,6 +239,11 @@ def with_prints(page: str) -> str:
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("examples").symlink_to(ROOT / "examples")
+        for name, content in re.findall(
+            r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", page, flags=re.DOTALL
+        ):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text(content, encoding="utf-8")
         return re.sub(
             r"```python\n(.*?)```\n(\n<!-- prints -->\n.*?<!-- /prints -->\n)?",
             shown,
@@ -239,7 +275,10 @@ def generate() -> dict[Path, str]:
     )
     return {
         ROOT / "README.md": with_runs(readme),
-        **{ROOT / "docs" / name: with_prints(with_runs(page)) for name, page in pages.items()},
+        **{
+            ROOT / "docs" / name: with_prints(with_runs(with_conventions(page, catalog)))
+            for name, page in pages.items()
+        },
         **metric_pages(catalog),
         ROOT / "zensical.toml": navigation(catalog),
         ROOT / "docs/reference/conventions.md": conventions_page(catalog),

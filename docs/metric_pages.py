@@ -134,7 +134,7 @@ def _facts(catalog: Catalog, metric: Metric) -> str:
     if metric.cite:
         rows.append(["source", metric.cite])
     rows.append(["template", f"`{metric.path.relative_to(ROOT)}`"])
-    return table(["", ""], rows) + "\n"
+    return table(["property", "value"], rows) + "\n"
 
 
 def _formula(metric: Metric) -> str:

@@ -142,6 +142,17 @@ def test_every_page_of_the_navigation_is_there() -> None:
         assert (DOCS / page).is_file(), page
 
 
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "how-to/migrate").glob("[a-z]*.md")), ids=lambda page: page.stem
+)
+def test_old_and_new_code_print_the_same_numbers(page: Path) -> None:
+    """test_generated_parts.py runs the new code; the old code was run once, by its library."""
+    printed = re.findall(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    old, new = ([line.split()[-1] for line in text.splitlines()] for text in printed)
+    assert old == new
+    assert len(old) >= 2
+
+
 def anchors(page: Path) -> set[str]:
     """List what a link into a page may name: its headings, as they are written on the web."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
