@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "examples" / "report" / "report.html"
 # name of the picture -> the heading at its top, and its height
 PICTURES = {
-    "report-leaderboard": ("#leaderboard-title", 820),
+    "report-leaderboard": ("#leaderboard-title", 350),
     "report-cutoffs": ("#section-cutoffs-title", 560),
 }
 

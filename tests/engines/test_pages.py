@@ -1,4 +1,4 @@
-"""The block of docs/how-to/warehouse.md for Postgres: psql runs it, and prints what the page shows."""
+"""The block of docs/how-to/warehouse.md for Postgres: psql prints what the page shows."""
 
 from __future__ import annotations
 
