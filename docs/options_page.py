@@ -32,7 +32,7 @@ def options_page() -> str:
         rows = [
             [f"`{_names(record[0])}`", _escaped(record[1])]
             for param in command.get_params(context)
-            if isinstance(param, click.Option) and param.name != "help"
+            if isinstance(param, click.Option) and "--help" not in param.opts
             for record in [param.get_help_record(context)]
             if record is not None
         ]
