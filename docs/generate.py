@@ -18,20 +18,26 @@ import pandas as pd
 from click.testing import CliRunner
 from conventions_page import conventions_page, table
 from dialects_page import dialects_page
+from metric_pages import metric_pages
+from options_page import options_page
 
 from sqlmetrics.cli.commands import main as cli
-from sqlmetrics.describe.metric import describe_metric, metric_query
+from sqlmetrics.describe.conventions import difference_text
+from sqlmetrics.describe.metric import metric_query
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import LEVELS
+from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.report import analysis, figures
 
 ROOT = Path(__file__).resolve().parent.parent
 FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
 COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
-PAGES = (  # with what they run
-    "checks.md", "comparing.md", "python.md", "command-line.md", "record.md", "report.md",
-    "warehouse.md", "identify.md",
-)  # fmt: skip
+PAGES = [  # pages whose commands and Python run, by their path in docs
+    page.relative_to(ROOT / "docs").as_posix()
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    if re.search(r"<!-- (run|prints|shown)\b", page.read_text(encoding="utf-8"))
+]
 EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 
 
@@ -89,6 +95,84 @@ def settings_table(catalog: Catalog) -> str:
     return table(["setting", "meaning", "values", "default"], rows)
 
 
+def own_settings_table(catalog: Catalog) -> str:
+    rows = [
+        [
+            f"`{param.name}`",
+            f"[`{metric.name}`](../metrics/{metric.name}.md)",
+            param.range_text(),
+            f"`{param.default_text()}`",
+        ]
+        for metric in catalog.metrics.values()
+        for param in metric.params.values()
+    ]
+    return table(["setting", "metric", "values", "standard"], sorted(rows))
+
+
+def decisions() -> list[Path]:
+    return sorted((ROOT / "docs/explanation/decisions").glob("[0-9]*.md"))
+
+
+def heading(page: Path) -> str:
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+
+
+def decisions_list() -> str:
+    return "\n".join(f"- [{heading(page)}]({page.name})" for page in decisions())
+
+
+def navigation(catalog: Catalog) -> str:
+    """Return zensical.toml with an entry for every metric and every decision."""
+    text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    entries = {
+        "metrics": [f'{{ "{name}" = "metrics/{name}.md" }}' for name in catalog.metrics],
+        "decisions": [f'"explanation/decisions/{page.name}"' for page in decisions()],
+    }
+    for mark, pages in entries.items():
+        text = re.sub(
+            rf"( *)# <{mark}>\n.*?( *# </{mark}>)",
+            lambda match, mark=mark, pages=pages: (
+                "".join(
+                    f"{match[1]}{line}\n"
+                    for line in [f"# <{mark}>", *(f"{page}," for page in pages)]
+                )
+                + match[2]
+            ),
+            text,
+            flags=re.DOTALL,
+        )
+    return text
+
+
+def text_of(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def with_conventions(page: str, catalog: Catalog) -> str:
+    """Fill in the names of a convention, and what it does not reproduce.
+
+    The marks are `<!-- covers: NAME -->` and `<!-- differs: NAME -->`.
+    """
+
+    def covers(match: re.Match[str]) -> str:
+        convention = Convention.load(match[2])
+        rows = []
+        for theirs, ours in (convention.covers or {}).items():
+            name = catalog.metric(parse_spec(ours).metric)[0].name
+            rows.append([f"`{theirs}`", f"`{ours}`", f"[{name}](../../metrics/{name}.md)"])
+        return f"{match[1]}{table(['name there', 'name here', 'page'], rows)}\n{match[3]}"
+
+    def differs(match: re.Match[str]) -> str:
+        lines = [f"- {difference_text(one)}" for one in Convention.load(match[2]).differs]
+        text = "Not reproduced:\n\n" + "\n".join(lines)
+        return f"{match[1]}{text}\n{match[3]}"
+
+    for mark, fill in (("covers", covers), ("differs", differs)):
+        pattern = rf"(<!-- {mark}: (\S+) -->\n).*?(<!-- /{mark} -->)"
+        page = re.sub(pattern, fill, page, flags=re.DOTALL)
+    return page
+
+
 def checks_table(catalog: Catalog) -> str:
     rows = [
         [f"`{check.name}`", check.level, check.title, ", ".join(f"`{n}`" for n in check.needs)]
@@ -114,27 +198,6 @@ def limits_table() -> str:
     return table(["what", "at most"], [[what, str(most)] for what, most in rows])
 
 
-def metrics_page(catalog: Catalog) -> str:
-    parts = [
-        "# Metrics\n\n"
-        "Generated from the templates by `python docs/generate.py`: "
-        "what `sqlmetrics describe` says.\n"
-    ]
-    for name, metric in catalog.metrics.items():
-        text = describe_metric(catalog, name)
-        where = metric.path.relative_to(ROOT)
-        text = text.replace(str(metric.path), str(where))
-        head, _, query = text.partition("query over its stages:\n\n")
-        lines = head.rstrip().splitlines()
-        shared = next(i for i, line in enumerate(lines) if line.startswith("shared settings"))
-        body = "\n".join(lines[2:shared]).rstrip()
-        query = query.rstrip()
-        parts.append(
-            f"## {name}\n\n{metric.title}.\n\n```text\n{body}\n```\n\n```sql\n{query}\n```\n"
-        )
-    return "\n".join(parts)
-
-
 def replaced(text: str, name: str, content: str) -> str:
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     assert pattern.search(text), name
@@ -144,8 +207,14 @@ def replaced(text: str, name: str, content: str) -> str:
 def with_runs(page: str) -> str:
     """Show the output of every command that a page runs: `<!-- run: COMMAND -->`.
 
-    `<!-- run, exit 2: COMMAND -->` is one that fails.
+    `<!-- run, exit 2: COMMAND -->` is one that fails. `<!-- shown: PATH -->` shows a file.
     """
+    page = re.sub(
+        r"(<!-- shown: (\S+) -->\n)(?:```.*?```\n)?(<!-- /shown -->)",
+        lambda match: f"{match[1]}```text\n{(ROOT / match[2]).read_text('utf-8')}```\n{match[3]}",
+        page,
+        flags=re.DOTALL,
+    )
     return re.sub(
         r"(<!-- run(?:, exit (\d))?: (.*?) -->\n).*?(<!-- /run -->)",
         lambda match: f"{match[1]}{console(match[3], int(match[2] or 0))}\n{match[4]}",
@@ -155,7 +224,10 @@ def with_runs(page: str) -> str:
 
 
 def with_prints(page: str) -> str:
-    """Run the Python of a page, block after block, and show what each prints below it."""
+    """Run the Python of a page, block after block, and show what each prints below it.
+
+    Blocks marked `<!-- file: PATH -->` are files that the Python reads.
+    """
     names: dict[str, object] = {}
 
     def shown(match: re.Match[str]) -> str:
@@ -168,6 +240,11 @@ def with_prints(page: str) -> str:
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("examples").symlink_to(ROOT / "examples")
+        for name, content in re.findall(
+            r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", page, flags=re.DOTALL
+        ):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text(content, encoding="utf-8")
         return re.sub(
             r"```python\n(.*?)```\n(\n<!-- prints -->\n.*?<!-- /prints -->\n)?",
             shown,
@@ -186,15 +263,28 @@ def generate() -> dict[Path, str]:
     readme = replaced(readme, "settings", settings_table(catalog))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
-    pages = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES}
-    pages["checks.md"] = replaced(pages["checks.md"], "checks", checks_table(catalog))
-    pages["report.md"] = replaced(pages["report.md"], "limits", limits_table())
+    pages = {name: text_of(name) for name in PAGES}
+    for name, (mark, content) in {
+        "reference/checks.md": ("checks", checks_table(catalog)),
+        "how-to/report.md": ("limits", limits_table()),
+        "reference/settings.md": ("settings", settings_table(catalog)),
+        "explanation/decisions/README.md": ("decisions", decisions_list()),
+    }.items():
+        pages[name] = replaced(text_of(name), mark, content)
+    pages["reference/settings.md"] = replaced(
+        pages["reference/settings.md"], "own-settings", own_settings_table(catalog)
+    )
     return {
         ROOT / "README.md": with_runs(readme),
-        **{ROOT / "docs" / name: with_prints(with_runs(page)) for name, page in pages.items()},
-        ROOT / "docs/metrics.md": metrics_page(catalog),
-        ROOT / "docs/conventions.md": conventions_page(catalog),
-        ROOT / "docs/dialects.md": dialects_page(catalog, table),
+        **{
+            ROOT / "docs" / name: with_prints(with_runs(with_conventions(page, catalog)))
+            for name, page in pages.items()
+        },
+        **metric_pages(catalog),
+        ROOT / "zensical.toml": navigation(catalog),
+        ROOT / "docs/reference/conventions.md": conventions_page(catalog),
+        ROOT / "docs/reference/options.md": options_page(),
+        ROOT / "docs/reference/dialects.md": dialects_page(catalog, table),
     }
 
 

@@ -72,10 +72,10 @@ class Evaluator:
 
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
     pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
-    table in `connection`, or a dict `{user: [items]}`. `docs/spark.md` lists the sources for Spark.
-    The evaluator uses frames as they were when it was created, raises an error if a file has
-    changed since, and reads tables of `connection` again in every call. Threads can share an
-    evaluator; their calls run one after another. An evaluator can be neither pickled nor copied.
+    table in `connection`, or a dict `{user: [items]}`; for Spark, see `docs/how-to/spark.md`. The
+    evaluator uses frames as they were when it was created, raises an error if a file has changed
+    since, and reads tables of `connection` again in every call. Threads can share an evaluator;
+    their calls run one after another. An evaluator can be neither pickled nor copied.
 
     Raises:
         UsageError: an unknown convention, setting or value, or a `where` condition that is not a
@@ -161,11 +161,11 @@ class Evaluator:
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
 
         Returns:
-            One row per model, convention, slice, metric and cutoff: `[model,] [convention,]
-            [columns of slices,] metric, k, value, n_users, std, ci_low, ci_high`. Slices are text;
-            `(none)` is the slice of missing values. `k` is NA for whole lists. `n_users` counts the
-            users for whom the metric is defined. `n_users` and `std` are missing for metrics with
-            one value for the whole run; the interval is missing for most of these metrics.
+            One row per model, convention, slice, metric and cutoff: `model` and `convention` (if
+            there are several), the columns of slices, `metric, k, value, n_users, std, ci_low,
+            ci_high`. Slices are text; `(none)` is the slice of missing values. `k` is NA for whole
+            lists. `n_users` counts the users for whom the metric is defined. `n_users` and `std`
+            are missing for metrics with one value for the whole run; mostly the interval, too.
 
         Raises:
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
@@ -202,10 +202,9 @@ class Evaluator:
             partition: compute only the users of one partition, such as `"3/8"`.
 
         Returns:
-            One row per model, convention, user, slice and cutoff, in this order: `[model,]
-            [convention,] user_id, [columns of slices,] k`, then a column per metric. A value is
-            missing if the metric was not requested at this cutoff, is undefined for the user, or
-            does not have the user in its audience.
+            One row per model, convention, user, slice and cutoff, in this order; see `evaluate`.
+            The columns end with one per metric. A value is missing if the metric was not requested
+            at this cutoff, is undefined for the user, or does not have the user in its audience.
         """
         asked = Asked.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing,
                          partition=partition)  # fmt: skip
@@ -284,11 +283,11 @@ class Evaluator:
             fail_if: gates, such as `"ndcg@10 ci_low < -1%"`.
 
         Returns:
-            One row per convention, slice, metric, cutoff and model: `[convention,] [columns of
-            slices,] metric, k, model, baseline, value, baseline_value, difference, ci_low,
-            ci_high, relative, wins, ties, losses, test, p_value, p_adjusted, effect_size,
-            n_users`. All columns are computed from the users for whom both models have a value.
-            `difference` is model - baseline, and `relative` is `difference` divided by
+            One row per convention, slice, metric, cutoff and model: `convention` (if there are
+            several), the columns of slices, `metric, k, model, baseline, value, baseline_value,
+            difference, ci_low, ci_high, relative, wins, ties, losses, test, p_value, p_adjusted,
+            effect_size, n_users`. All columns are computed from the users for whom both models have
+            a value. `difference` is model - baseline, and `relative` divides it by the
             `baseline_value`. `wins` counts the users for whom the model is better. `effect_size` is
             Cohen's d of the differences, or the rank-biserial correlation for "wilcoxon".
 
@@ -319,10 +318,10 @@ class Evaluator:
 
         Returns:
             One row per model, convention and slice, the best model by the first metric on top:
-            `model, [convention,] [columns of slices,] n_users`, then for each metric and cutoff
-            its value, in a column such as `ndcg@10`, and a column `ndcg@10 mark` with "best", "not
-            worse" or an empty text. For metrics with one value for the whole run, only the best
-            model is marked.
+            `model`, `convention` (if there are several), the columns of slices, `n_users`, then for
+            each metric and cutoff its value, in a column such as `ndcg@10`, and a column `ndcg@10
+            mark` with "best", "not worse" or an empty text. For metrics with one value for the
+            whole run, only the best model is marked.
         """
         testing = comparing.Testing(test, correction, "none")
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations,
@@ -416,10 +415,11 @@ class Evaluator:
             end: the convention to end at.
 
         Returns:
-            One row per model, metric, cutoff and step: `[model,] metric, k, step, setting, before,
-            after, value, change, n_users`. Step 0 has the value under `start`. Each further step
-            changes one more setting of the metric from `before` to `after`, so that the last step
-            has the value under `end`. Settings that only make validation reject rows have no step.
+            One row per model, metric, cutoff and step: `model` (if there are several), `metric, k,
+            step, setting, before, after, value, change, n_users`. Step 0 has the value under
+            `start`. Each further step changes one more setting of the metric from `before` to
+            `after`, so that the last step has the value under `end`. Settings that only make
+            validation reject rows have no step.
         """
         return looking.explain(self._session, metrics, k, start, end, skip_missing)
 
@@ -437,7 +437,7 @@ class Evaluator:
             convention: the conventions to try; if none matches, also with one setting changed.
 
         Returns: the matching conventions of each number, or the nearest ones; the best match first.
-            `docs/identify.md` lists the columns.
+            `docs/how-to/identify.md` lists the columns.
         """
         return identifying.identify(self._session, numbers, k, convention, nearest, skip_missing)
 

@@ -219,8 +219,9 @@ class Metric(Template):
 
     `when_empty`: the value of a user (or model) without a row; None: undefined. `defined_for`: a
     stage with one row per user for whom the metric is defined; empty for all users. `undefined`: a
-    description of the cases with a NULL value. `exact`: columns with exact sums in the physical
-    plan, which do not depend on the order of rows.
+    description of the cases with a NULL value. `tex`: the formula in TeX for the documentation, one
+    equation per line. `exact`: columns with exact sums in the physical plan, which do not depend on
+    the order of rows.
     """
 
     family: str = "custom"
@@ -234,6 +235,7 @@ class Metric(Template):
     higher_is_better: bool | None = None
     in_default_set: bool = False
     formula: str = ""
+    tex: str = ""
     cite: str = ""
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()

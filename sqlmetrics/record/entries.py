@@ -55,7 +55,7 @@ class UsersEntry(TypedDict):
 
 
 class Record(TypedDict):
-    """A record; see `docs/record.md` for its entries."""
+    """A record; see `docs/reference/record.md` for its entries."""
 
     record: int
     result: ResultName

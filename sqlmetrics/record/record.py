@@ -103,7 +103,7 @@ class Recorder:
         started: datetime,
         seconds: float,
     ) -> dict[str, Any]:
-        """Assemble the record; see docs/record.md for its entries."""
+        """Assemble the record; see docs/reference/record.md for its entries."""
         requests = [request for run in runs for request in run.requests]
         given = dict(self.given)
         if "baseline" not in session.tables:  # may be the name of a model

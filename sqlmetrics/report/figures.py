@@ -433,7 +433,7 @@ KINDS: Mapping[str, Draw] = {
     "popularity": _popularity,
     "trade_off": _trade_off,
 }
-"""The figures of `Evaluator.plot`, in the order of the report; see `docs/report.md`."""
+"""The figures of `Evaluator.plot`, in the order of the report; see `docs/how-to/report.md`."""
 
 
 def checked_kind(figure: str) -> str:

@@ -1,4 +1,4 @@
-"""Partitions on the command line, and the commands of docs/partitioned.md."""
+"""Partitions on the command line, and the commands of docs/how-to/partitioned.md."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_command_line_refuses(
 
 @pytest.mark.thorough
 def test_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "docs" / "partitioned.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "partitioned.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(DATA, tmp_path / "examples" / "data")
     commands = []

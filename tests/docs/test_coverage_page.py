@@ -1,4 +1,7 @@
-"""docs/coverage.md names existing tests; tests/support/coverage_watch.py checks that they pass."""
+"""docs/reference/coverage.md names existing tests.
+
+tests/support/coverage_watch.py checks that they pass.
+"""
 
 from __future__ import annotations
 

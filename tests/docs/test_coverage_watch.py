@@ -1,4 +1,4 @@
-"""The plugin that watches docs/coverage.md, and the optional suites, on a small project."""
+"""The plugin for docs/reference/coverage.md, and the optional suites, on a small project."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ DOCUMENT = """\
 `tests/stats/test_a.py::test_passes` `tests/stats/test_a.py::test_passes[2]`
 `tests/stats/test_a.py::test_is_sometimes_skipped`
 """
-COMPLAINT = "docs/coverage.md names tests that did not pass: "
+COMPLAINT = "docs/reference/coverage.md names tests that did not pass: "
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "reference").mkdir(parents=True)
     (tmp_path / "tests" / "support").mkdir(parents=True)
     for name in PLUGINS:
         shutil.copy(TESTS / name, tmp_path / "tests" / name)
     (tmp_path / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n', encoding="utf-8"
     )
-    (tmp_path / "docs" / "coverage.md").write_text(DOCUMENT, encoding="utf-8")
+    (tmp_path / "docs" / "reference" / "coverage.md").write_text(DOCUMENT, encoding="utf-8")
     (tmp_path / "tests" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     (tmp_path / "tests" / "stats").mkdir()
     (tmp_path / "tests" / "stats" / "__init__.py").touch()
@@ -111,7 +111,7 @@ def test_a_name_that_no_test_has(project: Path) -> None:
         A_TEST.format(line="pass"), encoding="utf-8"
     )
     renamed = DOCUMENT.replace("test_passes[2]", "test_passes[3]")
-    (project / "docs" / "coverage.md").write_text(renamed, encoding="utf-8")
+    (project / "docs" / "reference" / "coverage.md").write_text(renamed, encoding="utf-8")
     result = run_pytest(folder=project)
     assert result.returncode == 1
     assert f"{COMPLAINT}tests/stats/test_a.py::test_passes[3]" in result.stdout
@@ -137,7 +137,7 @@ def with_engines(project: Path) -> Path:
     file = project / "tests" / "engines" / "test_engine.py"
     file.write_text(ENGINE_TEST, encoding="utf-8")
     named = f"{DOCUMENT} `tests/engines/test_engine.py::test_engine`"
-    (project / "docs" / "coverage.md").write_text(named, encoding="utf-8")
+    (project / "docs" / "reference" / "coverage.md").write_text(named, encoding="utf-8")
     return project
 
 

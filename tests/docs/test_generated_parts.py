@@ -56,7 +56,7 @@ def test_metric_of_the_readme_works(tmp_path: Path) -> None:
 
 
 def test_check_of_the_page_works(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "checks.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"<!-- custom -->\n```sql\n(.*?)```", page, re.DOTALL)
     (tmp_path / "checks").mkdir()
     (tmp_path / "checks" / "sold_out.sql.j2").write_text(text, encoding="utf-8")
@@ -69,7 +69,7 @@ def test_check_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_convention_of_the_page_works(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "conventions.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "ours.toml").write_text(text, encoding="utf-8")
     lists, truth = {"u": ["a", "b"], "other": ["a"]}, {"u": ["b"]}
@@ -80,15 +80,16 @@ def test_convention_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_every_command_is_in_the_readme() -> None:
-    documented = README + (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    documented = README + (ROOT / "docs/reference/options.md").read_text(encoding="utf-8")
     for name in cli.commands:
         assert f"`{name}`" in documented or f"sqlmetrics {name}" in documented, name
 
 
 def test_every_metric_and_convention_is_documented() -> None:
-    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    index = (ROOT / "docs" / "metrics" / "README.md").read_text(encoding="utf-8")
     for name in Catalog.load().metrics:
-        assert f"\n## {name}\n" in page
+        assert f"]({name}.md)" in index
+        assert (ROOT / "docs" / "metrics" / f"{name}.md").is_file()
     for name in conventions():
         assert f"`{name}`" in README or f"--convention {name}" in README, name
 

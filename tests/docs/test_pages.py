@@ -22,11 +22,11 @@ from tests.support.pages import shell_blocks, shell_output
 from tests.support.paths import ROOT
 
 DOCS = ROOT / "docs"
-COMMAND_LINE = (DOCS / "command-line.md").read_text(encoding="utf-8")
-WAREHOUSE = (DOCS / "warehouse.md").read_text(encoding="utf-8")
-MEMORY = (DOCS / "memory.md").read_text(encoding="utf-8")
-RECORD = (DOCS / "record.md").read_text(encoding="utf-8")
-REPORT = (DOCS / "report.md").read_text(encoding="utf-8")
+COMMAND_LINE = (DOCS / "how-to" / "command-line.md").read_text(encoding="utf-8")
+WAREHOUSE = (DOCS / "how-to" / "warehouse.md").read_text(encoding="utf-8")
+MEMORY = (DOCS / "how-to" / "memory.md").read_text(encoding="utf-8")
+RECORD = (DOCS / "reference" / "record.md").read_text(encoding="utf-8")
+REPORT = (DOCS / "how-to" / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.thorough
@@ -124,14 +124,33 @@ def test_what_is_refused(
 # ---------------------------------------------------------------- the pages together
 
 
-def test_every_page_is_in_the_index_and_in_the_readme() -> None:
-    index = (DOCS / "README.md").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
-    listed = re.findall(r"^- \[[^]]+\]\(([\w-]+\.md)\): .+", index, re.MULTILINE)
-    assert sorted(listed) == sorted(pages)
-    for page in pages:
-        assert f"docs/{page}" in readme, page
+PAGES = sorted(DOCS.rglob("*.md"))
+
+
+def test_every_page_is_in_the_navigation_and_in_the_index_of_its_folder() -> None:
+    navigation = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    for page in PAGES:
+        assert f'"{page.relative_to(DOCS).as_posix()}"' in navigation, page
+        if page.name != "README.md":
+            index = (page.parent / "README.md").read_text(encoding="utf-8")
+            assert f"]({page.name})" in index, page
+
+
+def test_every_page_of_the_navigation_is_there() -> None:
+    navigation = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    for page in re.findall(r'"([\w/-]+\.md)"', navigation):
+        assert (DOCS / page).is_file(), page
+
+
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "how-to/migrate").glob("[a-z]*.md")), ids=lambda page: page.stem
+)
+def test_old_and_new_code_print_the_same_numbers(page: Path) -> None:
+    """test_generated_parts.py runs the new code; the old code was run once, by its library."""
+    printed = re.findall(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    old, new = ([line.split()[-1] for line in text.splitlines()] for text in printed)
+    assert old == new
+    assert len(old) >= 2
 
 
 def anchors(page: Path) -> set[str]:
@@ -141,7 +160,9 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name
+    "page",
+    [ROOT / "README.md", *PAGES],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

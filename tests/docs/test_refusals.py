@@ -1,4 +1,4 @@
-"""Bad input of every kind, as typed, and the messages that docs/refusals.md shows for it.
+"""Bad input of every kind, as typed, and the messages that docs/reference/refusals.md shows for it.
 
 These tests write the page: `pytest tests/docs/test_refusals.py --renew`. A message is right if it
 names what is wrong; the words that it must have stand beside each case.
@@ -6,6 +6,7 @@ names what is wrong; the words that it must have stand beside each case.
 
 import contextlib
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 from sqlmetrics.cli.commands import main as cli
 from tests.support.paths import ROOT
 
-PAGE = ROOT / "docs" / "refusals.md"
+PAGE = ROOT / "docs" / "reference" / "refusals.md"
 
 # file -> its lines; lists and truth of two users are good, and each other file is bad in one way
 FILES = {
@@ -304,12 +305,12 @@ def test_data_is_one_and_the_request_another(answers: dict[str, tuple[int, str, 
     }
 
 
-HEAD = """# What is refused, and how
+HEAD = """# Rejected input
 
-Bad input of every kind, as it was typed, with the message that it gets on stderr. This page is
-written by the test that types all of it (`pytest tests/docs/test_refusals.py --renew`), in a folder
-with small files. Exit code 1 is about the data, 2 about the request. Nothing else is printed, and
-no file is left behind.
+This page shows one command for every kind of invalid input, and the message that the command
+prints to standard error. A test runs all commands in a folder with small files and writes this page
+(`pytest tests/docs/test_refusals.py --renew`). Exit code 1 reports a problem with the data, exit
+code 2 a mistake in the command. The commands print nothing else and leave no file behind.
 """
 
 
@@ -320,19 +321,19 @@ def lines_of(message: str) -> list[str]:
 
 
 def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "\\<")
+    return re.sub(r"([|<\[])", r"\\\1", text)
 
 
 def page(answers: dict[str, tuple[int, str, str]]) -> str:
     """Lay out a table of all answers, and each in full."""
     parts = [HEAD]
     for title, cases in (("Tables", TABLES), ("Requests", REQUESTS)):
-        parts.append(f"\n## {title}\n\n| what is bad | exit | message |\n|---|---:|---|\n")
+        parts.append(f"\n## {title}\n\n| input | exit code | message |\n|---|---:|---|\n")
         for what in cases:
             code, _, message = answers[what]
             first = lines_of(message)[0].removeprefix("sqlmetrics: error: ")
             parts.append(f"| {what} | {code} | {cell(first)} |\n")
-    parts.append("\n## All of them in full\n")
+    parts.append("\n## Commands and messages\n")
     for what, (command, _) in CASES.items():
         code, _, message = answers[what]
         typed = shlex.split(command)

@@ -184,8 +184,8 @@ def test_a_package_with_plain_names_runs_alone(tmp_path: Path) -> None:
 
 
 def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
-    """The files and commands of docs/dbt.md, in their order."""
-    page = (ROOT / "docs" / "dbt.md").read_text(encoding="utf-8")
+    """The files and commands of docs/how-to/dbt.md, in their order."""
+    page = (ROOT / "docs" / "how-to" / "dbt.md").read_text(encoding="utf-8")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     folder = tmp_path
     pattern = r"<!-- file: (\S+) -->\n```\w+\n(.*?)```|```sh\n(.*?)```"

@@ -1,4 +1,4 @@
-"""The block of docs/warehouse.md for Postgres: psql runs it, and prints what the page shows."""
+"""The block of docs/how-to/warehouse.md for Postgres: psql prints what the page shows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(text: str) -> list[list[str | float]]:
 
 
 def test_five_users_in_postgres(engines: Callable[[str], Engine], tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "warehouse.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "warehouse.md").read_text(encoding="utf-8")
     ((commands, shown),) = shell_blocks(page, "postgres")
     postgres = engines("postgres")
     assert isinstance(postgres, Postgres)

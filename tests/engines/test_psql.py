@@ -22,7 +22,7 @@ from tests.support.processes import PATIENCE
 from tests.support.published_numbers import FIVE_USERS
 
 EXAMPLE = EXAMPLES / "five_users"
-# the page docs/warehouse.md shows these; by hand: u1 hits a and c, u2 hits c, u6 hits d and e
+# docs/how-to/warehouse.md shows these; by hand: u1 hits a and c, u2 hits c, u6 hits d and e
 STANDARD = {
     "hit_rate": "3/5",
     "precision": "(2/3 + 1/3 + 2/3) / 5",

@@ -793,7 +793,7 @@ def test_a_cluster_shares_the_work(spark_cluster: SparkProcess, tmp_path: Path) 
 
 # ---------------------------------------------------------------- the page
 
-PAGE = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "spark.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

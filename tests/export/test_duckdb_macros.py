@@ -674,7 +674,7 @@ def shown(page: str) -> list[tuple[str, list[list[str]]]]:
 
 
 def test_the_page_of_the_shell_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "docs" / "shell.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "shell.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT / "examples" / "data")
     blocks = shown(page)
     assert len(blocks) == page.count("```sql") == 4
@@ -692,7 +692,7 @@ def test_the_page_of_the_shell_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def piped() -> str:
     """Run the command of the page that writes a statement, and return that."""
-    page = (ROOT / "docs" / "shell.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "shell.md").read_text(encoding="utf-8")
     block = re.search(r"<!-- piped -->\n```sh\nsqlmetrics (.*?) \| duckdb\n```", page, re.DOTALL)
     assert block is not None
     result = CliRunner().invoke(main, shlex.split(block[1]))

@@ -3,8 +3,8 @@
 Without --thorough, a test runs with its first case if it has two or three, and with every sixth if
 it has more. With --thorough, it runs with all of two or three cases and with a third of more;
 with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
-`every_case`, and cases that docs/coverage.md names by their id always run. Tests that it names as
-a whole keep up to three cases in the short run, and all cases with --thorough.
+`every_case`, and cases that docs/reference/coverage.md names by their id always run. Tests that it
+names as a whole keep up to three cases in the short run, and all cases with --thorough.
 """
 
 from __future__ import annotations

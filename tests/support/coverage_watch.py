@@ -1,6 +1,6 @@
-"""Plugin: a run of the whole suite fails if a test that docs/coverage.md names did not pass.
+"""Plugin: a run of the whole suite fails if a test that the page of coverage names did not pass.
 
-docs/coverage.md names the tests that prove each item of the five documents, in backticks, as
+docs/reference/coverage.md names the tests that prove each item of five documents, in backticks, as
 `tests/FOLDER/FILE.py::test_NAME`; a name without [id] stands for all cases of the test.
 tests/docs/test_coverage_page.py checks that these tests exist. This plugin checks that they passed,
 at the end of a run of all files of a suite (see suites.py) without a choice among tests. A named
@@ -18,7 +18,7 @@ import pytest
 from tests.support import suites
 from tests.support.paths import ROOT, TESTS
 
-COVERAGE = ROOT / "docs" / "coverage.md"
+COVERAGE = ROOT / "docs" / "reference" / "coverage.md"
 _CHOICES = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
 
 
@@ -72,7 +72,8 @@ class CoverageWatch:
             if not cases_of(name, clean) or cases_of(name, self.not_passed)
         ]
         if missing:
-            self.problem = f"docs/coverage.md names tests that did not pass: {', '.join(missing)}"
+            names = ", ".join(missing)
+            self.problem = f"docs/reference/coverage.md names tests that did not pass: {names}"
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

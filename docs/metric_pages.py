@@ -1,0 +1,288 @@
+"""The pages of docs/metrics: one per metric, from its template, its cases and the conventions."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from conventions_page import of_frame, table
+
+import sqlmetrics as sm
+from sqlmetrics.describe.conventions import all_settings, choices, difference_text
+from sqlmetrics.describe.metric import metric_facts, metric_query, tables_needed
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Metric
+from sqlmetrics.metrics.spec import value_text
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # a script finds only what lies beside it
+from tests.support.notation import number  # noqa: E402
+
+DATA = "examples/data"
+OPTIONS = {
+    "recommendations": ("-r", f"{DATA}/recommendations_als.parquet"),
+    "interactions": ("-i", f"{DATA}/interactions.parquet"),
+    "history": ("--history", f"{DATA}/history.parquet"),
+    "items": ("--items", f"{DATA}/items.parquet"),
+    "aspects": ("--aspects", f"{DATA}/aspects.parquet"),
+    "baseline": ("--baseline", f"{DATA}/recommendations_popular.parquet"),
+    "logs": ("--logs", f"{DATA}/logs.parquet"),
+}
+LABELS = {
+    "averaged over": "averaged over",
+    "value if none": "users without a hit or a list",
+    "undefined": "undefined for",
+    "range": "range",
+    "best is": "better",
+}
+FAMILIES = {
+    "accuracy": "Accuracy: relevant items in the top k",
+    "ranking": "Ranking: order and grades of the judged items",
+    "money": "Money: prices of the hits",
+    "novelty": "Novelty: popularity of the recommended items",
+    "diversity": "Diversity: differences between recommended items",
+    "catalogue": "Catalogue: share of the catalogue that is recommended",
+    "logs": "Logs: estimates from logged rewards",
+}
+INDEX = """# Metrics
+
+sqlmetrics computes {count} metrics. Each has a page with its formula, its settings, its SQL, a
+worked example and the definitions of other libraries. `python docs/generate.py` writes these pages
+from the template of the metric, its worked cases in `tests/cases` and the files of the conventions.
+
+A cutoff follows the name: `ndcg@10`. Settings go in brackets: `ndcg(gain=exponential)@10`. Without
+a cutoff, the metric is computed for whole lists. `all` stands for every metric.
+"""
+NOTATION = """## Notation
+
+All formulas are for one user, unless they have a sum over users, and for the
+[default settings](../reference/settings.md).
+
+| symbol | meaning |
+|---|---|
+| k | the cutoff |
+| n | number of items in the top k: the smaller of k and the length of the list |
+| N | number of relevant items of the user |
+| h with index r | 1 if the item at rank r is relevant (a hit), otherwise 0 |
+| H with index r | number of hits at ranks 1 to r |
+
+The value of a metric is the mean over users. [Settings](../reference/settings.md#averaging)
+explains which users count.
+"""
+
+
+def metric_pages(catalog: Catalog) -> dict[Path, str]:
+    """Return the text of docs/metrics: the index and a page for every metric."""
+    folder = ROOT / "docs" / "metrics"
+    pages = {folder / "README.md": _index(catalog)}
+    with contextlib.chdir(ROOT), contextlib.ExitStack() as stack:
+        arguments = {name: path for name, (_, path) in OPTIONS.items()}
+        evaluator = stack.enter_context(sm.Evaluator(**arguments, check=False))
+        for name, metric in catalog.metrics.items():
+            pages[folder / f"{name}.md"] = _page(catalog, metric, evaluator)
+    return pages
+
+
+def _index(catalog: Catalog) -> str:
+    parts = [INDEX.format(count=len(catalog.metrics))]
+    for family in dict.fromkeys([*FAMILIES, *(m.family for m in catalog.metrics.values())]):
+        rows = [
+            [f"[`{metric.name}`]({metric.name}.md)", metric.title, metric.formula]
+            for metric in catalog.metrics.values()
+            if metric.family == family
+        ]
+        if rows:
+            title = FAMILIES.get(family, family.capitalize())
+            parts.append(f"## {title}\n\n{table(['metric', 'name', 'formula'], rows)}\n")
+    return "\n".join([*parts, NOTATION])
+
+
+def _page(catalog: Catalog, metric: Metric, evaluator: sm.Evaluator) -> str:
+    parts = [f"# {metric.title} (`{metric.name}`)\n", _facts(catalog, metric)]
+    parts.append(_formula(metric))
+    if metric.params:
+        parts.append(_settings(metric))
+    parts.append(_sql(catalog, metric, evaluator))
+    cases = ROOT / "tests" / "cases" / f"{metric.name}.toml"
+    if cases.exists():
+        parts.append(_cases(metric, cases.read_text(encoding="utf-8")))
+    parts.append(_libraries(catalog, metric))
+    return "\n".join(parts)
+
+
+def _facts(catalog: Catalog, metric: Metric) -> str:
+    facts = dict(metric_facts(metric))
+    rows = [["tables", ", ".join(f"`{one}`" for one in tables_needed(catalog, metric))]]
+    if metric.aliases:
+        aliases = [
+            f"`{alias}`" + "".join(f" (`{name}={value_text(v)}`)" for name, v in params.items())
+            for alias, params in metric.aliases.items()
+        ]
+        rows.append(["also called", ", ".join(aliases)])
+    for fact, label in LABELS.items():
+        text = facts.get(fact, "")
+        if fact == "best is":
+            text = {"high": "higher values", "low": "lower values"}.get(text, "")
+        if fact == "value if none":
+            text = {"left out of the mean": "excluded from the mean"}.get(text, text)
+        if text:
+            rows.append([label, text])
+    if metric.cite:
+        rows.append(["source", metric.cite])
+    rows.append(["template", f"`{metric.path.relative_to(ROOT)}`"])
+    return table(["property", "value"], rows) + "\n"
+
+
+def _formula(metric: Metric) -> str:
+    parts = ["## Formula\n"]
+    parts += [f"```math\n{line}\n```\n" for line in metric.tex.strip().splitlines()]
+    words = metric.formula[:1].upper() + metric.formula[1:]
+    return "\n".join([*parts, f"{words}. [Notation](README.md#notation) explains the symbols.\n"])
+
+
+def _settings(metric: Metric) -> str:
+    rows = [
+        [f"`{param.name}`", param.range_text(), f"`{param.default_text()}`", param.doc]
+        for param in metric.params.values()
+    ]
+    return (
+        f"## Settings\n\n{table(['setting', 'values', 'default', 'meaning'], rows)}\n\n"
+        "[Settings](../reference/settings.md) lists the settings that all metrics share.\n"
+    )
+
+
+def _sql(catalog: Catalog, metric: Metric, evaluator: sm.Evaluator) -> str:
+    needed = [one.partition(" ")[0] for one in tables_needed(catalog, metric)]
+    options = " \\\n    ".join(" ".join(OPTIONS[name]) for name in OPTIONS if name in needed)
+    statement = evaluator.sql([f"{metric.name}@10"])
+    return (
+        f"## SQL\n\nThe query of the metric reads [named queries]"
+        "(../explanation/statements.md#printed-statements) that all metrics share:\n\n"
+        f"```sql\n{metric_query(catalog, metric).rstrip()}\n```\n\n"
+        '<details markdown="1">\n<summary>The whole statement for the example data</summary>\n\n'
+        f"```sh\nsqlmetrics sql {metric.name}@10 \\\n    {options}\n```\n\n"
+        f"```sql\n{statement.rstrip()}\n```\n\n</details>\n"
+    )
+
+
+def _cases(metric: Metric, text: str) -> str:
+    cases = tomllib.loads(text)["case"]
+    plain = [one for one in cases if not one.keys() & {"params", "settings", "call"}] or cases
+    case = plain[0]
+    notes = " ".join(
+        line.removeprefix("#").strip() for line in text.partition("metric =")[0].splitlines()
+    )
+    parts = [f"## Example\n\n`{_call(metric, case)}`, computed by hand:\n", _tables(case)]
+    parts.append(f"Calculation: {_plain(case['why'])}.\n")
+    if "mean" in case:
+        parts.append(f"Result: **{_value(case['mean'])}**\n")
+    rows = [
+        [_plain(one["name"]), f"`{_call(metric, one)}`", _plain(one["why"]), _value(one["mean"])]
+        for one in cases
+        if "mean" in one
+    ]
+    parts.append(
+        f"## Edge cases\n\nThese {len(rows)} cases are computed by hand and checked by tests; "
+        f"`tests/cases/{metric.name}.toml` has their tables.\n\n"
+        '<details markdown="1">\n<summary>Worked cases</summary>\n\n'
+        + (f"Definition: {_plain(notes)}\n\n" if notes else "")
+        + table(["case", "request", "calculation", "result"], rows)
+        + "\n\n</details>\n"
+    )
+    return "\n".join(parts)
+
+
+def _call(metric: Metric, case: dict[str, Any]) -> str:
+    chosen = {**case.get("params", {}), **case.get("settings", {})}
+    inside = ", ".join(f"{name}={value_text(value)}" for name, value in chosen.items())
+    cutoff = f"@{case['k']}" if "k" in case else ""
+    return f"{case.get('call', metric.name)}{f'({inside})' if inside else ''}{cutoff}"
+
+
+def _tables(case: dict[str, Any]) -> str:
+    columns = {"recommendations": "list, best first", "interactions": "interactions"}
+    given = {name: case[name] for name in columns if name in case}
+    users = sorted(
+        {user for rows in given.values() for user in rows} | set(case.get("per_user", {}))
+    )
+    values = case.get("per_user")
+    rows = []
+    for user in users:
+        row = [f"`{user}`", *(f"{given[name].get(user) or '–'}" for name in given)]
+        if values is not None:
+            row.append(_value(values[user]) if user in values else "–")
+        rows.append(row)
+    header = [
+        "user",
+        *(columns[name] for name in given),
+        *(["value"] if values is not None else []),
+    ]
+    parts = [table(header, rows) + "\n"]
+    for name in ("history", "items", "aspects", "baseline", "logs"):
+        if name in case:
+            rows = [[f"`{one}`", _entry(entry)] for one, entry in case[name].items()]
+            key = "item" if name in ("items", "aspects") else "user"
+            parts.append(table([key, name], rows) + "\n")
+    return "\n".join(parts)
+
+
+def _entry(entry: Any) -> str:
+    if isinstance(entry, dict):
+        return ", ".join(f"{name} {_entry(value)}" for name, value in entry.items())
+    if isinstance(entry, list):
+        return "(" + ", ".join(map(str, entry)) + ")"
+    return str(entry)
+
+
+def _value(value: Any) -> str:
+    """Show a value as it was written, and as a decimal number where that is more."""
+    text = str(value)
+    if text == "undefined":
+        return text
+    result = number(value)
+    if text == f"{result:g}" or text == str(int(result)):
+        return text
+    return f"{_plain(text)} = {result:.4f}"
+
+
+def _plain(text: str) -> str:
+    """Return a text in which nothing is Markdown."""
+    for sign in ("\\", "*", "_", "<", "[", "`", "$"):
+        text = text.replace(sign, "\\" + sign)
+    return text
+
+
+def _libraries(catalog: Catalog, metric: Metric) -> str:
+    rows = choices(catalog, metric.name)
+    parts = ["## Other libraries\n"]
+    if len(rows) < 2:
+        return parts[0] + "\nNo convention of another library covers this metric.\n"
+    frame = pd.DataFrame(rows)
+    frame["convention"] = [
+        f"[`{name}`](../reference/conventions.md#{name.replace('.', '')})"
+        if name != "standard"
+        else "`standard`"
+        for name in frame["convention"]
+    ]
+    for column in ("theirs", "ours"):
+        frame[column] = "`" + frame[column] + "`"
+    frame = frame.rename(columns={"theirs": "name there", "ours": "name here"})
+    parts.append(
+        "Names and settings that reproduce the numbers of other libraries. In an empty cell, "
+        "the setting makes no difference.\n\n" + of_frame(frame) + "\n"
+    )
+    notes = []
+    for settings in all_settings(catalog)[1:]:
+        convention = settings.convention
+        notes += [
+            f"- `{convention.name}`: {difference_text(difference)}"
+            for difference in convention.differs
+            if metric.name in difference.metrics
+        ]
+    if notes:
+        parts.append("Differences that are not reproduced:\n\n" + "\n".join(notes) + "\n")
+    return "\n".join(parts)
