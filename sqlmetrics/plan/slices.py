@@ -188,8 +188,8 @@ def _column(
             )
         if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
             raise DataError(
-                f"{table}, column {name}: {source.label} has the type {column.type}, which cannot "
-                "be sliced by; export one value per row"
+                f"{table}, column {name}: the type in {source.label} is {column.type}, which "
+                "cannot define slices; export one value per row"
             )
     return Attribute(name, of, table)
 

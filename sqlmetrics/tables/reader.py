@@ -303,14 +303,14 @@ class TableReader:
             problem = f"{where}: {relation.label} has lists of users ({type_name})"
             raise DataError(problem, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
-            problem = f"{where}: {relation.label} has the type {type_name}, which cannot be an id"
+            problem = f"{where}: the type in {relation.label} is {type_name}, which cannot be an id"
             raise DataError(problem, table=table, column=name)
         numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
         elif name in numbers and not is_number(inner):
             raise DataError(
-                f"{where}: {relation.label} has the type {type_name}, not numbers",
+                f"{where}: the type in {relation.label} is {type_name}, not a number",
                 table=table,
                 column=name,
                 remedy=Message("convert the column, or ", other),

@@ -199,8 +199,8 @@ class Table:
             remedy = "export the column as timestamps, and write month without unit"
         wanted = "timestamps" if unit == "timestamp" else f"numbers of {unit}"
         raise DataError(
-            f"{self.name}, column {self.describe_column(column)}: {self.sources[0].label} "
-            f"has the type {held}, not {wanted}",
+            f"{self.name}, column {self.describe_column(column)}: the type in "
+            f"{self.sources[0].label} is {held}, not {wanted}",
             table=self.name,
             column=column,
             remedy=remedy,

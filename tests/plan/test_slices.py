@@ -563,7 +563,9 @@ TIMES = pd.to_datetime(["2024-01-01", "2024-02-01"])
 @pytest.mark.every_case
 def test_months_of_columns_of_another_type_are_refused(times: Any, by: str, message: str) -> None:
     truth = pd.DataFrame({"user_id": [1, 1], "item_id": ["a", "b"], "at": times})
-    start = r"interactions, column timestamp \(at\): the table given as interactions has the type "
+    start = (
+        r"interactions, column timestamp \(at\): the type in the table given as interactions is "
+    )
     with (
         sm.Evaluator({1: ["a", "b"]}, truth, columns={"interactions.timestamp": "at"}) as evaluator,
         pytest.raises(DataError, match=start + f".*{message}"),

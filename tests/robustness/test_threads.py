@@ -117,6 +117,8 @@ def test_an_error_in_one_thread_lets_others_go_on() -> None:
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_an_evaluator_cannot_be_copied_and_says_what_to_do(copied: Callable[[Any], Any]) -> None:
     with sm.Evaluator(LISTS, TRUTH) as evaluator:
-        with pytest.raises(TypeError, match=r"cannot be pickled or copied.*Make one in each proc"):
+        with pytest.raises(
+            TypeError, match=r"cannot be pickled or copied.*Create one in each proc"
+        ):
             copied(evaluator)
         assert len(evaluator.evaluate("mrr@2")) == 1

@@ -125,7 +125,7 @@ def test_other_texts_are_refused_with_the_grammar_and_an_example(text: str) -> N
         ("ndcg p_value < 5%", "gives p_value in percent; .* difference, ci_low, ci_high, relative"),
         ("ndcg value < 5%", "gives value in percent"),
         ("ndcg@0 < 5", "the gate 'ndcg@0 < 5': k must be a positive whole number"),
-        ("ndcg(gain) < 5", r"the gate 'ndcg\(gain\) < 5': cannot read 'gain'"),
+        ("ndcg(gain) < 5", r"the gate 'ndcg\(gain\) < 5': invalid parameter 'gain'"),
     ],
 )
 def test_what_has_no_meaning_is_refused(text: str, message: str) -> None:

@@ -229,7 +229,10 @@ def refusal(
     if poor and needs and choice.get("gain") != "binary":
         return MissingTableError, "needs the column"
     if template.name == "month" and MONTH_READS[choice["unit"]] != fact["timestamp"]:
-        return DataError, f"interactions, column timestamp: .* holds {fact['timestamp']}, not"
+        return (
+            DataError,
+            f"interactions, column timestamp: the type in .* is {fact['timestamp']}, not",
+        )
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
     for found in REFUSED.finditer(template.body):
