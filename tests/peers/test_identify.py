@@ -83,6 +83,22 @@ def not_identified(name: str, data_name: str, cells: Iterable[ours.Cell]) -> lis
     return missed
 
 
+def all_tables() -> list[Any]:
+    """Return every library and name of tables; thorough: the first tables of new releases.
+
+    The others, half a minute each, are for releases.
+    """
+    return [
+        pytest.param(
+            name,
+            of,
+            marks=pytest.mark.exhaustive if place or "-" in name else pytest.mark.thorough,
+        )
+        for name in STORED
+        for place, of in enumerate(stored(name)["data"])
+    ]
+
+
 @pytest.mark.parametrize(("name", "data_name"), sorted(FAST))
 def test_numbers_at_one_cutoff_lead_back_to_their_library(name: str, data_name: str) -> None:
     cells = [
@@ -94,10 +110,7 @@ def test_numbers_at_one_cutoff_lead_back_to_their_library(name: str, data_name: 
     assert not_identified(name, data_name, cells) == []
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("name", "data_name"), [(name, of) for name in STORED for of in stored(name)["data"]]
-)
+@pytest.mark.parametrize(("name", "data_name"), all_tables())
 def test_stored_numbers_lead_back_to_their_library(name: str, data_name: str) -> None:
     cells = [cell for cell in stored(name)["cells"] if cell["data"] == data_name]
     missed = not_identified(name, data_name, cells)
