@@ -127,8 +127,6 @@ def _facts(catalog: Catalog, metric: Metric) -> str:
         text = facts.get(fact, "")
         if fact == "best is":
             text = {"high": "higher values", "low": "lower values"}.get(text, "")
-        if fact == "value if none":
-            text = {"left out of the mean": "excluded from the mean"}.get(text, text)
         if text:
             rows.append([label, text])
     if metric.cite:

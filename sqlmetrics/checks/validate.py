@@ -372,7 +372,7 @@ def _some_left(
 
 def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
     problem = f"{' and '.join(settings)} removed all rows"
-    remedy = f"remove the setting, or leave out {'the model' if of else 'the lists'}"
+    remedy = f"remove the setting, or omit {'the model' if of else 'the lists'}"
     return Finding(
         "error", "empty_table", table, problem, None, remedy, where=f"{table}{of}",
         identity=f"{table}{of}: {' '.join(settings)}",

@@ -241,8 +241,8 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
 def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     """Rank the models by METRICS.
 
-    The first metric decides the order. For each metric, the best model is marked, and so are the
-    models that are not significantly worse.
+    The first metric decides the order. For each metric, the best model and the models that are not
+    significantly worse are marked.
     """
     from sqlmetrics.cli.layout import render_leaderboard
 
@@ -490,7 +490,7 @@ _NOT_IDENTIFIED = 4  # exit code
     default=3,
     show_default=True,
     metavar="N",
-    help="Number of different values to show for a number that no convention gives.",
+    help="Number of distinct values to show for a number that no convention gives.",
 )
 @check_option
 @output_options

@@ -262,7 +262,7 @@ resampling_options = _options(
         default=1000,
         show_default=True,
         metavar="N",
-        help="Number of resamples of the bootstrap and the randomization test.",
+        help="Number of resamples of the bootstrap and the randomisation test.",
     ),
     click.option(
         "--seed", type=int, default=1, show_default=True, help="Random seed of the resamples."

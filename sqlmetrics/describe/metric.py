@@ -169,7 +169,7 @@ def _audience(metric: Metric) -> str:
 
 
 def _empty(metric: Metric) -> str:
-    return "left out of the mean" if metric.when_empty is None else value_text(metric.when_empty)
+    return "excluded from the mean" if metric.when_empty is None else value_text(metric.when_empty)
 
 
 def _range(bounds: tuple[float, float]) -> str:

@@ -156,7 +156,7 @@ def values_to_try(
         planner: knows the columns of the tables.
         ways: those of the conventions.
         asked: the metric as it was asked for.
-        strict: leave out settings that say what repeated rows and other faults mean, since there
+        strict: omit settings that say what repeated rows and other faults mean, since there
             are none: all that has such a value computes the same.
     """
     settings = ways[0].settings

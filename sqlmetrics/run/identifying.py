@@ -1,4 +1,4 @@
-"""Which convention gives a reported number: computes a metric in many ways, and compares."""
+"""Find the convention that gives a reported number: compute a metric in many ways, and compare."""
 
 from __future__ import annotations
 
@@ -89,17 +89,17 @@ class _Question:
 
 
 def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question]:
-    """Read what is asked.
+    """Parse the reported numbers into one question each.
 
     Raises:
-        UsageError: a number or cutoff that is none, an unknown metric, or models without names.
+        UsageError: an invalid number or cutoff, an unknown metric, or models without names.
     """
     questions = []
     for number in read_numbers(numbers):
         if number.model is not None and not session.planner.several_models:
             raise UsageError(
                 f"{number}: models are not named here; name them with ", SEVERAL_MODELS,
-                remedy="or leave out the name before the colon",
+                remedy="or omit the name before the colon",
             )  # fmt: skip
         metric, _ = session.catalog.metric(number.spec.metric)
         largest = None if metric.range is None else metric.range[1]
@@ -195,7 +195,7 @@ class _Search:
     def try_conventions(self, skip_missing: bool) -> None:
         """Compute the metrics under every convention.
 
-        `skip_missing`: leave out numbers of metrics that lack a table or column everywhere.
+        `skip_missing`: omit numbers of metrics that lack a table or column everywhere.
 
         Raises:
             UsageError, DataError: there is none under which a metric can be computed.
@@ -378,9 +378,9 @@ class _Search:
         return found
 
     def _simplest(self, rows: Sequence[_Found]) -> list[_Found]:
-        """Leave out changes of which a simpler way gives the same value.
+        """Omit changes if a simpler way gives the same value.
 
-        A convention is simpler than a change, and so are fewer settings that differ from standard.
+        A convention is simpler than a change; fewer settings that differ from standard are simpler.
         """
         fewest: dict[tuple[str | None, int | None, int], int] = {}
 
@@ -404,13 +404,13 @@ class _Search:
         return self._settings[key]
 
     def messages(self) -> Iterator[Message]:
-        """Say which conventions were left out, and why."""
+        """Say which conventions were omitted, and why."""
         by_reason: dict[tuple[str, Message], list[str]] = {}
         for failure in self.failures:
             place = (failure.metric, _reason(failure))
             by_reason.setdefault(place, []).append(failure.convention)
         for (metric, reason), names in by_reason.items():
-            yield Message(f"{metric}: left out {', '.join(unique(names))}: ", reason)
+            yield Message(f"{metric}: omitted {', '.join(unique(names))}: ", reason)
 
 
 def _reason(failure: NoWay) -> Message:

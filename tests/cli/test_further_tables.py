@@ -142,7 +142,7 @@ class TestCommandLine:
         for options in ([], ["--skip-missing"]):
             error = run("evaluate", *RANKS, "popularity", "surprisal", *options, code=2).stderr
             assert "popularity needs the table history" in error
-            assert "left out" not in error
+            assert "omitted" not in error
 
     @pytest.mark.parametrize("command", ["evaluate", "sql"])
     def test_the_default_propensity(self, command: str) -> None:

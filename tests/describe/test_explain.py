@@ -18,7 +18,7 @@ def walk(start: str, end: str = "standard", spec: str = "map@3", **options: Any)
 
 
 def test_explain_jurity_to_standard() -> None:
-    """One choice: Jurity leaves out u5, who has no list. (5/9 + 1/2 + 0 + 5/9) / 4, or / 5."""
+    """One choice: Jurity omits u5, who has no list. (5/9 + 1/2 + 0 + 5/9) / 4, or / 5."""
     frame = walk("jurity")
     assert frame.columns.tolist() == [
         "metric", "k", "step", "setting", "before", "after", "value", "change", "n_users",

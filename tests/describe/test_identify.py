@@ -114,7 +114,7 @@ def test_every_convention_is_found_or_named() -> None:
     frame, messages = told({"mrr@3": 0.5})
     without = {"jurity", "recommenders"}
     assert set(frame["convention"]) == set(NAMES) - without - {"elliot"}  # of which it is 0.625
-    assert "mrr: left out jurity, recommenders: there is no such metric there" in messages
+    assert "mrr: omitted jurity, recommenders: there is no such metric there" in messages
 
 
 def test_names_of_the_library() -> None:
@@ -153,7 +153,7 @@ def test_models() -> None:
 def test_conventions_that_refuse_the_rows_are_named() -> None:
     lists = pd.concat([FIVE_USERS["recommendations"], FIVE_USERS["recommendations"].head(1)])
     frame, messages = told("recall@3=0.38", recommendations=lists)
-    assert "recall: left out standard, " in messages
+    assert "recall: omitted standard, " in messages
     assert "repeat an item" in messages
     assert {"replay-0.9", "rs_metrics"} <= set(frame["convention"])
     settings = frame.set_index("convention")["settings"]

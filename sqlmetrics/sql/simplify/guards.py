@@ -94,7 +94,7 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
 
 
 def _folded(node: exp.Binary) -> exp.Expr:
-    """Compute a sum or product of whole numbers, and leave out a factor of 1."""
+    """Compute a sum or product of whole numbers, and omit a factor of 1."""
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(node, exp.Mul):
         for factor, other in ((left, node.expression), (right, node.this)):

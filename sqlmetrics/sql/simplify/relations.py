@@ -61,7 +61,7 @@ def walk(
 ) -> list[exp.Expr]:
     """Return the nodes of a tree, each before those inside of it; faster than sqlglot's walk.
 
-    `without`: leave out these nodes, and all inside of them. `stops`: do not look into nodes of
+    `without`: omit these nodes, and all inside of them. `stops`: do not look into nodes of
     these kinds other than the tree itself. It never looks into columns.
     """
     out = {id(node) for node in without}
@@ -148,7 +148,7 @@ def select_around(node: exp.Expr) -> exp.Select:
 def own_nodes(select: exp.Select) -> list[exp.Expr]:
     """Return the nodes of a SELECT itself, down to the queries inside of expressions.
 
-    Tables are left out, but the conditions of joins are not.
+    Tables are omitted, but the conditions of joins are not.
     """
     return walk(select, without=tables_of(select), stops=(exp.Query,))[1:]
 
