@@ -393,7 +393,7 @@ def test_columns_named_as_the_message_proposes() -> None:
 def test_numbers_in_text(table: str, column: str) -> None:
     with pytest.raises(sm.DataError) as caught:
         evaluate("mrr", **{table: as_text(TABLES[table], column)})
-    for words in (f"{table}, column {column}: ", "VARCHAR", "not numbers", "columns="):
+    for words in (f"{table}, column {column}: ", "VARCHAR", "not a number", "columns="):
         assert words in str(caught.value)
 
 

@@ -225,7 +225,7 @@ DATA_ERRORS: list[Case] = [
     ("a score that is infinite", lambda _: evaluate(S.assign(score=[1, -np.inf, 2, np.inf])),
      ["recommendations", "score", "2 of 4", "inf", "What to do"]),
     ("scores in text", lambda _: evaluate(S.assign(score=list("abcd"))),
-     ["recommendations", "score", "VARCHAR", "not numbers"]),
+     ["recommendations", "score", "VARCHAR", "not a number"]),
     ("a mapped score in text", lambda _: evaluate(S.assign(s=list("abcd")), columns={"score": "s"}),
      ["recommendations", "score (s)", "VARCHAR"]),
     ("relevance in text", lambda _: evaluate(R, I.assign(relevance=["a", "b"])),
@@ -251,7 +251,7 @@ DATA_ERRORS: list[Case] = [
     ("ranks that are infinite", lambda _: evaluate(R.assign(rank=[1, np.inf, 1, 2])),
      ["recommendations", "rank", "1 of 4", "inf", "whole numbers"]),
     ("ranks in text", lambda _: evaluate(R.assign(rank=list("1212"))),
-     ["recommendations", "rank", "VARCHAR", "not numbers"]),
+     ["recommendations", "rank", "VARCHAR", "not a number"]),
     ("ranks that repeat", lambda _: evaluate(R.assign(rank=[1, 1, 1, 2])),
      ["recommendations", "rank", "1 list", "10", "11", "What to do"]),
     ("ranks that repeat far down",
@@ -305,7 +305,7 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "pairs", "{item: score}"]),
     ("a missing item in a dict", lambda _: evaluate({1: [10, None]}), ["recommendations", "NULL"]),
     ("a missing score in a dict", lambda _: evaluate({1: {10: 1.0, 11: None}}), ["score", "NULL"]),
-    ("a score in text in a dict", lambda _: evaluate({1: {10: "x"}}), ["score", "not numbers"]),
+    ("a score in text in a dict", lambda _: evaluate({1: {10: "x"}}), ["score", "not a number"]),
     ("lists of different lengths in one row",
      lambda _: evaluate(
          pa.table({"user_id": [1, 2], "item_id": [[10, 11], [12]], "score": [[1.0], [2.0, 3.0]]})),
@@ -580,7 +580,7 @@ def test_trust_input_asks_the_engine_less(monkeypatch: pytest.MonkeyPatch) -> No
         (lambda: evaluate(R, I.astype(str), trust_input=True), "different types"),
         (lambda: evaluate(R.drop(columns="item_id"), trust_input=True), "'item_id'"),
         (lambda: evaluate(R.drop(columns="rank"), trust_input=True), "score"),
-        (lambda: evaluate(S.assign(score=list("abcd")), trust_input=True), "not numbers"),
+        (lambda: evaluate(S.assign(score=list("abcd")), trust_input=True), "not a number"),
     ],
 )
 def test_trust_input_still_looks_at_columns_and_types(

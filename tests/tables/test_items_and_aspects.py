@@ -174,11 +174,11 @@ FEATURES_THAT_ARE_NONE: list[tuple[str, pa.Table, str, list[str]]] = [
      ["items, column features: ", "features of the table given as items has lists",
       "several columns of numbers"]),
     ("a column of text", PLANE.set_column(2, "f2", pa.array(list("abc"))), "f1,f2",
-     ["items, column features", "f2", "VARCHAR", "not numbers"]),
+     ["items, column features", "f2", "VARCHAR", "not a number"]),
     ("lists of text", PLANE.set_column(2, "f2", pa.array([["a"], ["b"], ["c"]])), "f2",
-     ["items, column features", "f2", "VARCHAR[]", "not numbers"]),
+     ["items, column features", "f2", "VARCHAR[]", "not a number"]),
     ("lists of lists", PLANE.set_column(2, "f2", pa.array([[[1]], [[2]], [[3]]])), "f2",
-     ["items, column features", "f2", "BIGINT[][]", "not numbers"]),
+     ["items, column features", "f2", "BIGINT[][]", "not a number"]),
 ]  # fmt: skip
 
 
