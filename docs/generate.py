@@ -65,6 +65,7 @@ def console(command: str, exit_code: int = 0) -> str:
         output = subprocess.run(
             ["bash", "-c", filtered], input=output, capture_output=True, text=True, check=True
         ).stdout
+        assert output.strip(), f"nothing passes the filter of: {command}"
     shown = re.sub(r"\s+", " ", ours).strip()
     shown = re.sub(r" (?=-[ri] |--[a-z])", " \\\\\n    ", shown)
     shown += f" | {filtered}" if filtered else ""
