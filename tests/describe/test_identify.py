@@ -82,6 +82,7 @@ def test_a_convention_with_one_setting_changed() -> None:
     assert "no convention gives map@3=0.5370 as it is" in messages
 
 
+@pytest.mark.thorough
 def test_the_nearest_values_where_nothing_matches() -> None:
     frame, messages = identified("map@3=0.99")
     assert not frame["matches"].any()
@@ -117,6 +118,7 @@ def test_every_convention_is_found_or_named() -> None:
     assert "mrr: omitted jurity, recommenders: there is no such metric there" in messages
 
 
+@pytest.mark.thorough
 def test_names_of_the_library() -> None:
     """Recommenders has two averages; that of all relevant items has the name map."""
     frame, _ = told("map@3=0.3125", {"convention": "recommenders"})
@@ -135,6 +137,7 @@ def test_cutoffs_to_try() -> None:
     assert whole["matches"].all()
 
 
+@pytest.mark.thorough
 def test_models() -> None:
     both, _ = told({"map@3": 0.3222}, {"convention": "standard"}, **TWO_MODELS)
     assert both.columns.tolist() == ["model", *COLUMNS]
