@@ -29,6 +29,8 @@ WANTED = 0.95
 """The share of numbers that must lead back to their library."""
 FAST = {("jurity", "unlogged"), ("lenskit", "common"), ("ranx", "plain")}
 
+QUICK = {"jurity", "ranx", "recbole", "trec_eval"}
+
 pytestmark = pytest.mark.filterwarnings("ignore::sqlmetrics.SqlmetricsWarning")
 
 
@@ -84,7 +86,7 @@ def not_identified(name: str, data_name: str, cells: Iterable[ours.Cell]) -> lis
 
 
 def all_tables() -> list[Any]:
-    """Return every library and name of tables; thorough: the first tables of new releases.
+    """Return every library and name of tables; thorough: the first tables of a few.
 
     The others, half a minute each, are for releases.
     """
@@ -92,7 +94,7 @@ def all_tables() -> list[Any]:
         pytest.param(
             name,
             of,
-            marks=pytest.mark.exhaustive if place or "-" in name else pytest.mark.thorough,
+            marks=pytest.mark.exhaustive if place or name not in QUICK else pytest.mark.thorough,
         )
         for name in STORED
         for place, of in enumerate(stored(name)["data"])

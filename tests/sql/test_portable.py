@@ -62,7 +62,7 @@ def test_templates_are_portable() -> None:
     assert wrong_in(texts) == {}
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dialect", [pytest.param(OTHER, marks=pytest.mark.exhaustive), "postgres"])
 def test_templates_are_portable_in_every_choice(dialect: str) -> None:
     texts = {text: label for one in PRINTED for label, text in renderings(one, dialect=dialect)}

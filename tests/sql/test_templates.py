@@ -161,7 +161,7 @@ def test_every_choice_is_one_query(template: Template) -> None:
     assert_one_query(renderings(template, briefly=template.name in MANY_FORMS))
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sorted(MANY_FORMS))
 def test_every_choice_of_many_is_one_query(name: str) -> None:
     (template,) = (one for one in TEMPLATES if one.name == name)

@@ -1,8 +1,8 @@
 """Plugin: the short run leaves out most cases of parametrised tests, and the marked tests.
 
-Without --thorough, a test runs with its first case if it has two or three, and with every sixth if
-it has more. With --thorough, it runs with all of two or three cases and with a third of more;
-with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
+Without --thorough, a test runs with its first case if it has two or three, and with every eighth
+if it has more. With --thorough, it runs with all of two or three cases and with every fourth of
+more; with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
 `every_case`, and cases that docs/reference/coverage.md names by their id always run. Tests that it
 names as a whole keep up to three cases in the short run, and all cases with --thorough.
 """
@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.coverage_watch import COVERAGE, named_tests
 
-FEW, SHARE = 3, 6
+FEW, SHARE = 3, 8
 WHOLE = ("tests/engines/", "tests/browser/")
 
 
@@ -42,7 +42,7 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
             continue
         for number, item in enumerate(sorted(of_test, key=_place)):
             if number % SHARE and item.nodeid not in named:
-                rare = len(of_test) > FEW and name not in named and number % 3 != 0
+                rare = len(of_test) > FEW and name not in named and number % (SHARE // 2) != 0
                 item.add_marker("exhaustive" if rare else "thorough")
 
 
