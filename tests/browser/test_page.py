@@ -71,7 +71,7 @@ def test_nothing_of_a_chart_is_cut_off(opened: Open) -> None:
 
 def test_a_select_changes_what_is_drawn(opened: Open) -> None:
     page = opened()
-    select = page.get_by_label("Metric")
+    select = page.get_by_role("combobox", name="Metric")
     assert select.locator("option").all_text_contents() == list(METRICS)
     before = positions(page)
     select.select_option(label=METRICS[2])
