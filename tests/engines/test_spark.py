@@ -280,7 +280,7 @@ def test_a_column_of_the_files_is_read_and_said_to_be(spark: Any, tmp_path: Path
 def test_folders_that_spark_cannot_read_by_our_rule_are_refused(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "country=FR" / "relevance=9").mkdir(parents=True)
     pq.write_table(GRADED, tmp_path / "country=FR" / "relevance=9" / "truth.parquet")
-    told = r"columns relevance, which the files have, and country, which they lack.*Export the fil"
+    told = r"columns relevance, which the files also have, and country.*Export the fil"
     with pytest.raises(sm.DataError, match=told):
         sm.Evaluator(LISTS, tmp_path, engine=spark)
 
@@ -477,7 +477,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     (ROWS.drop(["rank"]), TRUTH, r"neither a column rank nor a column score"),
     (ROWS.slice(0, 0), TRUTH, r"recommendations: the table is empty"),
     (LISTS, {1: ["a"]}, r"column user_id have different types, VARCHAR and BIGINT"),
-    (LISTS, {"nobody": ["a"]}, r"no user in common: recommendations has 'u"),
+    (LISTS, {"nobody": ["a"]}, r"no user in common with interactions: recommendations has 'u"),
     ({"u1": ["a", "b", "a"]}, TRUTH, r"1 of 3 rows repeat an item"),
     (pa.table({"user_id": ["u1"], "item_id": ["a"], "score": [float("nan")]}), TRUTH,
      r"1 of 1 scores are NULL, NaN or infinite"),
@@ -506,7 +506,9 @@ def test_files_that_differ_are_refused(spark: Any, tmp_path: Path) -> None:
     pq.write_table(ROWS, tmp_path / "1.parquet")
     pq.write_table(ROWS.drop(["rank"]), tmp_path / "2.parquet")
     files = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
-    with pytest.raises(sm.DataError, match=r"column rank: .*1\.parquet has it, .*2\.parquet has"):
+    with pytest.raises(
+        sm.DataError, match=r"column rank: .*1\.parquet has the column, but .*2\.parq"
+    ):
         sm.Evaluator(files, TRUTH, engine=spark)
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1 and no more")
@@ -556,7 +558,7 @@ def test_a_view_is_read_without_an_error_of_spark(
 
 def test_a_frame_of_another_session_is_refused(spark: Any) -> None:
     other = spark.newSession()
-    with pytest.raises(sm.DataError, match="recommendations: the DataFrame is of another session"):
+    with pytest.raises(sm.DataError, match="the DataFrame belongs to another Spark session"):
         sm.Evaluator(other.createDataFrame(_rows(LISTS)), TRUTH, engine=spark)
     assert [one["viewName"] for one in other.sql("SHOW VIEWS").toArrow().to_pylist()] == []
 
@@ -565,7 +567,7 @@ def test_settings_are_not_put_into_names(session: Any, setting: Callable[[str, s
     name = "${spark.app.name}"
     lists, columns = _rows(LISTS).rename_columns({"rank": name}), {"rank": name}
     with (
-        pytest.raises(sm.UsageError, match=r"in place of \$\{spark\.app\.name\} in a query"),
+        pytest.raises(sm.UsageError, match=r"Spark replaces \$\{spark\.app\.name\} in queries"),
         sm.Evaluator(lists, TRUTH, engine=session, columns=columns) as evaluator,
     ):
         evaluator.evaluate("mrr")
@@ -575,7 +577,7 @@ def test_settings_are_not_put_into_names(session: Any, setting: Callable[[str, s
 
 
 def test_options_of_duckdb_are_refused(spark: Any) -> None:
-    with pytest.raises(sm.UsageError, match="threads: of DuckDB"):
+    with pytest.raises(sm.UsageError, match="threads apply only to DuckDB"):
         sm.Evaluator(LISTS, TRUTH, engine=spark, threads=2)
     with pytest.raises(sm.UsageError, match="engine must be a SparkSession"):
         sm.Evaluator(LISTS, TRUTH, engine="spark")
