@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import sqlmetrics as sm
 from sqlmetrics.describe.conventions import all_settings, choices, difference_text, listing
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Param
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import value_text
 
@@ -102,10 +104,22 @@ rejects them and the other handles them, all steps handle them.
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
+    assert not any("\n" in cell for row in rows for cell in row), "a cell of Markdown is one line"
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
     )
+
+
+def meaning(param: Param) -> str:
+    """Spell the explanation of a setting for a cell of a table: each value in a line of its own."""
+    title, *values = param.doc.splitlines()
+    return "<br>".join([title, *(re.sub(r"^(\S+): ", r"`\1`: ", value) for value in values)])
+
+
+def escaped(text: str, signs: str = "*_<[") -> str:
+    """Return a text in which these signs are no Markdown."""
+    return "".join(f"\\{sign}" if sign in signs else sign for sign in text)
 
 
 def of_frame(frame: pd.DataFrame) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 from click.testing import CliRunner
-from conventions_page import conventions_page, table
+from conventions_page import conventions_page, meaning, table
 from dialects_page import dialects_page
 from metric_pages import metric_pages
 from options_page import options_page
@@ -88,11 +88,10 @@ def metrics_table(catalog: Catalog) -> str:
 
 
 def settings_table(catalog: Catalog) -> str:
-    rows = []
-    for param in catalog.stage_params.values():
-        title, *values = param.doc.splitlines()
-        doc = "<br>".join([title, *(re.sub(r"^(\S+): ", r"`\1`: ", value) for value in values)])
-        rows.append([f"`{param.name}`", doc, param.range_text(), f"`{param.default_text()}`"])
+    rows = [
+        [f"`{param.name}`", meaning(param), param.range_text(), f"`{param.default_text()}`"]
+        for param in catalog.stage_params.values()
+    ]
     return table(["setting", "meaning", "values", "default"], rows)
 
 

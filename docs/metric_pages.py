@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from conventions_page import of_frame, table
+from conventions_page import escaped, meaning, of_frame, table
 
 import sqlmetrics as sm
 from sqlmetrics.describe.conventions import all_settings, choices, difference_text
@@ -34,11 +34,12 @@ OPTIONS = {
 }
 LABELS = {
     "averaged over": "averaged over",
-    "value if none": "users without a hit or a list",
+    "if empty": "users without a hit or a list",
     "undefined": "undefined for",
     "range": "range",
     "best is": "better",
 }
+BETTER = {"high": "higher values", "low": "lower values"}
 FAMILIES = {
     "accuracy": "Accuracy: relevant items in the top k",
     "ranking": "Ranking: order and grades of the judged items",
@@ -115,7 +116,6 @@ def _page(catalog: Catalog, metric: Metric, evaluator: sm.Evaluator) -> str:
 
 
 def _facts(catalog: Catalog, metric: Metric) -> str:
-    facts = dict(metric_facts(metric))
     rows = [["tables", ", ".join(f"`{one}`" for one in tables_needed(catalog, metric))]]
     if metric.aliases:
         aliases = [
@@ -123,12 +123,8 @@ def _facts(catalog: Catalog, metric: Metric) -> str:
             for alias, params in metric.aliases.items()
         ]
         rows.append(["also called", ", ".join(aliases)])
-    for fact, label in LABELS.items():
-        text = facts.get(fact, "")
-        if fact == "best is":
-            text = {"high": "higher values", "low": "lower values"}.get(text, "")
-        if text:
-            rows.append([label, text])
+    for fact, text in metric_facts(metric):
+        rows.append([LABELS[fact], BETTER[text] if fact == "best is" else text])
     if metric.cite:
         rows.append(["source", metric.cite])
     rows.append(["template", f"`{metric.path.relative_to(ROOT)}`"])
@@ -144,7 +140,7 @@ def _formula(metric: Metric) -> str:
 
 def _settings(metric: Metric) -> str:
     rows = [
-        [f"`{param.name}`", param.range_text(), f"`{param.default_text()}`", param.doc]
+        [f"`{param.name}`", param.range_text(), f"`{param.default_text()}`", meaning(param)]
         for param in metric.params.values()
     ]
     return (
@@ -249,9 +245,7 @@ def _value(value: Any) -> str:
 
 def _plain(text: str) -> str:
     """Return a text in which nothing is Markdown."""
-    for sign in ("\\", "*", "_", "<", "[", "`", "$"):
-        text = text.replace(sign, "\\" + sign)
-    return text
+    return escaped(text, "\\*_<[`$")
 
 
 def _libraries(catalog: Catalog, metric: Metric) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import click
-from conventions_page import table
+from conventions_page import escaped, table
 
 from sqlmetrics.cli.commands import main
 
@@ -21,16 +20,16 @@ exit codes.
 def options_page() -> str:
     commands = [(name, main.commands[name]) for name in sorted(main.commands)]
     index = [
-        [f"[`{name}`](#{name})", _escaped(one.get_short_help_str(200))] for name, one in commands
+        [f"[`{name}`](#{name})", escaped(one.get_short_help_str(200))] for name, one in commands
     ]
     parts = [INTRODUCTION, table(["command", "purpose"], index) + "\n"]
     for name, command in commands:
         context = click.Context(command, info_name=f"sqlmetrics {name}")
         help_text = inspect.cleandoc(command.help or "").replace("\b\n", "").replace("\f", "")
         usage = " ".join([f"sqlmetrics {name}", *command.collect_usage_pieces(context)])
-        parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{_escaped(help_text)}\n")
+        parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{escaped(help_text)}\n")
         rows = [
-            [f"`{_names(record[0])}`", _escaped(record[1])]
+            [f"`{_names(record[0])}`", escaped(record[1])]
             for param in command.get_params(context)
             if isinstance(param, click.Option) and "--help" not in param.opts
             for record in [param.get_help_record(context)]
@@ -43,9 +42,3 @@ def options_page() -> str:
 
 def _names(text: str) -> str:
     return text.replace("|", "/")
-
-
-def _escaped(text: Any) -> str:
-    for sign in ("*", "_", "<", "["):
-        text = text.replace(sign, "\\" + sign)
-    return text

@@ -20,6 +20,10 @@ _T = TypeVar("_T")
 Watch = Callable[[str, float, float], None]
 
 
+HUGE_INTEGERS = ("HUGEINT", "UHUGEINT")
+"""Types of DuckDB that Parquet does not have: integers of 128 bits."""
+
+
 class Engine(Protocol):
     """Reads sources and runs plans; optional capabilities are attributes that may be None.
 

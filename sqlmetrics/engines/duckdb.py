@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
 
-from sqlmetrics.engines.base import Watch
+from sqlmetrics.engines.base import HUGE_INTEGERS, Watch
 from sqlmetrics.engines.duckdb_errors import (
     Shortage,
     execute,
@@ -427,7 +427,7 @@ class DuckDBEngine:
         Parquet has no such integers. DuckDB would write doubles, in which ids lose digits.
         """
         rows = self._run(label, f"DESCRIBE {statement}").fetchall()
-        huge = [str(name) for name, type_name, *_ in rows if type_name in ("HUGEINT", "UHUGEINT")]
+        huge = [str(name) for name, type_name, *_ in rows if type_name in HUGE_INTEGERS]
         if not huge:
             return statement
         casts = ", ".join(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlmetrics.engines.base import EmbeddedEngine
+from sqlmetrics.engines.base import HUGE_INTEGERS, EmbeddedEngine
 from sqlmetrics.partitions.split import Piece, Split, for_parquet, reader
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 
@@ -17,7 +17,6 @@ _SAME_IN_PARQUET = re.compile(
     r"(BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|BLOB|"
     r"DATE|TIME|TIMESTAMP|TIMESTAMP WITH TIME ZONE|TIMESTAMP_NS|UUID)(\[\])*\Z"
 )
-_HUGE = ("HUGEINT", "UHUGEINT")
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def columns_of(engine: EmbeddedEngine, piece: Piece, node: Node) -> list[dict[st
                 "name": name,
                 "merge": merge,
                 "type": type_name if differs else None,
-                "is_huge": type_name in _HUGE,
+                "is_huge": type_name in HUGE_INTEGERS,
             }
         )
     return columns

@@ -169,7 +169,7 @@ def test_a_report_can_say_otherwise_than_its_evaluator() -> None:
                 lambda: pages.append(evaluator.report("ndcg@2", check=of_report).html)  # noqa: B023
             )
         assert made == found
-        assert ("recommend an item that is in the user" in pages[0]) == bool(found)
+        assert ("recommend an item that is in the user&#39;s history" in pages[0]) == bool(found)
         assert ("Data checks were skipped" in pages[0]) != bool(found)
 
 

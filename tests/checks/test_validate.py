@@ -206,7 +206,7 @@ DATA_ERRORS: list[Case] = [
     ("lists of lists", lambda _: evaluate(pa.table({"user_id": [1], "item_id": [[[1]]]})),
      ["recommendations", "item_id", "cannot be an id"]),
     ("no user in common", lambda _: evaluate(R, I.assign(user_id=[7, 8])),
-     ["recommendations and interactions", "no user in common", "1", "7"]),
+     ["recommendations: no user in common with interactions", "has 1, 2", "has 7, 8"]),
     ("ids that differ in a blank",
      lambda _: evaluate(R.astype(str).astype({"rank": int}), I.astype(str).map(lambda x: x + " ")),
      ["no user in common", "'1'", "'1 '"]),

@@ -38,7 +38,7 @@ BANNED = [
     Phrase(r"\bsay(?:s|ing)? so\b", "the content of the message"),
     Phrase(r"\b(?:say|tell)s? of (?:what|which|whom?)\b", "the content of the message"),
     Phrase(r"\bif (?:it is|they are) (?:one|some)\b", "the noun again, such as 'is boolean'"),
-    Phrase(r"\b(?:was|were|is|are) not looked for\b", "who did not look: 'checks were skipped'"),
+    Phrase(r"\b(?:was|were|is|are) not looked for\b", "what was skipped"),
     Phrase(r"\bto be told\b|\b(?:is|are) told\b", "'specify' or 'state', in the active voice"),
     Phrase(r"\b(?:is|be|are) had\b", "who has it"),
     Phrase(r"\bat the door\b", "'input validation'"),

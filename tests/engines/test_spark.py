@@ -280,7 +280,10 @@ def test_a_column_of_the_files_is_read_and_said_to_be(spark: Any, tmp_path: Path
 def test_folders_that_spark_cannot_read_by_our_rule_are_refused(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "country=FR" / "relevance=9").mkdir(parents=True)
     pq.write_table(GRADED, tmp_path / "country=FR" / "relevance=9" / "truth.parquet")
-    told = r"columns relevance, which the files also have, and country.*Export the fil"
+    told = (
+        r"columns relevance, which the files also have, and country, which the files lack"
+        r".*Export the fil"
+    )
     with pytest.raises(sm.DataError, match=told):
         sm.Evaluator(LISTS, tmp_path, engine=spark)
 
@@ -507,7 +510,7 @@ def test_files_that_differ_are_refused(spark: Any, tmp_path: Path) -> None:
     pq.write_table(ROWS.drop(["rank"]), tmp_path / "2.parquet")
     files = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
     with pytest.raises(
-        sm.DataError, match=r"column rank: .*1\.parquet has the column, but .*2\.parq"
+        sm.DataError, match=r"column rank: .*1\.parquet has the column, but .*2\.parquet does"
     ):
         sm.Evaluator(files, TRUTH, engine=spark)
     broken = tmp_path / "broken.parquet"
@@ -558,7 +561,7 @@ def test_a_view_is_read_without_an_error_of_spark(
 
 def test_a_frame_of_another_session_is_refused(spark: Any) -> None:
     other = spark.newSession()
-    with pytest.raises(sm.DataError, match="the DataFrame belongs to another Spark session"):
+    with pytest.raises(sm.DataError, match="recommendations: the DataFrame belongs to another S"):
         sm.Evaluator(other.createDataFrame(_rows(LISTS)), TRUTH, engine=spark)
     assert [one["viewName"] for one in other.sql("SHOW VIEWS").toArrow().to_pylist()] == []
 
@@ -567,7 +570,7 @@ def test_settings_are_not_put_into_names(session: Any, setting: Callable[[str, s
     name = "${spark.app.name}"
     lists, columns = _rows(LISTS).rename_columns({"rank": name}), {"rank": name}
     with (
-        pytest.raises(sm.UsageError, match=r"Spark replaces \$\{spark\.app\.name\} in queries"),
+        pytest.raises(sm.UsageError, match=r"Spark replaces \$\{spark\.app\.name\} in queries by"),
         sm.Evaluator(lists, TRUTH, engine=session, columns=columns) as evaluator,
     ):
         evaluator.evaluate("mrr")

@@ -535,7 +535,11 @@ def test_the_interval_can_be_left_out(evaluator: sm.Evaluator) -> None:
         ("ndcg@5", {}, "no baseline given; choose one of als, item_knn, popular with baseline="),
         ("ndcg@5", {"baseline": "populr"}, "there is no model 'populr'; did you mean 'popular'"),
         ("ndcg@5", {"baseline": "zzz"}, "there is no model 'zzz'; choose one of als, item_knn"),
-        ("coverage@5", {"baseline": "als"}, "coverage@5 has one value for all users"),
+        (
+            "coverage@5",
+            {"baseline": "als"},
+            "coverage@5 has one value for all users, not per-user values to compare",
+        ),
         (["ndcg@5", "inter_list_diversity"], {"baseline": "als"}, "has one value for all users"),
         (
             "ndcg(aggregate=median)@5",
