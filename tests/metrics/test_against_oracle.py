@@ -77,6 +77,9 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "ideal": ["min_k_relevant", "all_k", "all_relevant", "min_relevant_length"],
     },
     "r_precision": {},
+    "n_hits": {},
+    "n_recommended": {},
+    "n_relevant": {},
 }
 
 # None: left out of the call. A sample of users is another matter, see test_sampled_users.py.

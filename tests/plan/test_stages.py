@@ -15,6 +15,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "aspect_hits": ("alpha_ndcg", 2),
     "aspect_users": ("alpha_ndcg", 2),
     "audience": ("mrr", 2),
+    "audience_truth": ("n_relevant", 2),
     "baseline_ranked": ("unexpectedness", 3),
     "baseline_users": ("unexpectedness", 2),
     "cascades": ("err", 2),
@@ -42,6 +43,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "listed_popularity": ("popularity", 4),
     "listed_rows": ("popularity(counted=rows)", 4),
     "listed_vectors": ("intra_list_diversity", 8),
+    "list_lengths": ("n_recommended", 2),
     "listed": ("popularity", 4),  # for metrics of one's own; no other reads it
     "lists": ("mrr", 2),
     "matched": ("spearman_rho", 4),

@@ -93,11 +93,15 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
     "doubly_robust": {"max_weight": None, "statistic": "estimate"},
     "inter_list_diversity": {"sample_users": None, "runs": 10, "seed": 1},
+    "n_hits": {},
+    "n_recommended": {},
+    "n_relevant": {},
 }
 
 # Worked out from the list and the relevant rows alone, by value_for_user.
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
+    "n_hits",
 }  # fmt: skip
 
 # What `no_hits` is about.
@@ -108,7 +112,9 @@ RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_div
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
 # with a relevant item.
-OF_RECOMMENDED = {"surprisal", "popularity", "unexpectedness", "intra_list_diversity"}
+OF_RECOMMENDED = {
+    "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
+}  # fmt: skip
 
 ALIASES = {
     "hitrate": "hit_rate",
@@ -121,6 +127,9 @@ ALIASES = {
     "a_ndcg": "alpha_ndcg",
     "dr": "doubly_robust",
     "snips": "ips",
+    "num_rel_ret": "n_hits",
+    "num_ret": "n_recommended",
+    "num_rel": "n_relevant",
 }
 ALIASED_PARAMS: dict[str, dict[str, Any]] = {"snips": {"divisor": "weights"}}
 
@@ -357,6 +366,9 @@ def value_for_user(
 
     if metric == "hit_rate":
         return 1.0 if hits else 0.0
+
+    if metric == "n_hits":
+        return len(hits)
 
     if metric == "precision":
         return len(hits) / counts[params["divisor"]]
@@ -792,6 +804,7 @@ class World:
     judged: dict[User, dict[Item, float | None]]
     relevant: dict[User, dict[Item, float]]
     relevant_copies: dict[User, list[Item]]  # every relevant row that can be hit
+    n_relevant: dict[User, int]
     users_of: dict[Item, set[User]]  # of the history
     rows_of: dict[Item, int]  # likewise
     n_history_users: int
@@ -875,6 +888,12 @@ def value_of_user(
     copies = world.relevant_copies.get(user, [])
     price = world.attributes.price
     flags = hit_places(items, relevant, settings)
+
+    if metric == "n_recommended":
+        return len(items)
+
+    if metric == "n_relevant":
+        return world.n_relevant.get(user, 0)
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
@@ -1023,6 +1042,7 @@ def evaluate(
         judged={user: highest_grades(rows) for user, rows in judged.items()},
         relevant={user: dict(rows) for user, rows in truth.items()},
         relevant_copies={u: [item for item, _ in rows] for u, rows in truth.items()},
+        n_relevant={user: len(grades) for user, grades in best.items()},
         users_of=users_of,
         rows_of=rows_of,
         n_history_users=len({user for user, _ in history or []}),
