@@ -80,6 +80,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     "n_hits": {},
     "n_recommended": {},
     "n_relevant": {},
+    "rbp": {"p": [0.8, 0, 1], "gain": ["binary", "linear"], "normalise": ["none", "ideal"]},
 }
 
 # None: left out of the call. A sample of users is another matter, see test_sampled_users.py.
@@ -165,6 +166,7 @@ FURTHER_CALLS: list[Call] = [
     ("ndcg", {"discount": "course", "extra_divisor": "k", "ideal": "all_k"}),
     ("ndcg", {"gain": "exponential", "discount": "course_text"}),
     ("mar", {"divisor": "min_relevant_length"}),
+    ("rbp", {"gain": "linear", "max_grade": 5}),
 ]
 
 N_LARGE = 18

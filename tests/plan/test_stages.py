@@ -63,6 +63,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "repeated_recommendations": ("mrr", 0),
     "revenues": ("money_recall", 2),
     "sampled_users": ("intra_list_diversity(sample_users=1, runs=3)", 3),
+    "scaled_hits": ("rbp(gain=linear)", 2),
     "seen": ("popularity", 5),
     "top_relevance": ("err", 1),
 }

@@ -96,12 +96,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "n_hits": {},
     "n_recommended": {},
     "n_relevant": {},
+    "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
 # Worked out from the list and the relevant rows alone, by value_for_user.
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
-    "n_hits",
+    "n_hits", "rbp",
 }  # fmt: skip
 
 # What `no_hits` is about.
@@ -369,6 +370,17 @@ def value_for_user(
 
     if metric == "n_hits":
         return len(hits)
+
+    if metric == "rbp":
+        weights = [params["p"] ** (position - 1) for position in range(1, length + 1)]
+        total = 0.0
+        for position, grade in hits:
+            highest = params["max_grade"]
+            gain = 1.0 if params["gain"] == "binary" else grade / highest if highest else 0.0
+            total += gain * weights[position - 1]
+        if params["normalise"] == "ideal":
+            return total / sum(weights[: min(n_relevant, length)])
+        return (1 - params["p"]) * total
 
     if metric == "precision":
         return len(hits) / counts[params["divisor"]]
@@ -1053,6 +1065,10 @@ def evaluate(
     )
     if metric in RUN_METRICS:
         return value_of_run(metric, world, params, settings), {}
+
+    if metric == "rbp" and params["max_grade"] is None:
+        grades = [grade for of_user in world.relevant.values() for grade in of_user.values()]
+        params = params | {"max_grade": max(grades, default=0)}
 
     users = audience_of(
         recommended=set(lists),
