@@ -80,6 +80,8 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     "n_hits": {},
     "n_recommended": {},
     "n_relevant": {},
+    "judged": {"divisor": ["length", "k"], "scope": ["user", "run"]},
+    "hole": {"divisor": ["length", "k"], "scope": ["user", "run"]},
     "rbp": {"p": [0.8, 0, 1], "gain": ["binary", "linear"], "normalise": ["none", "ideal"]},
 }
 

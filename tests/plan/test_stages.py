@@ -39,6 +39,8 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_blocks": ("intra_list_diversity", 4),  # a vector of two components is one block
     "item_vectors": ("intra_list_diversity", 8),
     "judged": ("kendall_tau", 4),
+    "judged_items": ("judged", 4),
+    "judgements": ("judged", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_popularity": ("popularity", 4),
     "listed_rows": ("popularity(counted=rows)", 4),

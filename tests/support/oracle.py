@@ -96,6 +96,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "n_hits": {},
     "n_recommended": {},
     "n_relevant": {},
+    "judged": {"divisor": "length", "scope": "user"},
+    "hole": {"divisor": "length", "scope": "user"},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
@@ -116,6 +118,9 @@ RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_div
 OF_RECOMMENDED = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
 }  # fmt: skip
+
+# Averaged over users with any row in the interactions.
+OF_JUDGED = {"judged", "hole"}
 
 ALIASES = {
     "hitrate": "hit_rate",
@@ -907,6 +912,14 @@ def value_of_user(
     if metric == "n_relevant":
         return world.n_relevant.get(user, 0)
 
+    if metric in ("judged", "hole"):
+        known = set(world.judged.get(user, {}))
+        if params["scope"] == "run":
+            known = {item for of_user in world.judged.values() for item in of_user}
+        counted = [item for item in items if (item in known) == (metric == "judged")]
+        size = len(items) if params["divisor"] == "length" or k is None else k
+        return len(counted) / size if items else 0.0
+
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
         aspects = world.aspects_of(user)
@@ -1019,6 +1032,8 @@ def evaluate(
     metric = ALIASES.get(metric, metric)
     params = DEFAULTS[metric] | params
     of_metric = {"audience": "recommended"} if metric in OF_RECOMMENDED else {}
+    if metric in OF_JUDGED:
+        of_metric = {"audience": "judged"}
     settings = STANDARD | of_metric | dict(settings or {})
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
     of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
