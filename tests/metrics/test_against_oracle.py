@@ -88,6 +88,11 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 # None: left out of the call. A sample of users is another matter, see test_sampled_users.py.
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
+    "bpref": {"denominator": ["min_n_r", "r"], "no_nonrelevant": ["one", "undefined"]},
+    "fallout": {
+        "nonrelevant": ["judged", "catalogue"],
+        "no_nonrelevant": ["undefined", "zero", "one"],
+    },
     "roc_auc": {},
     "err": {"max_grade": [None, 4, 6.5], "stop": ["exponential", "linear"]},
     "pfound": {
@@ -115,10 +120,15 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "money_recall": {},
     "coverage": {"counted": ["known", "all"], "scale": ["share", "count"]},
 }
-NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc", "err", "pfound"}
+NEEDS_RELEVANCE = {
+    "kendall_tau", "spearman_rho", "auc", "err", "pfound", "bpref", "fallout",
+}  # fmt: skip
 NEEDS_SCORE = {"doubly_robust"}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
-NEEDS_UNIQUE = {"kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust"}
+NEEDS_UNIQUE = {
+    "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
+    "bpref", "fallout",
+}  # fmt: skip
 
 
 def needs_no_relevance(metric: str, params: Mapping[str, Any]) -> bool:

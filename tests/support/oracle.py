@@ -98,6 +98,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "n_relevant": {},
     "judged": {"divisor": "length", "scope": "user"},
     "hole": {"divisor": "length", "scope": "user"},
+    "bpref": {"denominator": "min_n_r", "no_nonrelevant": "one"},
+    "fallout": {"nonrelevant": "judged", "no_nonrelevant": "undefined"},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
@@ -109,6 +111,7 @@ ACCURACY = {
 
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
+OF_HITS |= {"bpref"}
 
 # One value for all users together.
 RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
@@ -567,6 +570,34 @@ def pooled_auc(relevant: list[float], others: list[float]) -> float | None:
     return wins / (len(relevant) * len(others))
 
 
+# ---------------------------------------------------------------- judged items
+
+
+def bpref(
+    items: list[Item],
+    relevant: Mapping[Item, float],
+    others: set[Item],
+    n_relevant: int,
+    params: Mapping[str, Any],
+) -> float | None:
+    """Count, for every relevant item of a list, the items judged not relevant above it."""
+    if not others and params["no_nonrelevant"] == "undefined":
+        return None
+    rivals = n_relevant if params["denominator"] == "r" else min(len(others), n_relevant)
+    total = 0.0
+    for place, item in enumerate(items):
+        if item in relevant:
+            above = sum(1 for other in items[:place] if other in others)
+            total += 1 - min(above, n_relevant) / rivals if above else 1
+    return total / n_relevant if n_relevant else 0.0
+
+
+def fallout(shown: int, of_all: int, no_nonrelevant: str) -> float | None:
+    if of_all <= 0:
+        return {"undefined": None, "zero": 0.0, "one": 1.0}[no_nonrelevant]
+    return shown / of_all
+
+
 # ---------------------------------------------------------------- logs
 
 
@@ -781,6 +812,16 @@ def audience_of(
     return users
 
 
+def catalogue_of(
+    history: Iterable[tuple[User, Item]] | None,
+    items: Iterable[tuple[Any, ...]] | None,
+    settings: Mapping[str, Any],
+) -> set[Item]:
+    if settings["catalogue"] == "history":
+        return {item for _, item in history or []}
+    return {row[0] for row in items or []}
+
+
 def lists_of(
     rows: Iterable[tuple[Any, ...]],
     settings: Mapping[str, Any],
@@ -822,6 +863,7 @@ class World:
     relevant: dict[User, dict[Item, float]]
     relevant_copies: dict[User, list[Item]]  # every relevant row that can be hit
     n_relevant: dict[User, int]
+    catalogue: set[Item]
     users_of: dict[Item, set[User]]  # of the history
     rows_of: dict[Item, int]  # likewise
     n_history_users: int
@@ -919,6 +961,18 @@ def value_of_user(
         counted = [item for item in items if (item in known) == (metric == "judged")]
         size = len(items) if params["divisor"] == "length" or k is None else k
         return len(counted) / size if items else 0.0
+
+    others = set(world.judged.get(user, {})) - set(relevant)  # judged not relevant
+    if metric == "bpref":
+        return bpref(items, relevant, others, world.n_relevant.get(user, 0), params)
+
+    if metric == "fallout":
+        if params["nonrelevant"] == "judged":
+            shown, of_all = len(others & set(items)), len(others)
+        else:
+            shown = flags.count(False)
+            of_all = len(world.catalogue) - world.n_relevant.get(user, 0)
+        return fallout(shown, of_all, params["no_nonrelevant"])
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
@@ -1045,9 +1099,7 @@ def evaluate(
         counted = {item for of_user in lists.values() for item in of_user}
         if (params["counted"], params["scale"]) == ("all", "count"):
             return len(counted), {}
-        source = {"history": history, "items": items}[settings["catalogue"]]
-        assert source is not None
-        catalogue = {row[1 if settings["catalogue"] == "history" else 0] for row in source}
+        catalogue = catalogue_of(history, items, settings)
         if params["counted"] == "known":
             counted = counted & catalogue
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
@@ -1070,6 +1122,7 @@ def evaluate(
         relevant={user: dict(rows) for user, rows in truth.items()},
         relevant_copies={u: [item for item, _ in rows] for u, rows in truth.items()},
         n_relevant={user: len(grades) for user, grades in best.items()},
+        catalogue=catalogue_of(history, items, settings),
         users_of=users_of,
         rows_of=rows_of,
         n_history_users=len({user for user, _ in history or []}),
