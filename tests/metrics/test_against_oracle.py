@@ -77,6 +77,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "ideal": ["min_k_relevant", "all_k", "all_relevant", "min_relevant_length"],
     },
     "r_precision": {},
+    "ncrr": {},
     "n_hits": {},
     "n_recommended": {},
     "n_relevant": {},

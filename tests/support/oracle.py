@@ -100,13 +100,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "hole": {"divisor": "length", "scope": "user"},
     "bpref": {"denominator": "min_n_r", "no_nonrelevant": "one"},
     "fallout": {"nonrelevant": "judged", "no_nonrelevant": "undefined"},
+    "ncrr": {},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
 # Worked out from the list and the relevant rows alone, by value_for_user.
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
-    "n_hits", "rbp",
+    "n_hits", "rbp", "ncrr",
 }  # fmt: skip
 
 # What `no_hits` is about.
@@ -378,6 +379,10 @@ def value_for_user(
 
     if metric == "n_hits":
         return len(hits)
+
+    if metric == "ncrr":
+        best_places = range(1, counts["min_k_relevant"] + 1)
+        return sum(1 / position for position, _ in hits) / sum(1 / place for place in best_places)
 
     if metric == "rbp":
         weights = [params["p"] ** (position - 1) for position in range(1, length + 1)]
