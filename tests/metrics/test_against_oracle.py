@@ -89,6 +89,8 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 # None: left out of the call. A sample of users is another matter, see test_sampled_users.py.
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
+    "accuracy": {"short_lists": ["full", "as_is"]},
+    "mcc": {"short_lists": ["full", "as_is"]},
     "bpref": {"denominator": ["min_n_r", "r"], "no_nonrelevant": ["one", "undefined"]},
     "fallout": {
         "nonrelevant": ["judged", "catalogue"],

@@ -101,6 +101,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "bpref": {"denominator": "min_n_r", "no_nonrelevant": "one"},
     "fallout": {"nonrelevant": "judged", "no_nonrelevant": "undefined"},
     "ncrr": {},
+    "accuracy": {"short_lists": "full"},
+    "mcc": {"short_lists": "full"},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
@@ -978,6 +980,16 @@ def value_of_user(
             shown = flags.count(False)
             of_all = len(world.catalogue) - world.n_relevant.get(user, 0)
         return fallout(shown, of_all, params["no_nonrelevant"])
+
+    if metric in ("accuracy", "mcc"):
+        shown = len(items) if params["short_lists"] == "as_is" or k is None else k
+        tp, n_relevant = flags.count(True), world.n_relevant.get(user, 0)
+        fp, fn = shown - tp, n_relevant - tp
+        tn = max(len(world.catalogue) - shown - fn, 0)
+        if metric == "accuracy":
+            return (tp + tn) / (tp + fp + fn + tn)
+        root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        return (tp * tn - fp * fn) / root if root else 0.0
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
