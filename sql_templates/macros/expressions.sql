@@ -125,6 +125,14 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
+{#- What a model predicts for an item of a list: its score, or its place if that orders the list. -#}
+{%- macro predicted_by(order, score_type, table) -%}
+{%- if order != "score" -%} -{{ table }}.rank
+{%- elif score_type == "float" -%} {{ single_precision(table ~ ".score") }}
+{%- else -%} {{ table }}.score
+{%- endif -%}
+{%- endmacro -%}
+
 {#- What orders a list, best first. `order` says which column that is; `in_bytes` spells the order
     of ids that are texts. -#}
 {%- macro list_order(order, ties, score_type, in_bytes) -%}

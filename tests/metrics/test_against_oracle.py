@@ -89,6 +89,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 # None: left out of the call. A sample of users is another matter, see test_sampled_users.py.
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
+    "pairwise_accuracy": {"over": ["judged", "list"], "pairs": ["graded", "binary"]},
     "accuracy": {"short_lists": ["full", "as_is"]},
     "mcc": {"short_lists": ["full", "as_is"]},
     "bpref": {"denominator": ["min_n_r", "r"], "no_nonrelevant": ["one", "undefined"]},
@@ -125,12 +126,13 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
 }
 NEEDS_RELEVANCE = {
     "kendall_tau", "spearman_rho", "auc", "err", "pfound", "bpref", "fallout",
+    "pairwise_accuracy",
 }  # fmt: skip
 NEEDS_SCORE = {"doubly_robust"}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
 NEEDS_UNIQUE = {
     "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
-    "bpref", "fallout",
+    "bpref", "fallout", "pairwise_accuracy",
 }  # fmt: skip
 
 

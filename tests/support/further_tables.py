@@ -153,7 +153,11 @@ NEEDS: dict[str, dict[str, str | None]] = {
     "logs": {"ctr": None, "ips": None, "doubly_robust": None},
     "recommendations": {"doubly_robust": "score"},
     "interactions": dict.fromkeys(
-        ["auc", "bpref", "err", "fallout", "kendall_tau", "pfound", "spearman_rho"], "relevance"
+        [
+            "auc", "bpref", "err", "fallout", "kendall_tau", "pairwise_accuracy", "pfound",
+            "spearman_rho",
+        ],
+        "relevance",
     ),
 }
 # what ranks and a truth without relevance are not enough for

@@ -103,6 +103,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "ncrr": {},
     "accuracy": {"short_lists": "full"},
     "mcc": {"short_lists": "full"},
+    "pairwise_accuracy": {"over": "judged", "pairs": "graded"},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
@@ -142,6 +143,7 @@ ALIASES = {
     "num_rel_ret": "n_hits",
     "num_ret": "n_recommended",
     "num_rel": "n_relevant",
+    "opa": "pairwise_accuracy",
 }
 ALIASED_PARAMS: dict[str, dict[str, Any]] = {"snips": {"divisor": "weights"}}
 
@@ -599,6 +601,16 @@ def bpref(
     return total / n_relevant if n_relevant else 0.0
 
 
+def pairwise_accuracy(compared: list[tuple[float, float]]) -> float | None:
+    """Compare (predicted, grade) of every two items with different grades; a tie is wrong."""
+    found = []
+    for (predicted, grade), (other_predicted, other_grade) in itertools.combinations(compared, 2):
+        if grade != other_grade:
+            better, worse = sorted([(grade, predicted), (other_grade, other_predicted)])[::-1]
+            found.append(1.0 if better[1] > worse[1] else 0.0)
+    return statistics.fmean(found) if found else None
+
+
 def fallout(shown: int, of_all: int, no_nonrelevant: str) -> float | None:
     if of_all <= 0:
         return {"undefined": None, "zero": 0.0, "one": 1.0}[no_nonrelevant]
@@ -894,6 +906,13 @@ class World:
                 found.append((item, predicted, relevance))
         return found
 
+    def predicted(self, user: User, rank: int, item: Item, settings: Mapping[str, Any]) -> float:
+        if not self.by_score:
+            return float(-rank)
+        score = self.scores[user][item]
+        assert score is not None
+        return score_as_ordered(score, settings)
+
     def aspects_of(self, user: User) -> dict[Item, set[Any]]:
         found: dict[Item, set[Any]] = {}
         for *of_user, item, aspect in self.aspects:
@@ -990,6 +1009,17 @@ def value_of_user(
             return (tp + tn) / (tp + fp + fn + tn)
         root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
         return (tp * tn - fp * fn) / root if root else 0.0
+
+    if metric == "pairwise_accuracy":
+        judged = world.judged.get(user, {})
+        compared = []
+        for rank, item in enumerate(items, start=1):
+            if item in judged or params["over"] == "list":
+                grade = judged.get(item) or 0.0
+                if params["pairs"] == "binary":
+                    grade = 1.0 if item in relevant else 0.0
+                compared.append((world.predicted(user, rank, item, settings), grade))
+        return pairwise_accuracy(compared)
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
