@@ -125,6 +125,19 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
+{#- The mean rank of a user's relevant items; one that is not in the top k has the mean of the places
+    behind it, down to the last item of the catalogue. -#}
+{%- macro mean_rank_of_relevant(unlisted) -%}
+{%- if unlisted == "drop" -%} avg(rank)
+{%- else -%}
+(
+        sum(rank)
+        + (max(n_relevant) - count(hit_number))
+        * ({{ divided_by("length") }} + 1 + (SELECT count(*) FROM catalogue)) / 2
+    ) / max(n_relevant)
+{%- endif -%}
+{%- endmacro -%}
+
 {#- What a model predicts for an item of a list: its score, or its place if that orders the list. -#}
 {%- macro predicted_by(order, score_type, table) -%}
 {%- if order != "score" -%} -{{ table }}.rank

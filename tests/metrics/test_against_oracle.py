@@ -90,6 +90,9 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "pairwise_accuracy": {"over": ["judged", "list"], "pairs": ["graded", "binary"]},
+    "mean_rank": {"unlisted": ["drop", "catalogue_mean"]},
+    "first_rank": {},
+    "percentile_rank": {"unlisted": ["drop", "catalogue_mean"]},
     "accuracy": {"short_lists": ["full", "as_is"]},
     "mcc": {"short_lists": ["full", "as_is"]},
     "bpref": {"denominator": ["min_n_r", "r"], "no_nonrelevant": ["one", "undefined"]},

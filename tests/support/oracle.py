@@ -104,6 +104,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "accuracy": {"short_lists": "full"},
     "mcc": {"short_lists": "full"},
     "pairwise_accuracy": {"over": "judged", "pairs": "graded"},
+    "mean_rank": {"unlisted": "drop"},
+    "first_rank": {},
+    "percentile_rank": {"unlisted": "drop"},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
@@ -1020,6 +1023,24 @@ def value_of_user(
                     grade = 1.0 if item in relevant else 0.0
                 compared.append((world.predicted(user, rank, item, settings), grade))
         return pairwise_accuracy(compared)
+
+    if metric in ("mean_rank", "first_rank", "percentile_rank"):
+        # with every copy of a relevant row that can be hit
+        ranks: list[float] = [
+            rank
+            for rank, (item, hit) in enumerate(zip(items, flags, strict=True), start=1)
+            if hit
+            for _ in range(copies.count(item))
+        ]
+        if params.get("unlisted") == "catalogue_mean":
+            behind = (len(items) + 1 + len(world.catalogue)) / 2
+            ranks += [behind] * (world.n_relevant.get(user, 0) - len(ranks))
+        if not ranks:
+            return None
+        if metric == "first_rank":
+            return min(ranks)
+        mean = statistics.fmean(ranks)
+        return mean if metric == "mean_rank" else 100 * (mean - 1) / len(world.catalogue)
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
