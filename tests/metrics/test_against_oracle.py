@@ -93,6 +93,8 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "mean_rank": {"unlisted": ["drop", "catalogue_mean"]},
     "first_rank": {},
     "percentile_rank": {"unlisted": ["drop", "catalogue_mean"]},
+    "partial_auc": {},
+    "pap": {},
     "accuracy": {"short_lists": ["full", "as_is"]},
     "mcc": {"short_lists": ["full", "as_is"]},
     "bpref": {"denominator": ["min_n_r", "r"], "no_nonrelevant": ["one", "undefined"]},
@@ -345,6 +347,10 @@ def make_further_world(
         for metric, params in calls
         if (graded or needs_no_relevance(metric, params))
         and (by in ("score", "both") or metric not in NEEDS_SCORE)
+        and (
+            world.settings["duplicate_recommendations"] != "cut_then_dedup"
+            or metric not in oracle.OF_MISSES
+        )
         and (
             world.settings["duplicate_recommendations"] != "count_once"
             or metric not in NEEDS_UNIQUE

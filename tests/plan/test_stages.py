@@ -34,6 +34,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "history_users": ("popularity", 1),
     "hit_ranks": ("ndcg", 2),
     "hits": ("ndcg", 2),
+    "hits_by_misses": ("partial_auc", 2),
     "ideal_lists": ("ndcg(gain=linear)", 2),
     "interaction_profile": ("mrr", 2),
     "item_lists": ("inter_list_diversity", 3),  # both lists are of one length

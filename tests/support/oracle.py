@@ -107,6 +107,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "mean_rank": {"unlisted": "drop"},
     "first_rank": {},
     "percentile_rank": {"unlisted": "drop"},
+    "partial_auc": {},
+    "pap": {},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
@@ -119,6 +121,9 @@ ACCURACY = {
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
 OF_HITS |= {"bpref"}
+
+# Of the first k misses of the whole list.
+OF_MISSES = {"partial_auc", "pap"}
 
 # One value for all users together.
 RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
@@ -147,8 +152,12 @@ ALIASES = {
     "num_ret": "n_recommended",
     "num_rel": "n_relevant",
     "opa": "pairwise_accuracy",
+    "relative_precision": "precision",
 }
-ALIASED_PARAMS: dict[str, dict[str, Any]] = {"snips": {"divisor": "weights"}}
+ALIASED_PARAMS: dict[str, dict[str, Any]] = {
+    "snips": {"divisor": "weights"},
+    "relative_precision": {"divisor": "min_k_relevant"},
+}
 
 
 # ---------------------------------------------------------------- the lists
@@ -602,6 +611,20 @@ def bpref(
             above = sum(1 for other in items[:place] if other in others)
             total += 1 - min(above, n_relevant) / rivals if above else 1
     return total / n_relevant if n_relevant else 0.0
+
+
+def partial_auc(flags: list[bool], n_relevant: int, k: int | None, only_first: bool) -> float:
+    """Count, for every hit, how many of the first k misses stand below it."""
+    n_misses = max(flags.count(False), 1) if k is None else k
+    n_hits = flags.count(True) if k is None else k
+    total = n_seen = 0
+    for place, hit in enumerate(flags):
+        if hit:
+            n_seen += 1
+            if n_seen <= n_hits or not only_first:
+                total += max(n_misses - flags[:place].count(False), 0)
+    best = min(n_relevant, n_relevant if k is None else k) if only_first else n_relevant
+    return total / (n_misses * best) if n_relevant else 0.0
 
 
 def pairwise_accuracy(compared: list[tuple[float, float]]) -> float | None:
@@ -1222,8 +1245,14 @@ def evaluate(
             relevant = world.relevant.get(user, {})
             if not has_hit(metric, of_user, relevant, size, world.aspects_of(user)):
                 continue
-        if metric in ACCURACY:
-            found: float | None = value_for_user(
+        found: float | None
+        if metric in OF_MISSES:
+            flags = hit_places(whole.get(user, []), world.relevant.get(user, {}), settings)
+            found = partial_auc(flags, size, k, only_first=metric == "pap")
+            if found == 0 and settings["no_hits"] == "drop":
+                found = None  # no hit above the k-th miss
+        elif metric in ACCURACY:
+            found = value_for_user(
                 metric, of_user, truth.get(user, []), grades, size, k, params, settings
             )
         else:
