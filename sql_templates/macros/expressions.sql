@@ -125,6 +125,15 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
+{#- The number of hits at which a recall is reached. Binary fractions make 0.7 * 10 a little more or
+    less than 7; trec_eval adds 0.9 and cuts (up to version 9), or rounds. -#}
+{%- macro hits_for_recall(rule, recall, n_relevant) -%}
+{%- if rule == "exact" -%} {{ recall }} * {{ n_relevant }} - 1e-9
+{%- elif rule == "trec_eval_9" -%} floor({{ recall }} * {{ n_relevant }} + 0.9)
+{%- else -%} round({{ recall }} * {{ n_relevant }})
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The mean rank of a user's relevant items; one that is not in the top k has the mean of the places
     behind it, down to the last item of the catalogue. -#}
 {%- macro mean_rank_of_relevant(unlisted) -%}

@@ -78,6 +78,11 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "r_precision": {},
     "ncrr": {},
+    "interpolated_precision": {
+        "recall": [0.5, 0, 0.7, 1],
+        "reached": ["exact", "trec_eval_9", "trec_eval_10"],
+    },
+    "eleven_point": {"reached": ["exact", "trec_eval_9", "trec_eval_10"]},
     "n_hits": {},
     "n_recommended": {},
     "n_relevant": {},

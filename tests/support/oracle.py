@@ -109,13 +109,15 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "percentile_rank": {"unlisted": "drop"},
     "partial_auc": {},
     "pap": {},
+    "interpolated_precision": {"recall": 0.5, "reached": "exact"},
+    "eleven_point": {"reached": "exact"},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
 # Worked out from the list and the relevant rows alone, by value_for_user.
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
-    "n_hits", "rbp", "ncrr",
+    "n_hits", "rbp", "ncrr", "interpolated_precision", "eleven_point",
 }  # fmt: skip
 
 # What `no_hits` is about.
@@ -152,6 +154,7 @@ ALIASES = {
     "num_ret": "n_recommended",
     "num_rel": "n_relevant",
     "opa": "pairwise_accuracy",
+    "iprec": "interpolated_precision",
     "relative_precision": "precision",
 }
 ALIASED_PARAMS: dict[str, dict[str, Any]] = {
@@ -395,6 +398,22 @@ def value_for_user(
 
     if metric == "n_hits":
         return len(hits)
+
+    def interpolated(recall: float) -> float:
+        """Find the highest precision among the ranks with enough hits."""
+        needed = {
+            "exact": math.ceil(recall * n_relevant - 1e-9),
+            "trec_eval_9": int(recall * n_relevant + 0.9),
+            "trec_eval_10": math.floor(recall * n_relevant + 0.5),
+        }[params["reached"]]
+        ranks = range(1, length + 1)
+        return max((hits_until(r) / r for r in ranks if hits_until(r) >= needed), default=0.0)
+
+    if metric == "interpolated_precision":
+        return interpolated(params["recall"])
+
+    if metric == "eleven_point":
+        return statistics.fmean(interpolated(tenths / 10) for tenths in range(11))
 
     if metric == "ncrr":
         best_places = range(1, counts["min_k_relevant"] + 1)
