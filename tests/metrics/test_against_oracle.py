@@ -100,6 +100,9 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "percentile_rank": {"unlisted": ["drop", "catalogue_mean"]},
     "partial_auc": {},
     "pap": {},
+    "lrap": {},
+    "coverage_error": {},
+    "ranking_loss": {},
     "accuracy": {"short_lists": ["full", "as_is"]},
     "mcc": {"short_lists": ["full", "as_is"]},
     "bpref": {"denominator": ["min_n_r", "r"], "no_nonrelevant": ["one", "undefined"]},
@@ -142,7 +145,7 @@ NEEDS_SCORE = {"doubly_robust"}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
 NEEDS_UNIQUE = {
     "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
-    "bpref", "fallout", "pairwise_accuracy",
+    "bpref", "fallout", "pairwise_accuracy", "lrap", "coverage_error", "ranking_loss",
 }  # fmt: skip
 
 

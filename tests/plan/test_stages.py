@@ -47,6 +47,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "judged_items": ("judged", 4),
     "judged_users": ("bpref", 2),
     "judgements": ("judged", 4),
+    "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_popularity": ("popularity", 4),
     "listed_rows": ("popularity(counted=rows)", 4),

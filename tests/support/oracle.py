@@ -111,6 +111,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "pap": {},
     "interpolated_precision": {"recall": 0.5, "reached": "exact"},
     "eleven_point": {"reached": "exact"},
+    "lrap": {},
+    "coverage_error": {},
+    "ranking_loss": {},
     "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
@@ -122,7 +125,7 @@ ACCURACY = {
 
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
-OF_HITS |= {"bpref"}
+OF_HITS |= {"bpref", "lrap", "ranking_loss"}
 
 # Of the first k misses of the whole list.
 OF_MISSES = {"partial_auc", "pap"}
@@ -646,6 +649,22 @@ def partial_auc(flags: list[bool], n_relevant: int, k: int | None, only_first: b
     return total / (n_misses * best) if n_relevant else 0.0
 
 
+def of_labels(metric: str, labels: list[tuple[float, bool]]) -> float | None:
+    """Compare every relevant item of a list (predicted, is it relevant?) with those not below it."""
+    hits = [predicted for predicted, hit in labels if hit]
+    misses = [predicted for predicted, hit in labels if not hit]
+    depths = [sum(1 for other, _ in labels if other >= predicted) for predicted in hits]
+    if metric == "coverage_error":
+        return max(depths, default=None)
+    if not hits:
+        return 1.0 if metric == "ranking_loss" else 0.0
+    if metric == "lrap":
+        found = [sum(1 for other in hits if other >= predicted) for predicted in hits]
+        return statistics.fmean(n / depth for n, depth in zip(found, depths, strict=True))
+    wrong = [miss >= hit for hit in hits for miss in misses]
+    return statistics.fmean(wrong) if wrong else 0.0
+
+
 def pairwise_accuracy(compared: list[tuple[float, float]]) -> float | None:
     """Compare (predicted, grade) of every two items with different grades; a tie is wrong."""
     found = []
@@ -1083,6 +1102,13 @@ def value_of_user(
             return min(ranks)
         mean = statistics.fmean(ranks)
         return mean if metric == "mean_rank" else 100 * (mean - 1) / len(world.catalogue)
+
+    if metric in ("lrap", "coverage_error", "ranking_loss"):
+        ranked = enumerate(zip(items, flags, strict=True), start=1)
+        labels = [
+            (world.predicted(user, rank, item, settings), hit) for rank, (item, hit) in ranked
+        ]
+        return of_labels(metric, labels)
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
