@@ -141,7 +141,9 @@ def renamed(table: pa.Table, *columns: str) -> pa.Table:
 
 # table -> the metrics that need it, each with the column that the table may lack
 NEEDS: dict[str, dict[str, str | None]] = {
-    "history": {"accuracy": None, "mcc": None, "percentile_rank": None, "coverage": None, "popularity": None, "surprisal": None},
+    "history": dict.fromkeys(
+        ["accuracy", "coverage", "mcc", "percentile_rank", "popularity", "surprisal"]
+    ),
     "items": {
         "intra_list_diversity": "features",
         "intra_list_diversity(over=category)": "category",
@@ -154,7 +156,13 @@ NEEDS: dict[str, dict[str, str | None]] = {
     "recommendations": {"doubly_robust": "score"},
     "interactions": dict.fromkeys(
         [
-            "auc", "bpref", "err", "fallout", "kendall_tau", "pairwise_accuracy", "pfound",
+            "auc",
+            "bpref",
+            "err",
+            "fallout",
+            "kendall_tau",
+            "pairwise_accuracy",
+            "pfound",
             "spearman_rho",
         ],
         "relevance",

@@ -103,7 +103,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "ncrr": {},
     "accuracy": {"short_lists": "full"},
     "mcc": {"short_lists": "full"},
-    "pairwise_accuracy": {"over": "judged", "pairs": "graded"},
+    "pairwise_accuracy": {"among": "judged", "pairs": "graded"},
     "mean_rank": {"unlisted": "drop"},
     "first_rank": {},
     "percentile_rank": {"unlisted": "drop"},
@@ -650,7 +650,7 @@ def partial_auc(flags: list[bool], n_relevant: int, k: int | None, only_first: b
 
 
 def of_labels(metric: str, labels: list[tuple[float, bool]]) -> float | None:
-    """Compare every relevant item of a list (predicted, is it relevant?) with those not below it."""
+    """Compare every relevant item of a list with the items predicted at least as high."""
     hits = [predicted for predicted, hit in labels if hit]
     misses = [predicted for predicted, hit in labels if not hit]
     depths = [sum(1 for other, _ in labels if other >= predicted) for predicted in hits]
@@ -1078,7 +1078,7 @@ def value_of_user(
         judged = world.judged.get(user, {})
         compared = []
         for rank, item in enumerate(items, start=1):
-            if item in judged or params["over"] == "list":
+            if item in judged or params["among"] == "list":
                 grade = judged.get(item) or 0.0
                 if params["pairs"] == "binary":
                     grade = 1.0 if item in relevant else 0.0
@@ -1294,8 +1294,10 @@ def evaluate(
         if metric in OF_MISSES:
             flags = hit_places(whole.get(user, []), world.relevant.get(user, {}), settings)
             found = partial_auc(flags, size, k, only_first=metric == "pap")
-            if found == 0 and settings["no_hits"] == "drop":
-                found = None  # no hit above the k-th miss
+            n_counted = len(flags) if k is None else k
+            early = (hit and flags[:p].count(False) < n_counted for p, hit in enumerate(flags))
+            if settings["no_hits"] == "drop" and not any(early):
+                found = None
         elif metric in ACCURACY:
             found = value_for_user(
                 metric, of_user, truth.get(user, []), grades, size, k, params, settings
