@@ -124,6 +124,36 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
+{#- The number of hits at which a recall is reached. Binary fractions make 0.7 * 10 a little more or
+    less than 7; trec_eval adds 0.9 and cuts (up to version 9), or rounds. -#}
+{%- macro hits_for_recall(rule, recall, n_relevant) -%}
+{%- if rule == "exact" -%} {{ recall }} * {{ n_relevant }} - 1e-9
+{%- elif rule == "trec_eval_9" -%} floor({{ recall }} * {{ n_relevant }} + 0.9)
+{%- else -%} round({{ recall }} * {{ n_relevant }})
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The mean rank of a user's relevant items; one that is not in the top k has the mean of the places
+    behind it, down to the last item of the catalogue. -#}
+{%- macro mean_rank_of_relevant(unlisted) -%}
+{%- if unlisted == "drop" -%} avg(rank)
+{%- else -%}
+(
+        sum(rank)
+        + (max(n_relevant) - count(hit_number))
+        * ({{ divided_by("length") }} + 1 + (SELECT count(*) FROM catalogue)) / 2
+    ) / max(n_relevant)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- What a model predicts for an item of a list: its score, or its place if that orders the list. -#}
+{%- macro predicted_by(order, score_type, table) -%}
+{%- if order != "score" -%} -{{ table }}.rank
+{%- elif score_type == "float" -%} {{ single_precision(table ~ ".score") }}
+{%- else -%} {{ table }}.score
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The ORDER BY terms of a list, best item first. `order`: the column; `in_bytes`: spells the order
     of text ids. -#}
 {%- macro list_order(order, ties, score_type, in_bytes) -%}

@@ -15,6 +15,9 @@ STAGES: dict[str, tuple[str, int]] = {
     "aspect_hits": ("alpha_ndcg", 2),
     "aspect_users": ("alpha_ndcg", 2),
     "audience": ("mrr", 2),
+    "audience_hits": ("fallout(nonrelevant=catalogue)", 4),
+    "audience_matches": ("bpref", 6),
+    "audience_truth": ("n_relevant", 2),
     "baseline_ranked": ("unexpectedness", 3),
     "baseline_users": ("unexpectedness", 2),
     "cascades": ("err", 2),
@@ -25,10 +28,13 @@ STAGES: dict[str, tuple[str, int]] = {
     "diverse_ideal": ("alpha_ndcg", 2),  # each user wants one item
     "expected_items": ("unexpectedness", 4),
     "exposure": ("coverage", 3),
+    "graded_items": ("pairwise_accuracy", 4),
+    "graded_pairs": ("pairwise_accuracy", 2),
     "harmonics": ("map(divisor=all_positions)", 2),
     "history_users": ("popularity", 1),
     "hit_ranks": ("ndcg", 2),
     "hits": ("ndcg", 2),
+    "hits_by_misses": ("partial_auc", 2),
     "ideal_lists": ("ndcg(gain=linear)", 2),
     "interaction_profile": ("mrr", 2),
     "item_lists": ("inter_list_diversity", 3),  # both lists are of one length
@@ -38,10 +44,15 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_blocks": ("intra_list_diversity", 4),  # a vector of two components is one block
     "item_vectors": ("intra_list_diversity", 8),
     "judged": ("kendall_tau", 4),
+    "judged_items": ("judged", 4),
+    "judged_users": ("bpref", 2),
+    "judgements": ("judged", 4),
+    "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_popularity": ("popularity", 4),
     "listed_rows": ("popularity(counted=rows)", 4),
     "listed_vectors": ("intra_list_diversity", 8),
+    "list_lengths": ("n_recommended", 2),
     "listed": ("popularity", 4),  # for metrics of one's own; no other reads it
     "lists": ("mrr", 2),
     "matched": ("spearman_rho", 4),
@@ -61,6 +72,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "repeated_recommendations": ("mrr", 0),
     "revenues": ("money_recall", 2),
     "sampled_users": ("intra_list_diversity(sample_users=1, runs=3)", 3),
+    "scaled_hits": ("rbp(gain=linear)", 2),
     "seen": ("popularity", 5),
     "top_relevance": ("err", 1),
 }

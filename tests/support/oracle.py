@@ -93,22 +93,54 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
     "doubly_robust": {"max_weight": None, "statistic": "estimate"},
     "inter_list_diversity": {"sample_users": None, "runs": 10, "seed": 1},
+    "n_hits": {},
+    "n_recommended": {},
+    "n_relevant": {},
+    "judged": {"divisor": "length", "scope": "user"},
+    "hole": {"divisor": "length", "scope": "user"},
+    "bpref": {"denominator": "min_n_r", "no_nonrelevant": "one"},
+    "fallout": {"nonrelevant": "judged", "no_nonrelevant": "undefined"},
+    "ncrr": {},
+    "accuracy": {"short_lists": "full"},
+    "mcc": {"short_lists": "full"},
+    "pairwise_accuracy": {"among": "judged", "pairs": "graded"},
+    "mean_rank": {"unlisted": "drop"},
+    "first_rank": {},
+    "percentile_rank": {"unlisted": "drop"},
+    "partial_auc": {},
+    "pap": {},
+    "interpolated_precision": {"recall": 0.5, "reached": "exact"},
+    "eleven_point": {"reached": "exact"},
+    "lrap": {},
+    "coverage_error": {},
+    "ranking_loss": {},
+    "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
 # Worked out from the list and the relevant rows alone, by value_for_user.
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
+    "n_hits", "rbp", "ncrr", "interpolated_precision", "eleven_point",
 }  # fmt: skip
 
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
+OF_HITS |= {"bpref", "lrap", "ranking_loss"}
+
+# Of the first k misses of the whole list.
+OF_MISSES = {"partial_auc", "pap"}
 
 # One value for all users together.
 RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
 # with a relevant item.
-OF_RECOMMENDED = {"surprisal", "popularity", "unexpectedness", "intra_list_diversity"}
+OF_RECOMMENDED = {
+    "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
+}  # fmt: skip
+
+# Averaged over users with any row in the interactions.
+OF_JUDGED = {"judged", "hole"}
 
 ALIASES = {
     "hitrate": "hit_rate",
@@ -121,8 +153,17 @@ ALIASES = {
     "a_ndcg": "alpha_ndcg",
     "dr": "doubly_robust",
     "snips": "ips",
+    "num_rel_ret": "n_hits",
+    "num_ret": "n_recommended",
+    "num_rel": "n_relevant",
+    "opa": "pairwise_accuracy",
+    "iprec": "interpolated_precision",
+    "relative_precision": "precision",
 }
-ALIASED_PARAMS: dict[str, dict[str, Any]] = {"snips": {"divisor": "weights"}}
+ALIASED_PARAMS: dict[str, dict[str, Any]] = {
+    "snips": {"divisor": "weights"},
+    "relative_precision": {"divisor": "min_k_relevant"},
+}
 
 
 # ---------------------------------------------------------------- the lists
@@ -358,6 +399,40 @@ def value_for_user(
     if metric == "hit_rate":
         return 1.0 if hits else 0.0
 
+    if metric == "n_hits":
+        return len(hits)
+
+    def interpolated(recall: float) -> float:
+        """Find the highest precision among the ranks with enough hits."""
+        needed = {
+            "exact": math.ceil(recall * n_relevant - 1e-9),
+            "trec_eval_9": int(recall * n_relevant + 0.9),
+            "trec_eval_10": math.floor(recall * n_relevant + 0.5),
+        }[params["reached"]]
+        ranks = range(1, length + 1)
+        return max((hits_until(r) / r for r in ranks if hits_until(r) >= needed), default=0.0)
+
+    if metric == "interpolated_precision":
+        return interpolated(params["recall"])
+
+    if metric == "eleven_point":
+        return statistics.fmean(interpolated(tenths / 10) for tenths in range(11))
+
+    if metric == "ncrr":
+        best_places = range(1, counts["min_k_relevant"] + 1)
+        return sum(1 / position for position, _ in hits) / sum(1 / place for place in best_places)
+
+    if metric == "rbp":
+        weights = [params["p"] ** (position - 1) for position in range(1, length + 1)]
+        total = 0.0
+        for position, grade in hits:
+            highest = params["max_grade"]
+            gain = 1.0 if params["gain"] == "binary" else grade / highest if highest else 0.0
+            total += gain * weights[position - 1]
+        if params["normalise"] == "ideal":
+            return total / sum(weights[: min(n_relevant, length)])
+        return (1 - params["p"]) * total
+
     if metric == "precision":
         return len(hits) / counts[params["divisor"]]
 
@@ -536,6 +611,74 @@ def pooled_auc(relevant: list[float], others: list[float]) -> float | None:
         for other in others:
             wins += 1 if value > other else 1 / 2 if value == other else 0
     return wins / (len(relevant) * len(others))
+
+
+# ---------------------------------------------------------------- judged items
+
+
+def bpref(
+    items: list[Item],
+    relevant: Mapping[Item, float],
+    others: set[Item],
+    n_relevant: int,
+    params: Mapping[str, Any],
+) -> float | None:
+    """Count, for every relevant item of a list, the items judged not relevant above it."""
+    if not others and params["no_nonrelevant"] == "undefined":
+        return None
+    rivals = n_relevant if params["denominator"] == "r" else min(len(others), n_relevant)
+    total = 0.0
+    for place, item in enumerate(items):
+        if item in relevant:
+            above = sum(1 for other in items[:place] if other in others)
+            total += 1 - min(above, n_relevant) / rivals if above else 1
+    return total / n_relevant if n_relevant else 0.0
+
+
+def partial_auc(flags: list[bool], n_relevant: int, k: int | None, only_first: bool) -> float:
+    """Count, for every hit, how many of the first k misses stand below it."""
+    n_misses = max(flags.count(False), 1) if k is None else k
+    n_hits = flags.count(True) if k is None else k
+    total = n_seen = 0
+    for place, hit in enumerate(flags):
+        if hit:
+            n_seen += 1
+            if n_seen <= n_hits or not only_first:
+                total += max(n_misses - flags[:place].count(False), 0)
+    best = min(n_relevant, n_relevant if k is None else k) if only_first else n_relevant
+    return total / (n_misses * best) if n_relevant else 0.0
+
+
+def of_labels(metric: str, labels: list[tuple[float, bool]]) -> float | None:
+    """Compare every relevant item of a list with the items predicted at least as high."""
+    hits = [predicted for predicted, hit in labels if hit]
+    misses = [predicted for predicted, hit in labels if not hit]
+    depths = [sum(1 for other, _ in labels if other >= predicted) for predicted in hits]
+    if metric == "coverage_error":
+        return max(depths, default=None)
+    if not hits:
+        return 1.0 if metric == "ranking_loss" else 0.0
+    if metric == "lrap":
+        found = [sum(1 for other in hits if other >= predicted) for predicted in hits]
+        return statistics.fmean(n / depth for n, depth in zip(found, depths, strict=True))
+    wrong = [miss >= hit for hit in hits for miss in misses]
+    return statistics.fmean(wrong) if wrong else 0.0
+
+
+def pairwise_accuracy(compared: list[tuple[float, float]]) -> float | None:
+    """Compare (predicted, grade) of every two items with different grades; a tie is wrong."""
+    found = []
+    for (predicted, grade), (other_predicted, other_grade) in itertools.combinations(compared, 2):
+        if grade != other_grade:
+            better, worse = sorted([(grade, predicted), (other_grade, other_predicted)])[::-1]
+            found.append(1.0 if better[1] > worse[1] else 0.0)
+    return statistics.fmean(found) if found else None
+
+
+def fallout(shown: int, of_all: int, no_nonrelevant: str) -> float | None:
+    if of_all <= 0:
+        return {"undefined": None, "zero": 0.0, "one": 1.0}[no_nonrelevant]
+    return shown / of_all
 
 
 # ---------------------------------------------------------------- logs
@@ -752,6 +895,16 @@ def audience_of(
     return users
 
 
+def catalogue_of(
+    history: Iterable[tuple[User, Item]] | None,
+    items: Iterable[tuple[Any, ...]] | None,
+    settings: Mapping[str, Any],
+) -> set[Item]:
+    if settings["catalogue"] == "history":
+        return {item for _, item in history or []}
+    return {row[0] for row in items or []}
+
+
 def lists_of(
     rows: Iterable[tuple[Any, ...]],
     settings: Mapping[str, Any],
@@ -792,6 +945,8 @@ class World:
     judged: dict[User, dict[Item, float | None]]
     relevant: dict[User, dict[Item, float]]
     relevant_copies: dict[User, list[Item]]  # every relevant row that can be hit
+    n_relevant: dict[User, int]
+    catalogue: set[Item]
     users_of: dict[Item, set[User]]  # of the history
     rows_of: dict[Item, int]  # likewise
     n_history_users: int
@@ -814,6 +969,13 @@ class World:
                     predicted = score_as_ordered(score, settings)
                 found.append((item, predicted, relevance))
         return found
+
+    def predicted(self, user: User, rank: int, item: Item, settings: Mapping[str, Any]) -> float:
+        if not self.by_score:
+            return float(-rank)
+        score = self.scores[user][item]
+        assert score is not None
+        return score_as_ordered(score, settings)
 
     def aspects_of(self, user: User) -> dict[Item, set[Any]]:
         found: dict[Item, set[Any]] = {}
@@ -875,6 +1037,78 @@ def value_of_user(
     copies = world.relevant_copies.get(user, [])
     price = world.attributes.price
     flags = hit_places(items, relevant, settings)
+
+    if metric == "n_recommended":
+        return len(items)
+
+    if metric == "n_relevant":
+        return world.n_relevant.get(user, 0)
+
+    if metric in ("judged", "hole"):
+        known = set(world.judged.get(user, {}))
+        if params["scope"] == "run":
+            known = {item for of_user in world.judged.values() for item in of_user}
+        counted = [item for item in items if (item in known) == (metric == "judged")]
+        size = len(items) if params["divisor"] == "length" or k is None else k
+        return len(counted) / size if items else 0.0
+
+    others = set(world.judged.get(user, {})) - set(relevant)  # judged not relevant
+    if metric == "bpref":
+        return bpref(items, relevant, others, world.n_relevant.get(user, 0), params)
+
+    if metric == "fallout":
+        if params["nonrelevant"] == "judged":
+            shown, of_all = len(others & set(items)), len(others)
+        else:
+            shown = flags.count(False)
+            of_all = len(world.catalogue) - world.n_relevant.get(user, 0)
+        return fallout(shown, of_all, params["no_nonrelevant"])
+
+    if metric in ("accuracy", "mcc"):
+        shown = len(items) if params["short_lists"] == "as_is" or k is None else k
+        tp, n_relevant = flags.count(True), world.n_relevant.get(user, 0)
+        fp, fn = shown - tp, n_relevant - tp
+        tn = max(len(world.catalogue) - shown - fn, 0)
+        if metric == "accuracy":
+            return (tp + tn) / (tp + fp + fn + tn)
+        root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        return (tp * tn - fp * fn) / root if root else 0.0
+
+    if metric == "pairwise_accuracy":
+        judged = world.judged.get(user, {})
+        compared = []
+        for rank, item in enumerate(items, start=1):
+            if item in judged or params["among"] == "list":
+                grade = judged.get(item) or 0.0
+                if params["pairs"] == "binary":
+                    grade = 1.0 if item in relevant else 0.0
+                compared.append((world.predicted(user, rank, item, settings), grade))
+        return pairwise_accuracy(compared)
+
+    if metric in ("mean_rank", "first_rank", "percentile_rank"):
+        # with every copy of a relevant row that can be hit
+        ranks: list[float] = [
+            rank
+            for rank, (item, hit) in enumerate(zip(items, flags, strict=True), start=1)
+            if hit
+            for _ in range(copies.count(item))
+        ]
+        if params.get("unlisted") == "catalogue_mean":
+            behind = (len(items) + 1 + len(world.catalogue)) / 2
+            ranks += [behind] * (world.n_relevant.get(user, 0) - len(ranks))
+        if not ranks:
+            return None
+        if metric == "first_rank":
+            return min(ranks)
+        mean = statistics.fmean(ranks)
+        return mean if metric == "mean_rank" else 100 * (mean - 1) / len(world.catalogue)
+
+    if metric in ("lrap", "coverage_error", "ranking_loss"):
+        ranked = enumerate(zip(items, flags, strict=True), start=1)
+        labels = [
+            (world.predicted(user, rank, item, settings), hit) for rank, (item, hit) in ranked
+        ]
+        return of_labels(metric, labels)
 
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
@@ -988,6 +1222,8 @@ def evaluate(
     metric = ALIASES.get(metric, metric)
     params = DEFAULTS[metric] | params
     of_metric = {"audience": "recommended"} if metric in OF_RECOMMENDED else {}
+    if metric in OF_JUDGED:
+        of_metric = {"audience": "judged"}
     settings = STANDARD | of_metric | dict(settings or {})
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
     of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
@@ -999,9 +1235,7 @@ def evaluate(
         counted = {item for of_user in lists.values() for item in of_user}
         if (params["counted"], params["scale"]) == ("all", "count"):
             return len(counted), {}
-        source = {"history": history, "items": items}[settings["catalogue"]]
-        assert source is not None
-        catalogue = {row[1 if settings["catalogue"] == "history" else 0] for row in source}
+        catalogue = catalogue_of(history, items, settings)
         if params["counted"] == "known":
             counted = counted & catalogue
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
@@ -1023,6 +1257,8 @@ def evaluate(
         judged={user: highest_grades(rows) for user, rows in judged.items()},
         relevant={user: dict(rows) for user, rows in truth.items()},
         relevant_copies={u: [item for item, _ in rows] for u, rows in truth.items()},
+        n_relevant={user: len(grades) for user, grades in best.items()},
+        catalogue=catalogue_of(history, items, settings),
         users_of=users_of,
         rows_of=rows_of,
         n_history_users=len({user for user, _ in history or []}),
@@ -1033,6 +1269,10 @@ def evaluate(
     )
     if metric in RUN_METRICS:
         return value_of_run(metric, world, params, settings), {}
+
+    if metric == "rbp" and params["max_grade"] is None:
+        grades = [grade for of_user in world.relevant.values() for grade in of_user.values()]
+        params = params | {"max_grade": max(grades, default=0)}
 
     users = audience_of(
         recommended=set(lists),
@@ -1050,8 +1290,16 @@ def evaluate(
             relevant = world.relevant.get(user, {})
             if not has_hit(metric, of_user, relevant, size, world.aspects_of(user)):
                 continue
-        if metric in ACCURACY:
-            found: float | None = value_for_user(
+        found: float | None
+        if metric in OF_MISSES:
+            flags = hit_places(whole.get(user, []), world.relevant.get(user, {}), settings)
+            found = partial_auc(flags, size, k, only_first=metric == "pap")
+            n_counted = len(flags) if k is None else k
+            early = (hit and flags[:p].count(False) < n_counted for p, hit in enumerate(flags))
+            if settings["no_hits"] == "drop" and not any(early):
+                found = None
+        elif metric in ACCURACY:
+            found = value_for_user(
                 metric, of_user, truth.get(user, []), grades, size, k, params, settings
             )
         else:

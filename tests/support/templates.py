@@ -67,6 +67,8 @@ NUMBERS: dict[str, list[float | None]] = {
     "beta": [0.5, 1, 2],
     "alpha": [0, 0.5],
     "break_probability": [0, 0.15],
+    "p": [0.8, 1],
+    "recall": [0, 0.5],
     "max_grade": [None, 4],
     "max_weight": [None, 20],
     "sample_users": [None, 100],
