@@ -108,6 +108,11 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "money_precision": {},
     "money_recall": {},
     "coverage": {"counted": ["known", "all"], "scale": ["share", "count"]},
+    "gini": {
+        "population": ["catalogue", "recommended"],
+        "divisor": ["n", "n_minus_1"],
+        "weights": ["none", "geometric", "log2"],
+    },
 }
 NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc", "err", "pfound"}
 NEEDS_SCORE = {"doubly_robust"}

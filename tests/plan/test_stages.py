@@ -39,6 +39,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_vectors": ("intra_list_diversity", 8),
     "judged": ("kendall_tau", 4),
     "list_blocks": ("intra_list_diversity", 2),
+    "listed_items": ("gini", 4),
     "listed_popularity": ("popularity", 4),
     "listed_rows": ("popularity(counted=rows)", 4),
     "listed_vectors": ("intra_list_diversity", 8),

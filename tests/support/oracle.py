@@ -88,6 +88,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "money_precision": {},
     "money_recall": {},
     "coverage": {"counted": "known", "scale": "share"},
+    "gini": {
+        "population": "catalogue",
+        "divisor": "n",
+        "weights": "none",
+        "patience": 0.85,
+    },
     "auc": {},
     "ctr": {"statistic": "estimate"},
     "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
@@ -104,7 +110,9 @@ ACCURACY = {
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
 
 # One value for all users together.
-RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
+RUN_METRICS = {
+    "coverage", "gini", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity",
+}  # fmt: skip
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
 # with a relevant item.
@@ -657,6 +665,40 @@ def all_of_them(n_users: int, drawn: int | None) -> None:
         raise NotImplementedError("a sample of some of the users")
 
 
+# ---------------------------------------------------------------- exposure of items
+
+
+def weight_of_place(place: int, params: Mapping[str, Any]) -> float:
+    """Say what a place of a list, the first is 1, adds to the exposure of its item."""
+    if params["weights"] == "geometric":
+        return float(params["patience"] ** (place - 1))
+    return {"none": 1.0, "log2": discounted(place, "log2_max2")}[params["weights"]]
+
+
+def gini(exposures: list[float], divisor: str) -> float | None:
+    """Return half the mean difference of two exposures, relative to the mean exposure."""
+    n, total = len(exposures), math.fsum(exposures)
+    differences = math.fsum(abs(a - b) for a in exposures for b in exposures)
+    pairs = {"n": n, "n_minus_1": n - 1}[divisor]
+    return differences / (2 * pairs * total) if pairs and total else None
+
+
+def value_of_exposure(
+    metric: str,
+    lists: Iterable[list[Item]],
+    catalogue: Iterable[Item],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Return a metric of how often items are in a list."""
+    exposures: dict[Item, float] = {}
+    for items in lists:
+        for place, item in enumerate(items, start=1):
+            exposures[item] = exposures.get(item, 0) + weight_of_place(place, params)
+    if params["population"] == "catalogue":
+        exposures = {item: exposures.get(item, 0) for item in catalogue}
+    return gini(list(exposures.values()), params["divisor"])
+
+
 # ---------------------------------------------------------------- attributes of items
 
 
@@ -764,6 +806,17 @@ def lists_of(
         items = [row[0] for row in ordered(with_rank(of_user), settings)]
         lists[user] = top(items, k, largest_k or k, settings["duplicate_recommendations"])
     return lists
+
+
+def catalogue_of(
+    history: Iterable[tuple[User, Item]] | None,
+    items: Iterable[tuple[Any, ...]] | None,
+    settings: Mapping[str, Any],
+) -> set[Item]:
+    """Return the items that could have been recommended."""
+    if settings["catalogue"] == "items":
+        return {row[0] for row in items or []}
+    return {item for _, item in history or []}
 
 
 def with_rank(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -999,12 +1052,14 @@ def evaluate(
         counted = {item for of_user in lists.values() for item in of_user}
         if (params["counted"], params["scale"]) == ("all", "count"):
             return len(counted), {}
-        source = {"history": history, "items": items}[settings["catalogue"]]
-        assert source is not None
-        catalogue = {row[1 if settings["catalogue"] == "history" else 0] for row in source}
+        catalogue = catalogue_of(history, items, settings)
         if params["counted"] == "known":
             counted = counted & catalogue
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
+
+    if metric == "gini":
+        all_items = catalogue_of(history, items, settings)
+        return value_of_exposure(metric, lists.values(), all_items, params), {}
 
     judged = by_user(interactions)
     truth = {user: relevant_rows(rows, settings) for user, rows in judged.items()}
