@@ -113,6 +113,13 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         "divisor": ["n", "n_minus_1"],
         "weights": ["none", "geometric", "log2"],
     },
+    "item_entropy": {
+        "scale": ["bits", "nats", "normalised", "effective"],
+        "by": ["rows", "lists"],
+    },
+    "user_coverage": {"at_least": [1, 3, None]},
+    "sufficient": {"deep": ["false", "true"]},
+    "unrepeated": {"deep": ["false", "true"]},
 }
 NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc", "err", "pfound"}
 NEEDS_SCORE = {"doubly_robust"}

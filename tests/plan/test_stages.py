@@ -44,6 +44,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "listed_rows": ("popularity(counted=rows)", 4),
     "listed_vectors": ("intra_list_diversity", 8),
     "listed": ("popularity", 4),  # for metrics of one's own; no other reads it
+    "list_lengths": ("sufficient", 2),
     "lists": ("mrr", 2),
     "matched": ("spearman_rho", 4),
     "matched_pairs": ("kendall_tau", 4),

@@ -94,6 +94,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "weights": "none",
         "patience": 0.85,
     },
+    "item_entropy": {"scale": "bits", "by": "rows"},
+    "user_coverage": {"at_least": 1},
+    "sufficient": {"deep": "false"},
+    "unrepeated": {"deep": "false", "duplicate_recommendations": "keep"},
     "auc": {},
     "ctr": {"statistic": "estimate"},
     "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
@@ -111,12 +115,16 @@ OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision
 
 # One value for all users together.
 RUN_METRICS = {
-    "coverage", "gini", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity",
+    "coverage", "gini", "item_entropy", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity",
 }  # fmt: skip
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
 # with a relevant item.
-OF_RECOMMENDED = {"surprisal", "popularity", "unexpectedness", "intra_list_diversity"}
+OF_RECOMMENDED = {
+    "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "sufficient", "unrepeated",
+}  # fmt: skip
+# Over users with any row in the interactions.
+OF_JUDGED = {"user_coverage"}
 
 ALIASES = {
     "hitrate": "hit_rate",
@@ -683,6 +691,17 @@ def gini(exposures: list[float], divisor: str) -> float | None:
     return differences / (2 * pairs * total) if pairs and total else None
 
 
+def entropy(exposures: list[float], scale: str, n_catalogue: int) -> float | None:
+    total = math.fsum(exposures)
+    shares = [exposure / total for exposure in exposures]
+    if scale == "nats":
+        return -math.fsum(share * math.log(share) for share in shares)
+    bits = -math.fsum(share * math.log2(share) for share in shares)
+    if scale == "normalised":
+        return bits / math.log2(n_catalogue) if n_catalogue > 1 else None
+    return {"bits": bits, "effective": 2**bits}[scale]
+
+
 def value_of_exposure(
     metric: str,
     lists: Iterable[list[Item]],
@@ -693,7 +712,13 @@ def value_of_exposure(
     exposures: dict[Item, float] = {}
     for items in lists:
         for place, item in enumerate(items, start=1):
-            exposures[item] = exposures.get(item, 0) + weight_of_place(place, params)
+            if metric == "gini":
+                weight = weight_of_place(place, params)
+            else:
+                weight = {"rows": 1.0, "lists": 1 / len(items)}[params["by"]]
+            exposures[item] = exposures.get(item, 0) + weight
+    if metric == "item_entropy":
+        return entropy(list(exposures.values()), params["scale"], len(set(catalogue)))
     if params["population"] == "catalogue":
         exposures = {item: exposures.get(item, 0) for item in catalogue}
     return gini(list(exposures.values()), params["divisor"])
@@ -957,7 +982,20 @@ def value_of_user(
         return mean_distance([vectors[item] for item in known])
 
     if not items:
-        return None if metric == "popularity" else 0.0
+        return None if metric in ("popularity", "unrepeated") else 0.0
+
+    positions = len(items) if k is None else k
+    if metric == "user_coverage":
+        at_least = positions if params["at_least"] in (None, "none") else params["at_least"]
+        return float(len(items) >= at_least)
+
+    if metric == "sufficient":
+        filled = len(items) / positions
+        return filled if params["deep"] == "true" else float(filled == 1)
+
+    if metric == "unrepeated":
+        different = len(set(items)) / len(items)
+        return different if params["deep"] == "true" else float(different == 1)
 
     if metric == "money_precision":
         priced = with_attribute(items, price, settings)
@@ -1041,6 +1079,9 @@ def evaluate(
     metric = ALIASES.get(metric, metric)
     params = DEFAULTS[metric] | params
     of_metric = {"audience": "recommended"} if metric in OF_RECOMMENDED else {}
+    of_metric |= {"audience": "judged"} if metric in OF_JUDGED else {}
+    if metric == "unrepeated":
+        of_metric["duplicate_recommendations"] = params["duplicate_recommendations"]
     settings = STANDARD | of_metric | dict(settings or {})
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
     of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
@@ -1057,7 +1098,7 @@ def evaluate(
             counted = counted & catalogue
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
 
-    if metric == "gini":
+    if metric in ("gini", "item_entropy"):
         all_items = catalogue_of(history, items, settings)
         return value_of_exposure(metric, lists.values(), all_items, params), {}
 
