@@ -22,7 +22,7 @@ from sqlmetrics.metrics.front_matter import (
     read_template,
 )
 
-EVERYTHING = "all"  # in place of a metric: every metric there is
+EVERYTHING = "all"  # in place of a metric: every metric, but for those of special tables
 
 
 def template_root() -> Path:

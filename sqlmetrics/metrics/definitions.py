@@ -114,7 +114,7 @@ class Definitions:
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
     def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
-        """Put every metric in the place of `all`; per user, every metric that has such values."""
+        """Put metrics in the place of `all`: those that it stands for and, per user, have values."""
         if call.metric != EVERYTHING:
             return [call]
         if call.params:
@@ -122,5 +122,5 @@ class Definitions:
         return [
             replace(call, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()
-            if metric.grain == "user" or not per_user
+            if metric.in_all and (metric.grain == "user" or not per_user)
         ]

@@ -222,7 +222,8 @@ class Metric(Template):
     `when_empty`: the value of who has no row; None: undefined. `defined_for`: a stage with one row
     per user for whom the metric is defined (empty: for everybody). `undefined`: when a value is
     NULL, in words. `exact`: columns whose sums do not depend on the order of rows, where an engine
-    runs the query.
+    runs the query. `in_all`: is it one of the metrics that `all` stands for? Metrics that few tables
+    have the columns for are not.
     """
 
     family: str = "custom"
@@ -235,6 +236,7 @@ class Metric(Template):
     unbounded: str = ""  # why there is no range
     higher_is_better: bool | None = None
     in_default_set: bool = False
+    in_all: bool = True
     formula: str = ""
     cite: str = ""
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

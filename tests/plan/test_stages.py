@@ -51,6 +51,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "mean_reward": ("ctr", 1),
     "models": ("coverage", 1),
     "positions": ("ndcg", 2),
+    "predictions": ("mae", 4),
     "purchases": ("money_precision", 4),
     "ranked": ("mrr", 4),
     "recommendation_profile": ("mrr", 2),

@@ -141,7 +141,7 @@ def renamed(table: pa.Table, *columns: str) -> pa.Table:
 
 # table -> the metrics that need it, each with the column that the table may lack
 NEEDS: dict[str, dict[str, str | None]] = {
-    "history": {"coverage": None, "popularity": None, "surprisal": None},
+    "history": {"coverage": None, "gini": None, "popularity": None, "surprisal": None},
     "items": {
         "intra_list_diversity": "features",
         "intra_list_diversity(over=category)": "category",

@@ -70,7 +70,7 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
     lists, truth, history, baseline, logs = [], [], [], [], []
     for user in range(users):
         items = draw.sample(range(n_items), draw.choice([0, 1, 3, 10, 30]))
-        lists += [(user, item, float(draw.randint(0, 8))) for item in items]
+        lists += [(user, item, draw.randint(0, 8) / 8) for item in items]  # or probabilities
         relevant = draw.sample(range(n_items), draw.choice([0, 1, 2, 8, 25]))
         truth += [(user, item, draw.randint(0, 4)) for item in relevant]
         history += [(user, item) for item in draw.sample(range(n_items - 10), 5)]
