@@ -114,7 +114,7 @@ class Definitions:
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
     def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
-        """Put metrics in the place of `all`: those that it stands for and, per user, have values."""
+        """Put metrics in the place of `all`: those it stands for; per user, those with such values."""
         if call.metric != EVERYTHING:
             return [call]
         if call.params:

@@ -222,8 +222,8 @@ class Metric(Template):
     `when_empty`: the value of who has no row; None: undefined. `defined_for`: a stage with one row
     per user for whom the metric is defined (empty: for everybody). `undefined`: when a value is
     NULL, in words. `exact`: columns whose sums do not depend on the order of rows, where an engine
-    runs the query. `in_all`: is it one of the metrics that `all` stands for? Metrics that few tables
-    have the columns for are not.
+    runs the query. `in_all`: does `all` stand for it, too? Metrics that few tables have the columns
+    for are left to those who name them.
     """
 
     family: str = "custom"

@@ -13,7 +13,10 @@ WITH ranked AS (
 SELECT
     'explained_variance' AS metric,
     10 AS k,
-    1 - var_pop(relevance - score) / nullif(var_pop(relevance), 0) AS value,
+    CASE
+        WHEN count(DISTINCT relevance) > 1
+            THEN 1 - var_pop(relevance - score) / var_pop(relevance)
+    END AS value,
     CAST(NULL AS BIGINT) AS n_users,
     CAST(NULL AS DOUBLE) AS std,
     CAST(NULL AS DOUBLE) AS ci_low,

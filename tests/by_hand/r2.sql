@@ -13,7 +13,10 @@ WITH ranked AS (
 SELECT
     'r2' AS metric,
     10 AS k,
-    1 - sum(power(score - relevance, 2)) / nullif(regr_syy(relevance, score), 0) AS value,
+    CASE
+        WHEN count(DISTINCT relevance) > 1
+            THEN 1 - avg(power(score - relevance, 2)) / var_pop(relevance)
+    END AS value,
     CAST(NULL AS BIGINT) AS n_users,
     CAST(NULL AS DOUBLE) AS std,
     CAST(NULL AS DOUBLE) AS ci_low,

@@ -6,6 +6,7 @@ import pytest
 import sqlmetrics as sm
 from tests.support.calls import definitions
 from tests.support.further_tables import (
+    ALL,
     CATALOG,
     EVERYTHING,
     GRADED,
@@ -22,8 +23,6 @@ EXAMPLE_TABLES = {
 }
 # a relevance of 1 is judged and not relevant: pairs for AUC, differences for rank correlations
 EXAMPLE_SETTINGS = {"relevant_from": 2}
-# ratings and probabilities are left to those who name them
-ALL = {name: metric for name, metric in CATALOG.metrics.items() if metric.in_all}
 
 
 def test_all_metrics_at_five_cutoffs_are_one_table() -> None:
@@ -36,12 +35,7 @@ def test_all_metrics_at_five_cutoffs_are_one_table() -> None:
         settings=EXAMPLE_SETTINGS,
     ) as evaluator:
         result = evaluator.evaluate("all", k=FIVE_CUTOFFS)
-    expected = [
-        (model, metric, k)
-        for model in models
-        for metric in ALL
-        for k in FIVE_CUTOFFS
-    ]
+    expected = [(model, metric, k) for model in models for metric in ALL for k in FIVE_CUTOFFS]
     keys = result[["model", "metric", "k"]].itertuples(index=False, name=None)
     assert list(keys) == expected
     assert result["value"].notna().all()

@@ -80,6 +80,8 @@ VALUES = {
 }
 DIVERSITY, BY_CATEGORY = "intra_list_diversity", "intra_list_diversity(over=category)"
 CATALOG = Catalog.load()
+# what `all` stands for: ratings and probabilities are left to those who name them
+ALL = {name: metric for name, metric in CATALOG.metrics.items() if metric.in_all}
 EVERYTHING = {"recommendations": SCORED, "interactions": GRADED, **TABLES}
 
 

@@ -128,7 +128,8 @@ OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision
 RATINGS = {"mae", "mse", "rmse", "r2", "explained_variance"}
 PROBABILITIES = {"log_loss", "normalised_entropy", "brier", "calibration_ratio", "ece"}
 RUN_METRICS = RATINGS | PROBABILITIES | {
-    "coverage", "gini", "item_entropy", "auc", "average_precision", "ctr", "ips", "doubly_robust", "inter_list_diversity",
+    "coverage", "gini", "item_entropy", "auc", "average_precision", "ctr", "ips", "doubly_robust",
+    "inter_list_diversity",
 }  # fmt: skip
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
@@ -748,9 +749,7 @@ def bins_of(
     return list(found.values())
 
 
-def calibration_error(
-    pairs: Sequence[tuple[float, bool]], params: Mapping[str, Any]
-) -> float:
+def calibration_error(pairs: Sequence[tuple[float, bool]], params: Mapping[str, Any]) -> float:
     gaps = []
     for members in bins_of(pairs, params["bins"], params["n_bins"]):
         mean = statistics.fmean(predicted for predicted, _ in members)
@@ -1029,7 +1028,8 @@ class World:
         for item in self.lists.get(user, []):
             if item in self.judged.get(user, {}):
                 relevance, score = self.judged[user][item], self.scores[user][item]
-                assert relevance is not None and score is not None, "no column"
+                assert relevance is not None, "no column relevance"
+                assert score is not None, "no column score"
                 found.append((item, score, relevance))
         return found
 
