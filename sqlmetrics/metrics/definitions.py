@@ -114,7 +114,7 @@ class Definitions:
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
     def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
-        """Put metrics in the place of `all`: those it stands for; per user, those with such values."""
+        """Put metrics in the place of `all`; per user, those that have such values."""
         if call.metric != EVERYTHING:
             return [call]
         if call.params:
