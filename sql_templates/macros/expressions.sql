@@ -231,3 +231,10 @@ md5('{{ seed }}:' || {{ user }})
 {%- macro sorted_hashes(item, n_rows) -%}
 max(CAST(hash({{ item }}) >> 1 AS BIGINT), {{ n_rows }})
 {%- endmacro -%}
+
+{#- The probability that a score stands for. Below log odds of -700 the power would be too large. -#}
+{%- macro probability_of(scores, score) -%}
+{%- if scores == "logit" -%} 1 / (1 + exp(least(-{{ score }}, 700)))
+{%- else -%} {{ score }}
+{%- endif -%}
+{%- endmacro -%}

@@ -22,7 +22,7 @@ from sqlmetrics.metrics.front_matter import (
     read_template,
 )
 
-EVERYTHING = "all"  # as a metric name: every metric
+EVERYTHING = "all"  # as a metric name: every metric with `in_all`
 
 
 def template_root() -> Path:

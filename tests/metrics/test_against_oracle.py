@@ -136,16 +136,52 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "money_precision": {},
     "money_recall": {},
     "coverage": {"counted": ["known", "all"], "scale": ["share", "count"]},
+    "gini": {
+        "population": ["catalogue", "recommended"],
+        "divisor": ["n", "n_minus_1"],
+        "weights": ["none", "geometric", "log2"],
+    },
+    "item_entropy": {
+        "scale": ["bits", "nats", "normalised", "effective"],
+        "by": ["rows", "lists"],
+    },
+    "user_coverage": {"at_least": [1, 3, None]},
+    "sufficient": {"deep": ["false", "true"]},
+    "unrepeated": {"deep": ["false", "true"]},
+    "average_precision": {},
+    **{
+        metric: {
+            "average": ["rows", "users"],
+            "rows": ["matched", "relevant"],
+            "missing": ["ignore", "value"],
+        }
+        for metric in ("mae", "mse", "rmse")
+    },
+    "r2": {"missing": ["ignore", "value"]},
+    "explained_variance": {"missing": ["ignore", "value"]},
+    # scores are drawn that are no probabilities
+    "log_loss": {"scores": ["logit"], "eps": [1e-15, 0.2]},
+    "normalised_entropy": {"scores": ["logit"], "eps": [1e-15, 0.2]},
+    "brier": {"scores": ["logit"]},
+    "calibration_ratio": {"scores": ["logit"]},
+    "ece": {
+        "scores": ["logit"],
+        "bins": ["equal_width", "equal_mass"],
+        "n_bins": [10, 3],
+        "norm": ["l1", "l2", "max"],
+    },
 }
+OF_SCORES = oracle.RATINGS | oracle.PROBABILITIES
 NEEDS_RELEVANCE = {
     "kendall_tau", "spearman_rho", "auc", "err", "pfound", "bpref", "fallout",
-    "pairwise_accuracy",
+    "pairwise_accuracy", "average_precision", *OF_SCORES,
 }  # fmt: skip
-NEEDS_SCORE = {"doubly_robust"}
+NEEDS_SCORE = {"doubly_robust", *OF_SCORES}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
 NEEDS_UNIQUE = {
     "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
     "bpref", "fallout", "pairwise_accuracy", "lrap", "coverage_error", "ranking_loss",
+    "average_precision", *OF_SCORES,
 }  # fmt: skip
 
 
@@ -197,6 +233,7 @@ FURTHER_CALLS: list[Call] = [
     ("ndcg", {"gain": "exponential", "discount": "course_text"}),
     ("mar", {"divisor": "min_relevant_length"}),
     ("rbp", {"gain": "linear", "max_grade": 5}),
+    ("rmse", {"missing": "value", "missing_value": 2.5}),
 ]
 
 N_LARGE = 18

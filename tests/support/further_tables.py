@@ -80,6 +80,8 @@ VALUES = {
 }
 DIVERSITY, BY_CATEGORY = "intra_list_diversity", "intra_list_diversity(over=category)"
 CATALOG = Catalog.load()
+# what `all` stands for: ratings and probabilities are left to those who name them
+ALL = {name: metric for name, metric in CATALOG.metrics.items() if metric.in_all}
 EVERYTHING = {"recommendations": SCORED, "interactions": GRADED, **TABLES}
 
 
@@ -142,7 +144,7 @@ def renamed(table: pa.Table, *columns: str) -> pa.Table:
 # table -> the metrics that need it, each with the column that the table may lack
 NEEDS: dict[str, dict[str, str | None]] = {
     "history": dict.fromkeys(
-        ["accuracy", "coverage", "mcc", "percentile_rank", "popularity", "surprisal"]
+        ["accuracy", "coverage", "gini", "mcc", "percentile_rank", "popularity", "surprisal"]
     ),
     "items": {
         "intra_list_diversity": "features",

@@ -88,7 +88,28 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "money_precision": {},
     "money_recall": {},
     "coverage": {"counted": "known", "scale": "share"},
+    "gini": {
+        "population": "catalogue",
+        "divisor": "n",
+        "weights": "none",
+        "patience": 0.85,
+    },
+    "item_entropy": {"scale": "bits", "by": "rows"},
+    "user_coverage": {"at_least": 1},
+    "sufficient": {"deep": "false"},
+    "unrepeated": {"deep": "false", "duplicate_recommendations": "keep"},
     "auc": {},
+    "average_precision": {},
+    "mae": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
+    "mse": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
+    "rmse": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
+    "r2": {"missing": "ignore", "missing_value": 0},
+    "explained_variance": {"missing": "ignore", "missing_value": 0},
+    "log_loss": {"scores": "probability", "eps": 1e-15},
+    "normalised_entropy": {"scores": "probability", "eps": 1e-15},
+    "brier": {"scores": "probability"},
+    "calibration_ratio": {"scores": "probability"},
+    "ece": {"scores": "probability", "bins": "equal_width", "n_bins": 10, "norm": "l1"},
     "ctr": {"statistic": "estimate"},
     "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
     "doubly_robust": {"max_weight": None, "statistic": "estimate"},
@@ -131,16 +152,22 @@ OF_HITS |= {"bpref", "lrap", "ranking_loss"}
 OF_MISSES = {"partial_auc", "pap"}
 
 # One value for all users together.
-RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
+RATINGS = {"mae", "mse", "rmse", "r2", "explained_variance"}
+PROBABILITIES = {"log_loss", "normalised_entropy", "brier", "calibration_ratio", "ece"}
+RUN_METRICS = RATINGS | PROBABILITIES | {
+    "coverage", "gini", "item_entropy", "auc", "average_precision", "ctr", "ips", "doubly_robust",
+    "inter_list_diversity",
+}  # fmt: skip
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
 # with a relevant item.
 OF_RECOMMENDED = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
+    "sufficient", "unrepeated",
 }  # fmt: skip
 
 # Averaged over users with any row in the interactions.
-OF_JUDGED = {"judged", "hole"}
+OF_JUDGED = {"judged", "hole", "user_coverage"}
 
 ALIASES = {
     "hitrate": "hit_rate",
@@ -800,6 +827,171 @@ def all_of_them(n_users: int, drawn: int | None) -> None:
         raise NotImplementedError("a sample of some of the users")
 
 
+# ---------------------------------------------------------------- scores against relevance
+
+Rating = tuple[float, float]  # score, relevance
+
+
+def error_of(metric: str, ratings: Sequence[Rating]) -> float:
+    if metric == "mae":
+        return statistics.fmean(abs(score - grade) for score, grade in ratings)
+    mean = statistics.fmean((score - grade) ** 2 for score, grade in ratings)
+    return {"mse": mean, "rmse": math.sqrt(mean)}[metric]
+
+
+def error_of_ratings(
+    metric: str, of_users: Iterable[Sequence[Rating]], params: Mapping[str, Any]
+) -> float | None:
+    """Compare predicted ratings with the truth; `of_users` has those of each user."""
+    groups = [ratings for ratings in of_users if ratings]
+    together = [rating for ratings in groups for rating in ratings]
+    if not together:
+        return None
+    if metric in ("mae", "mse", "rmse"):
+        if params["average"] == "users":
+            return statistics.fmean(error_of(metric, ratings) for ratings in groups)
+        return error_of(metric, together)
+    spread = statistics.pvariance([grade for _, grade in together])
+    if spread == 0:
+        return None
+    if metric == "r2":
+        return 1 - error_of("mse", together) / spread
+    return 1 - statistics.pvariance([grade - score for score, grade in together]) / spread
+
+
+def probability(score: float, scores: str) -> float:
+    if scores == "logit":
+        return 1 / (1 + math.exp(-score))
+    assert 0 <= score <= 1, "no probability"
+    return score
+
+
+def log_loss(pairs: Sequence[tuple[float, bool]], eps: float) -> float:
+    """Return the mean of -ln(probability of what happened)."""
+    total = 0.0
+    for predicted, is_relevant in pairs:
+        kept = min(max(predicted, eps), 1 - eps)
+        total -= math.log(kept if is_relevant else 1 - kept)
+    return total / len(pairs)
+
+
+def bins_of(
+    pairs: Sequence[tuple[float, bool]], bins: str, n_bins: int
+) -> list[list[tuple[float, bool]]]:
+    found: dict[int, list[tuple[float, bool]]] = {}
+    for pair in pairs:
+        if bins == "equal_width":
+            number = min(int(pair[0] * n_bins), n_bins - 1)
+        else:
+            smaller = sum(1 for other in pairs if other[0] < pair[0])
+            number = smaller * n_bins // len(pairs)
+        found.setdefault(number, []).append(pair)
+    return list(found.values())
+
+
+def calibration_error(pairs: Sequence[tuple[float, bool]], params: Mapping[str, Any]) -> float:
+    gaps = []
+    for members in bins_of(pairs, params["bins"], params["n_bins"]):
+        mean = statistics.fmean(predicted for predicted, _ in members)
+        share = statistics.fmean(float(is_relevant) for _, is_relevant in members)
+        gaps.append((len(members) / len(pairs), abs(mean - share)))
+    if params["norm"] == "max":
+        return max(gap for _, gap in gaps)
+    if params["norm"] == "l2":
+        return math.sqrt(sum(weight * gap**2 for weight, gap in gaps))
+    return sum(weight * gap for weight, gap in gaps)
+
+
+def of_probabilities(
+    metric: str, pairs: Sequence[tuple[float, bool]], params: Mapping[str, Any]
+) -> float | None:
+    """Compare probabilities with what happened."""
+    if not pairs:
+        return None
+    rate = statistics.fmean(float(is_relevant) for _, is_relevant in pairs)
+    if metric == "log_loss":
+        return log_loss(pairs, params["eps"])
+    if metric == "normalised_entropy":
+        if rate in (0, 1):
+            return None
+        entropy_of_rate = -(rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
+        return log_loss(pairs, params["eps"]) / entropy_of_rate
+    if metric == "brier":
+        return statistics.fmean((predicted - is_relevant) ** 2 for predicted, is_relevant in pairs)
+    if metric == "calibration_ratio":
+        if rate == 0:
+            return None
+        return sum(predicted for predicted, _ in pairs) / sum(1 for _, hit in pairs if hit)
+    if metric == "ece":
+        return calibration_error(pairs, params)
+    raise ValueError(metric)
+
+
+def average_precision(relevant: list[float], others: list[float]) -> float | None:
+    """Add up precision times the recall that each threshold gains."""
+    total, before = 0.0, 0.0
+    for threshold in sorted({*relevant, *others}, reverse=True):
+        hits = sum(1 for predicted in relevant if predicted >= threshold)
+        false = sum(1 for predicted in others if predicted >= threshold)
+        if not relevant:
+            return None
+        recall = hits / len(relevant)
+        total += (recall - before) * hits / (hits + false)
+        before = recall
+    return total if relevant else None
+
+
+# ---------------------------------------------------------------- exposure of items
+
+
+def weight_of_place(place: int, params: Mapping[str, Any]) -> float:
+    """Say what a place of a list, the first is 1, adds to the exposure of its item."""
+    if params["weights"] == "geometric":
+        return float(params["patience"] ** (place - 1))
+    return {"none": 1.0, "log2": discounted(place, "log2_max2")}[params["weights"]]
+
+
+def gini(exposures: list[float], divisor: str) -> float | None:
+    """Return half the mean difference of two exposures, relative to the mean exposure."""
+    n, total = len(exposures), math.fsum(exposures)
+    differences = math.fsum(abs(a - b) for a in exposures for b in exposures)
+    pairs = {"n": n, "n_minus_1": n - 1}[divisor]
+    return differences / (2 * pairs * total) if pairs and total else None
+
+
+def entropy(exposures: list[float], scale: str, n_catalogue: int) -> float | None:
+    total = math.fsum(exposures)
+    shares = [exposure / total for exposure in exposures]
+    if scale == "nats":
+        return -math.fsum(share * math.log(share) for share in shares)
+    bits = -math.fsum(share * math.log2(share) for share in shares)
+    if scale == "normalised":
+        return bits / math.log2(n_catalogue) if n_catalogue > 1 else None
+    return {"bits": bits, "effective": 2**bits}[scale]
+
+
+def value_of_exposure(
+    metric: str,
+    lists: Iterable[list[Item]],
+    catalogue: Iterable[Item],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Return a metric of how often items are in a list."""
+    exposures: dict[Item, float] = {}
+    for items in lists:
+        for place, item in enumerate(items, start=1):
+            if metric == "gini":
+                weight = weight_of_place(place, params)
+            else:
+                weight = {"rows": 1.0, "lists": 1 / len(items)}[params["by"]]
+            exposures[item] = exposures.get(item, 0) + weight
+    if metric == "item_entropy":
+        return entropy(list(exposures.values()), params["scale"], len(set(catalogue)))
+    if params["population"] == "catalogue":
+        exposures = {item: exposures.get(item, 0) for item in catalogue}
+    return gini(list(exposures.values()), params["divisor"])
+
+
 # ---------------------------------------------------------------- attributes of items
 
 
@@ -919,6 +1111,17 @@ def lists_of(
     return lists
 
 
+def catalogue_of(
+    history: Iterable[tuple[User, Item]] | None,
+    items: Iterable[tuple[Any, ...]] | None,
+    settings: Mapping[str, Any],
+) -> set[Item]:
+    """Return the items that could have been recommended."""
+    if settings["catalogue"] == "items":
+        return {row[0] for row in items or []}
+    return {item for _, item in history or []}
+
+
 def with_rank(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [row if len(row) == 3 else (*row, None) for row in rows]
 
@@ -940,6 +1143,7 @@ class World:
     """The tables as they are looked up. `lists` and `baseline` are cut to k."""
 
     lists: dict[User, list[Item]]
+    whole: dict[User, list[Item]]
     scores: dict[User, dict[Item, float | None]]
     by_score: bool
     judged: dict[User, dict[Item, float | None]]
@@ -977,6 +1181,29 @@ class World:
         assert score is not None
         return score_as_ordered(score, settings)
 
+    def scored(self, user: User) -> list[tuple[Item, float, float]]:
+        """Return (item, score, relevance) of the recommended items that the user has judged."""
+        found = []
+        for item in self.lists.get(user, []):
+            if item in self.judged.get(user, {}):
+                relevance, score = self.judged[user][item], self.scores[user][item]
+                assert relevance is not None, "no column relevance"
+                assert score is not None, "no column score"
+                found.append((item, score, relevance))
+        return found
+
+    def ratings(self, params: Mapping[str, Any]) -> Iterable[list[Rating]]:
+        """Return (score, relevance) of the items of each user with a list that are compared."""
+        for user in self.lists:
+            rows = self.scored(user)
+            for item, relevance in self.judged.get(user, {}).items():
+                if params["missing"] == "value" and item not in self.whole[user]:
+                    assert relevance is not None, "no column"
+                    rows.append((item, params["missing_value"], relevance))
+            if params.get("rows") == "relevant":
+                rows = [row for row in rows if row[0] in self.relevant.get(user, {})]
+            yield [(score, relevance) for _, score, relevance in rows]
+
     def aspects_of(self, user: User) -> dict[Item, set[Any]]:
         found: dict[Item, set[Any]] = {}
         for *of_user, item, aspect in self.aspects:
@@ -1000,12 +1227,25 @@ def logged(
 def value_of_run(
     metric: str, world: World, params: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> float | None:
-    if metric == "auc":
+    if metric in RATINGS:
+        return error_of_ratings(metric, world.ratings(params), params)
+
+    if metric in PROBABILITIES:
+        pairs = [
+            (probability(score, params["scores"]), item in world.relevant.get(user, {}))
+            for user in world.lists
+            for item, score, _ in world.scored(user)
+        ]
+        return of_probabilities(metric, pairs, params)
+
+    if metric in ("auc", "average_precision"):
         relevant, others = [], []
         for user in world.lists:
             for item, predicted, _ in world.matched(user, settings):
                 of_kind = relevant if item in world.relevant.get(user, {}) else others
                 of_kind.append(predicted)
+        if metric == "average_precision":
+            return average_precision(relevant, others)
         return pooled_auc(relevant, others)
 
     if metric == "inter_list_diversity":
@@ -1138,7 +1378,20 @@ def value_of_user(
         return mean_distance([vectors[item] for item in known])
 
     if not items:
-        return None if metric == "popularity" else 0.0
+        return None if metric in ("popularity", "unrepeated") else 0.0
+
+    positions = len(items) if k is None else k
+    if metric == "user_coverage":
+        at_least = positions if params["at_least"] in (None, "none") else params["at_least"]
+        return float(len(items) >= at_least)
+
+    if metric == "sufficient":
+        filled = len(items) / positions
+        return filled if params["deep"] == "true" else float(filled == 1)
+
+    if metric == "unrepeated":
+        different = len(set(items)) / len(items)
+        return different if params["deep"] == "true" else float(different == 1)
 
     if metric == "money_precision":
         priced = with_attribute(items, price, settings)
@@ -1224,6 +1477,8 @@ def evaluate(
     of_metric = {"audience": "recommended"} if metric in OF_RECOMMENDED else {}
     if metric in OF_JUDGED:
         of_metric = {"audience": "judged"}
+    if metric == "unrepeated":
+        of_metric["duplicate_recommendations"] = params["duplicate_recommendations"]
     settings = STANDARD | of_metric | dict(settings or {})
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
     of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
@@ -1240,6 +1495,10 @@ def evaluate(
             counted = counted & catalogue
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
 
+    if metric in ("gini", "item_entropy"):
+        all_items = catalogue_of(history, items, settings)
+        return value_of_exposure(metric, lists.values(), all_items, params), {}
+
     judged = by_user(interactions)
     truth = {user: relevant_rows(rows, settings) for user, rows in judged.items()}
     best = {user: grades_of_the_best_list(rows, settings) for user, rows in judged.items()}
@@ -1251,6 +1510,7 @@ def evaluate(
         rows_of[item] = rows_of.get(item, 0) + 1
     world = World(
         lists=lists,
+        whole=lists_of(recommendations, settings, None, largest_k or k),
         scores=scores_of(recommendations, settings),
         by_score=bool(recommendations)
         and order_of(with_rank([recommendations[0][1:]]), settings) == "score",
