@@ -124,8 +124,8 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The number of hits at which a recall is reached. Binary fractions make 0.7 * 10 a little more or
-    less than 7; trec_eval adds 0.9 and cuts (up to version 9), or rounds. -#}
+{#- The number of hits that reaches a recall. In doubles, 0.7 * 10 can be slightly more or less than
+    7; trec_eval adds 0.9 and truncates (up to version 9), or rounds (version 10). -#}
 {%- macro hits_for_recall(rule, recall, n_relevant) -%}
 {%- if rule == "exact" -%} {{ recall }} * {{ n_relevant }} - 1e-9
 {%- elif rule == "trec_eval_9" -%} floor({{ recall }} * {{ n_relevant }} + 0.9)
@@ -133,8 +133,8 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The mean rank of a user's relevant items; one that is not in the top k has the mean of the places
-    behind it, down to the last item of the catalogue. -#}
+{#- The mean rank of a user's relevant items. With catalogue_mean, relevant items that are not in the
+    top k have the mean of the ranks below it, down to the number of items in the catalogue. -#}
 {%- macro mean_rank_of_relevant(unlisted) -%}
 {%- if unlisted == "drop" -%} avg(rank)
 {%- else -%}
@@ -146,7 +146,8 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- What a model predicts for an item of a list: its score, or its place if that orders the list. -#}
+{#- The prediction for an item of a list: its score, or minus its rank in a list that has no scores
+    or whose order is not that of the scores. -#}
 {%- macro predicted_by(order, score_type, table) -%}
 {%- if order != "score" -%} -{{ table }}.rank
 {%- elif score_type == "float" -%} {{ single_precision(table ~ ".score") }}
@@ -230,11 +231,4 @@ md5('{{ seed }}:' || {{ user }})
     10^11 lists of 10,000 items. -#}
 {%- macro sorted_hashes(item, n_rows) -%}
 max(CAST(hash({{ item }}) >> 1 AS BIGINT), {{ n_rows }})
-{%- endmacro -%}
-
-{#- The probability that a score stands for. Below log odds of -700 the power would be too large. -#}
-{%- macro probability_of(scores, score) -%}
-{%- if scores == "logit" -%} 1 / (1 + exp(least(-{{ score }}, 700)))
-{%- else -%} {{ score }}
-{%- endif -%}
 {%- endmacro -%}

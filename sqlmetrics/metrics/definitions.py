@@ -114,7 +114,7 @@ class Definitions:
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
     def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
-        """Replace `all` by every metric with `in_all`; with `per_user`, by those with per-user values."""
+        """Replace `all` by the metrics that it includes; with `per_user`, by those of users."""
         if call.metric != EVERYTHING:
             return [call]
         if call.params:

@@ -221,8 +221,8 @@ class Metric(Template):
     stage with one row per user for whom the metric is defined; empty for all users. `undefined`: a
     description of the cases with a NULL value. `tex`: the formula in TeX for the documentation, one
     equation per line. `exact`: columns with exact sums in the physical plan, which do not depend on
-    the order of rows. `in_all`: whether `all` stands
-    for the metric, too; false for metrics whose columns few tables have.
+    the order of rows. `in_all`: whether `all` includes the metric; false for metrics that need
+    columns that few tables have.
     """
 
     family: str = "custom"

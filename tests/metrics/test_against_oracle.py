@@ -105,7 +105,10 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "ranking_loss": {},
     "accuracy": {"short_lists": ["full", "as_is"]},
     "mcc": {"short_lists": ["full", "as_is"]},
-    "bpref": {"denominator": ["min_n_r", "r"], "no_nonrelevant": ["one", "undefined"]},
+    "bpref": {
+        "divisor": ["min_nonrelevant_relevant", "relevant"],
+        "no_nonrelevant": ["one", "undefined"],
+    },
     "fallout": {
         "nonrelevant": ["judged", "catalogue"],
         "no_nonrelevant": ["undefined", "zero", "one"],

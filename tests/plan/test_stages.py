@@ -55,7 +55,6 @@ STAGES: dict[str, tuple[str, int]] = {
     "listed_vectors": ("intra_list_diversity", 8),
     "list_lengths": ("n_recommended", 2),
     "listed": ("popularity", 4),  # for metrics of one's own; no other reads it
-    "list_lengths": ("sufficient", 2),
     "lists": ("mrr", 2),
     "matched": ("spearman_rho", 4),
     "matched_pairs": ("kendall_tau", 4),
@@ -63,6 +62,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "models": ("coverage", 1),
     "positions": ("ndcg", 2),
     "predictions": ("mae", 4),
+    "probabilities": ("brier(scores=logit)", 4),
     "purchases": ("money_precision", 4),
     "ranked": ("mrr", 4),
     "recommendation_profile": ("mrr", 2),

@@ -119,7 +119,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "n_relevant": {},
     "judged": {"divisor": "length", "scope": "user"},
     "hole": {"divisor": "length", "scope": "user"},
-    "bpref": {"denominator": "min_n_r", "no_nonrelevant": "one"},
+    "bpref": {"divisor": "min_nonrelevant_relevant", "no_nonrelevant": "one"},
     "fallout": {"nonrelevant": "judged", "no_nonrelevant": "undefined"},
     "ncrr": {},
     "accuracy": {"short_lists": "full"},
@@ -653,7 +653,7 @@ def bpref(
     """Count, for every relevant item of a list, the items judged not relevant above it."""
     if not others and params["no_nonrelevant"] == "undefined":
         return None
-    rivals = n_relevant if params["denominator"] == "r" else min(len(others), n_relevant)
+    rivals = n_relevant if params["divisor"] == "relevant" else min(len(others), n_relevant)
     total = 0.0
     for place, item in enumerate(items):
         if item in relevant:
@@ -1085,16 +1085,6 @@ def audience_of(
     if settings["no_relevant"] == "drop":
         users = users & relevant
     return users
-
-
-def catalogue_of(
-    history: Iterable[tuple[User, Item]] | None,
-    items: Iterable[tuple[Any, ...]] | None,
-    settings: Mapping[str, Any],
-) -> set[Item]:
-    if settings["catalogue"] == "history":
-        return {item for _, item in history or []}
-    return {row[0] for row in items or []}
 
 
 def lists_of(
