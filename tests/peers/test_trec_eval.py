@@ -57,6 +57,20 @@ OF_THE_LIST_GIVEN = {
 }
 OF_WHOLE_LISTS_ALONE = {"map", "ndcg", "precision", "f_beta"}  # the first two have a cut of its own
 SPECS = sorted({*CUT_BY_TREC_EVAL, *OF_THE_LIST_GIVEN})
+# compared where no grade is below 0: trec_eval has such documents in its pool, without a judgement
+COUNTS_AND_POOLS = {
+    "n_recommended": "num_ret",
+    "n_relevant": "num_rel",
+    "n_hits": "num_rel_ret",
+    "bpref": "bpref",
+    "eleven_point(reached=trec_eval_9)": "11pt_avg",
+    **{
+        f"interpolated_precision(reached=trec_eval_9, recall={recall})": (
+            f"iprec_at_recall_{recall:.2f}"
+        )
+        for recall in (0.1, 0.3, 0.7, 1)
+    },
+}
 
 
 class World:
@@ -258,3 +272,24 @@ def test_package_agrees_with_trec_eval(world: World) -> None:
                 assert row["value"] == pytest.approx(sum(values) / len(values), rel=0, abs=1e-12)
                 assert row["n_users"] == len(world.qrels())
     assert_agree(world, ours)
+
+
+def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
+    world.interactions = [(user, item, max(g or 0, 0)) for user, item, g in world.interactions]
+    measures = {measure.partition("_0.")[0] for measure in COUNTS_AND_POOLS.values()}
+    measures = {measure.partition("_1.")[0] for measure in measures}
+    settings = dict(Convention.load("trec_eval").settings)
+    with sm.Evaluator(
+        recommendation_frame(world.recommendations),
+        interaction_frame(world.interactions),
+        settings=settings,
+    ) as evaluator:
+        users = evaluator.per_user(list(COUNTS_AND_POOLS), k=CUTOFFS)
+    judge = pytrec_eval.RelevanceEvaluator(world.qrels(), measures)
+    for k in CUTOFFS:
+        cut = judge.evaluate({user: first(k, scores) for user, scores in world.run().items()})
+        for spec, measure in COUNTS_AND_POOLS.items():
+            expected = {user: of_user[measure] for user, of_user in cut.items()}
+            values = values_by_user(users, spec, k)
+            found = {user: value for user, value in values.items() if user in expected}
+            assert found == pytest.approx(expected, rel=0, abs=1e-9), f"{spec}, k = {k}"
