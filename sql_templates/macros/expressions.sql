@@ -110,7 +110,7 @@ CASE
 {%- elif aggregate == "median_low" -%} quantile_disc({{ value }}, 0.5)
 {%- elif aggregate == "quantile" -%} quantile_cont({{ value }}, {{ quantile }})
 {%- elif aggregate == "quantile_low" -%} quantile_disc({{ value }}, {{ quantile }})
-{%- elif aggregate in ("min", "max") -%} {{ aggregate }}({{ value }})
+{%- elif aggregate in ("sum", "min", "max") -%} {{ aggregate }}({{ value }})
 {%- else -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
 {%- endif -%}
 {%- endmacro -%}

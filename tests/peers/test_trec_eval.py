@@ -14,6 +14,7 @@ divides by k here and by the length of the list there is compared for whole list
 """
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,12 +64,12 @@ COUNTS_AND_POOLS = {
     "n_relevant": "num_rel",
     "n_hits": "num_rel_ret",
     "bpref": "bpref",
-    "eleven_point(reached=trec_eval_9)": "11pt_avg",
+    "eleven_point": "11pt_avg",
+    "interpolated_precision": "iprec_at_recall_0.50",
     **{
-        f"interpolated_precision(reached=trec_eval_9, recall={recall})": (
-            f"iprec_at_recall_{recall:.2f}"
-        )
-        for recall in (0.1, 0.3, 0.7, 1)
+        f"interpolated_precision(recall={tenths / 10:g})": f"iprec_at_recall_{tenths / 10:.2f}"
+        for tenths in range(11)
+        if tenths != 5
     },
 }
 
@@ -227,8 +228,9 @@ def test_worlds_are_hard_enough() -> None:
 def test_everything_that_the_convention_covers_is_compared() -> None:
     covers = Convention.load("trec_eval").covers
     assert covers is not None
-    assert set(covers) == {*CUT_BY_TREC_EVAL.values(), *OF_THE_LIST_GIVEN.values()}
-    assert {of_list.partition("(")[0] for of_list in SPECS} == {
+    compared = [CUT_BY_TREC_EVAL, OF_THE_LIST_GIVEN, COUNTS_AND_POOLS]
+    assert set(covers) == {measure for of_kind in compared for measure in of_kind.values()}
+    assert {spec.partition("(")[0] for spec in (*SPECS, *COUNTS_AND_POOLS)} == {
         metric_of(spec) for spec in covers.values()
     }
 
@@ -276,13 +278,11 @@ def test_package_agrees_with_trec_eval(world: World) -> None:
 
 def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
     world.interactions = [(user, item, max(g or 0, 0)) for user, item, g in world.interactions]
-    measures = {measure.partition("_0.")[0] for measure in COUNTS_AND_POOLS.values()}
-    measures = {measure.partition("_1.")[0] for measure in measures}
-    settings = dict(Convention.load("trec_eval").settings)
+    measures = {re.sub(r"_\d\.\d\d$", "", measure) for measure in COUNTS_AND_POOLS.values()}
     with sm.Evaluator(
         recommendation_frame(world.recommendations),
         interaction_frame(world.interactions),
-        settings=settings,
+        convention="trec_eval",
     ) as evaluator:
         users = evaluator.per_user(list(COUNTS_AND_POOLS), k=CUTOFFS)
     judge = pytrec_eval.RelevanceEvaluator(world.qrels(), measures)
