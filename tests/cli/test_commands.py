@@ -617,7 +617,7 @@ def test_demo_into_a_file() -> None:
         (["describe"], 2, ["METRIC"]),
         (["demo"], 2, ["DIRECTORY"]),
         (["-r", "recs.parquet"], 2, ["-r"]),
-        (["evaluate", "-r", "-", "-i", "-", "mrr"], 2, ["stdin", "-r", "-i"]),
+        (["evaluate", "-r", "-", "-i", "-", "mrr"], 2, ["stdin (-)", "several tables"]),
     ],
 )  # fmt: skip
 def test_mistakes(arguments: list[str], code: int, words: list[str]) -> None:
