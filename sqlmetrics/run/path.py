@@ -124,9 +124,17 @@ def results(session: Session, asked: Asked, planner: Planner | None = None) -> R
 
 
 def plan(session: Session, asked: Asked) -> PlannedRun:
-    """Resolve and plan a request."""
-    of = results(session, asked)
-    return planned(of, of.per_user() if asked.per_user else of.summary())
+    """Resolve and plan a request, or return its plan from an earlier call."""
+    definitions, planner = session.definitions, session.planner
+    resolved = resolve(definitions, planner, asked)
+
+    def new() -> PlannedRun:
+        of = results_of(definitions, planner, resolved)
+        return planned(of, of.per_user() if asked.per_user else of.summary())
+
+    if resolved.attributes:  # slices have settings beside those of the requests
+        return new()
+    return planner.once((asked.per_user, definitions.are_named, *resolved.identity), new)
 
 
 def execute(

@@ -110,7 +110,7 @@ class Session:
             baseline_model=baseline_model,
             checked=not self.trusts_input,
             dialect=self.engine.dialect,
-        )
+        ).shared()
         self.definitions = replace(definitions, has_rank=self.planner.has_rank)
         self.executor = Executor(self.engine, self.planner, partitions)
         self.data_warnings = DataWarnings(
