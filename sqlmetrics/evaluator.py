@@ -52,13 +52,13 @@ class Evaluator:
     Args: Columns and rows
         columns (dict): column names of sqlmetrics and those of the sources, for all tables or for
             one, e.g. `{"user_id": "user_idx", "interactions.relevance": "rating"}`.
-        key (text or list, default "user_id"): what identifies a user, e.g. `["user_id", "week"]`.
+        key (text or list): what identifies a user, by default `"user_id"`; e.g. `["site", "id"]`.
         where (dict): a SQL condition for each table, with the column names of the source; only rows
             that match it are used, e.g. `{"interactions": "rating >= 4"}`.
 
     Args: Definitions
-        convention (text, path or list, default "standard"): the convention to compute under, also a
-            TOML file, several, or "all" built-in ones, e.g. `"rectools"`.
+        convention (text, path or list): the convention to compute under, by default `"standard"`;
+            also a TOML file, several, or "all" built-in ones, e.g. `"rectools"`.
         fallback (text or path): the convention for metrics that `convention` does not define and
             that raise an error otherwise, e.g. `"standard"`.
         settings (dict): settings that override the convention, for all metrics that have them or
@@ -66,11 +66,11 @@ class Evaluator:
         templates (path or list): directories with own templates, e.g. `"my_templates"`.
 
     Args: Checks and records
-        trust_input (bool, default False): skip the validation that has to scan the rows.
+        trust_input (bool): skip the validation that has to scan the rows; by default, it runs.
         check (bool): issue a `DataWarning`, once each, for every warning that `check` finds; by
             default, only for up to a million recommendations that DuckDB reads without partitions.
-        record (bool, default False): scan the tables for fingerprints, for the record of a result,
-            which is in the attrs of its data frame.
+        record (bool): scan the tables for fingerprints, for the record of a result in the attrs of
+            its data frame; by default, records have none.
         watch (function): shows progress; see `Watch`.
 
     Args: Engine
@@ -79,7 +79,7 @@ class Evaluator:
         connection (DuckDB connection): compute in it, and read tables that are given by name.
         threads (int), memory_limit (text): limits of DuckDB, e.g. `2` and `"4GB"`.
         temp_directory (path): folder of temporary files, also of Spark, e.g. `"/mnt/scratch"`.
-        temp_limit (text, default half of the free space): their maximum size, e.g. `"20GB"`.
+        temp_limit (text): their maximum size, by default half of the free space; e.g. `"20GB"`.
         partitions (int): how many groups of users to compute one after another, e.g. `8`; by
             default, chosen by the size of the tables and the memory limit.
 
