@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sqlmetrics.plan.request import Names
     from sqlmetrics.report import Report
     from sqlmetrics.rows import Rows
+    from sqlmetrics.stats.gates import Verdict
 
 
 class Evaluator:
@@ -125,6 +126,11 @@ class Evaluator:
         return self._session.recorder.last
 
     @property
+    def last_verdicts(self) -> list[Verdict]:
+        """The verdicts of the gates (`fail_if`) of the last result, by gate and row."""
+        return self._session.verdicts
+
+    @property
     @public
     def models(self) -> list[str]:
         """The names of the evaluated models; empty if the models have no names."""
@@ -136,7 +142,7 @@ class Evaluator:
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         by: Names = None, by_item: Names = None, combinations: bool = False,
         ci: str = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
-        run_ci: bool = False, skip_missing: bool = False,
+        run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
 
@@ -159,6 +165,7 @@ class Evaluator:
             run_ci: with "bootstrap", also recompute metrics with one value for the whole run for
                 every resample, to compute their intervals.
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
+            fail_if: gates, such as `"ndcg@10 < 0.2"`.
 
         Returns:
             One row per model, convention, slice, metric and cutoff: `model` and `convention` (if
@@ -171,21 +178,26 @@ class Evaluator:
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
                 does not define or that has no value for a slice, or a table that was not given.
             DataError: a table fails validation.
+            GateError: the result fails a gate; `frame` of the error is the result.
         """
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed, run_ci=run_ci,
                          skip_missing=skip_missing)  # fmt: skip
-        return run.evaluate(self._session, asked, self.engine.frame)
+        return run.evaluate(self._session, asked, self.engine.frame, fail_if)
 
     @public
     @recorded
-    def rows(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> Rows:
+    def rows(
+        self, metrics: Metrics = None, k: Cutoffs = None, *, fail_if: str | Iterable[str] = (),
+        **options: Any,
+    ) -> Rows:  # fmt: skip
         """Compute the result of `evaluate` without a data frame, so that pandas is not imported.
 
         Returns:
             The rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
-        return run.evaluate(self._session, Asked.of(metrics, k, **options), self.engine.rows)
+        asked = Asked.of(metrics, k, **options)
+        return run.evaluate(self._session, asked, self.engine.rows, fail_if)
 
     @public
     @recorded
