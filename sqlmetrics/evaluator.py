@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sqlmetrics.plan.request import Names
     from sqlmetrics.report import Report
     from sqlmetrics.rows import Rows
-    from sqlmetrics.stats.gates import Verdict
 
 
 class Evaluator:
@@ -134,11 +133,6 @@ class Evaluator:
         return self._session.recorder.last
 
     @property
-    def last_verdicts(self) -> list[Verdict]:
-        """The verdicts of the gates (`fail_if`) of the last result, by gate and row."""
-        return self._session.verdicts
-
-    @property
     @public
     def models(self) -> list[str]:
         """The names of the evaluated models; empty if the models have no names."""
@@ -169,8 +163,7 @@ class Evaluator:
             ci, confidence: the confidence interval and its level: "normal" (value ± z standard
                 errors), "bootstrap" (percentiles of the means of resampled users) or "none".
             resamples, seed: number of resamples and random seed, shared by all metrics and models.
-            run_ci: with "bootstrap", also recompute metrics with one value for the whole run for
-                every resample, to compute their intervals.
+            run_ci: with "bootstrap", also resample metrics with one value for the whole run.
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
             fail_if: gates, such as `"ndcg@10 < 0.2"`.
 
@@ -185,7 +178,7 @@ class Evaluator:
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
                 does not define or that has no value for a slice, or a table that was not given.
             DataError: a table fails validation.
-            GateError: the result fails a gate; `frame` of the error is the result.
+            GateError: the result, which is `frame` of the error, fails a gate.
         """
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed, run_ci=run_ci,
@@ -194,17 +187,13 @@ class Evaluator:
 
     @public
     @recorded
-    def rows(
-        self, metrics: Metrics = None, k: Cutoffs = None, *, fail_if: str | Iterable[str] = (),
-        **options: Any,
-    ) -> Rows:  # fmt: skip
+    def rows(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> Rows:
         """Compute the result of `evaluate` without a data frame, so that pandas is not imported.
 
-        Returns:
-            The rows as tuples in `values`, with the `names` and `kinds` of the columns.
+        Returns: the rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
-        asked = Asked.of(metrics, k, **options)
-        return run.evaluate(self._session, asked, self.engine.rows, fail_if)
+        gates, asked = options.pop("fail_if", ()), Asked.of(metrics, k, **options)
+        return run.evaluate(self._session, asked, self.engine.rows, gates)
 
     @public
     @recorded
@@ -352,8 +341,7 @@ class Evaluator:
 
         Returns:
             One row per finding, errors first, then warnings and notes: `level, check, table,
-            column, n, found, remedy, examples`. `n` counts rows, lists or users; `examples` lists
-            some of them as dicts.
+            column, n, found, remedy, examples`. `n` counts rows, lists or users.
 
         Raises:
             UsageError: see `evaluate`; or no table was given, or `trust_input` is set.

@@ -35,6 +35,7 @@ PER_USER = ("by", "by_item", "skip_missing")
 OF_INTERVAL = ("ci", "confidence")
 RESAMPLED = ("resamples", "seed")
 EVALUATED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "run_ci")
+GATED = ("fail_if",)
 REPORTED = (
     *("by", "by_item", "primary", "title", "check"),
     *("test", "correction", "alpha", "confidence"),
@@ -152,6 +153,22 @@ check_option = click.option(
     default=None,
     help="Show the warnings of sqlmetrics check with the result; default: --check for up to a "
     "million recommendations.",
+)
+
+gate_options = _options(
+    click.option(
+        "--fail-if",
+        "fail_if",
+        multiple=True,
+        metavar="GATE",
+        help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
+        "[where SLICE=VALUE].",
+    ),
+    click.option(
+        "--fail-on-warnings",
+        is_flag=True,
+        help="Exit with code 3 if sqlmetrics check would warn; implies --check.",
+    ),
 )
 
 # names of tables that only the printed statement reads

@@ -102,9 +102,9 @@ def _written_whole() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
-    """Show every warning of the package as a message; leave other warnings to Python."""
-
+    """Show every warning of the package as a message, once; leave other warnings to Python."""
     others = warnings.showwarning
+    shown: set[str] = set()
 
     def show(
         message: Warning | str,
@@ -115,7 +115,10 @@ def _warnings_on_stderr() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, SqlmetricsWarning):
-            say(spelled(message))
+            text = spelled(message)
+            if text not in shown:
+                say(text)
+            shown.add(text)
         else:
             others(visible(str(message)), category, filename, lineno, file, line)
 
@@ -137,8 +140,29 @@ def _visible_errors() -> Iterator[None]:
         raise click.UsageError(visible(text), error.ctx) from error
 
 
+class _Lines(click.types.StringParamType):
+    """A text; an environment variable with several of them has one per line."""
+
+    envvar_list_splitter = "\n"
+
+
+class Command(click.Command):
+    """A command whose options can be set by environment variables, such as SQLMETRICS_THREADS."""
+
+    def __init__(self, *args: Any, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        for option in self.params:
+            if isinstance(option, click.Option):
+                longest = max(option.opts, key=len).lstrip("-")
+                option.envvar = f"SQLMETRICS_{longest.replace('-', '_').upper()}"
+                if option.multiple and option.type is click.STRING:
+                    option.type = _Lines()
+
+
 class CommandGroup(click.Group):
     """Command group that keeps the order of definition and suggests names for unknown commands."""
+
+    command_class = Command
 
     def main(
         self,

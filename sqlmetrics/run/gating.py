@@ -10,8 +10,9 @@ from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Frame
 from sqlmetrics.rows import Rows
+from sqlmetrics.run.public_calls import HasSession
 from sqlmetrics.run.session import Session
-from sqlmetrics.stats.gates import Gate, Gated, parse_gate, verdicts
+from sqlmetrics.stats.gates import Gate, Gated, Verdict, parse_gate, verdicts
 
 
 def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
@@ -31,6 +32,11 @@ def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
         raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
     texts = [texts] if isinstance(texts, str) else list(texts)
     return [parse_gate(text, canonical, of) for text in texts]
+
+
+def last_verdicts(evaluator: HasSession) -> list[Verdict]:
+    """Return the verdicts of the gates of the last result, by gate and row."""
+    return evaluator._session.verdicts
 
 
 def slices_of(results: Results) -> list[str]:
@@ -59,7 +65,7 @@ def passed(session: Session, result: Frame, gates: Sequence[Gate], of: Gated) ->
         return result
     rows = result if isinstance(result, Rows) else Rows.of_frame(result)
     session.verdicts = verdicts(rows, gates, of)
-    failed = [verdict.sentence for verdict in session.verdicts if verdict.problem]
+    failed: list[str] = [verdict.sentence for verdict in session.verdicts if verdict.problem]
     if failed:
         text = "\n  ".join([f"the {of.name} fails", *failed])
         raise GateError(text, frame=result, reasons=failed)

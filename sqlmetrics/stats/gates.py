@@ -182,8 +182,8 @@ def parse_gate(
     if match["spec"] in of.columns:
         metric, _, others = text.partition(match["spec"])
         raise UsageError(
-            f"the gate {text!r} names no metric; {match['spec']} is a column. Write a metric before "
-            f"it, e.g. '{metric}ndcg@10 {match['spec']}{others}'"
+            f"the gate {text!r} names no metric; {match['spec']} is a column. Write a metric in "
+            f"front, e.g. '{metric}ndcg@10 {match['spec']}{others}'"
         )
     try:
         call = parse_spec(match["spec"])
@@ -264,9 +264,10 @@ def check_known(
             )
         for name, _ in gate.slices:
             if name not in columns:
-                there_are = ", ".join(columns) or "nothing"
-                close = suggestion(name, columns)
-                raise UsageError(f"{about} the slices {name!r}; sliced by: {there_are}{close}")
+                there_are = f"slices: {', '.join(columns)}" if columns else "there are no slices"
+                raise UsageError(
+                    f"{about} the slice column {name!r}; {there_are}{suggestion(name, columns)}"
+                )
 
 
 def _others(name: str, known: Iterable[str], of: Gated) -> str:
@@ -302,10 +303,13 @@ def verdicts(result: Rows, gates: Sequence[Gate], of: Gated) -> list[Verdict]:
     Raises:
         UsageError: a gate applies to no row.
     """
-    rows = [
-        {name: None if value != value else value for name, value in zip(result.names, row, strict=True)}
+    rows: list[dict[str, Any]] = [
+        {
+            name: None if value != value else value  # NaN
+            for name, value in zip(result.names, row, strict=True)
+        }
         for row in result.values
-    ]  # fmt: skip
+    ]
     slices = [name for name in result.names[: result.names.index("metric")] if name != "model"]
     pairs = [(row["metric"], None if row["k"] is None else int(row["k"])) for row in rows]
     models = [row["model"] for row in rows] if "model" in result.names else []
