@@ -142,10 +142,10 @@ def parse_gate(
 ) -> Gate:
     """Parse a gate, the condition of failure; see `GRAMMAR`.
 
-    Of a comparison, `ndcg@10 < -1%` fails if a model loses more than 1 % of the baseline's value.
-    `ndcg@10 ci_high < 0` fails if the whole confidence interval is a loss. `ndcg@10 ci_low < -1%`
-    fails unless the interval excludes a loss of more than 1 %. Of an evaluation, `ndcg@10 < 0.2`
-    fails if the value is below 0.2. A gate without MODEL applies to all models, without @k to all
+    A comparison fails `ndcg@10 < -1%` if a model loses more than 1 % of the baseline's value,
+    `ndcg@10 ci_high < 0` if the whole confidence interval is a loss, and `ndcg@10 ci_low < -1%`
+    unless the interval excludes a loss of more than 1 %. An evaluation fails `ndcg@10 < 0.2` if the
+    value is below 0.2. A gate without MODEL applies to all models, without @k to all
     cutoffs, without `where` to all slices and conventions.
 
     COLUMN is one of the columns of `of`, by default the first. For `difference`, `ci_low` and

@@ -282,9 +282,9 @@ def test_a_gate_can_be_about_some_slices() -> None:
     assert len(said("als: ndcg@10 < -1% where country=(none)", *rows)) == 1
     with pytest.raises(UsageError, match=r"no row: no slice country=AT; there are DE, \(none\)$"):
         said("ndcg < 0 where country=AT", *rows)
-    with pytest.raises(UsageError, match="slice column 'contry'; slices: country, .*'country'"):
+    with pytest.raises(UsageError, match=r"slice column 'contry'; slices: country, .*'country'"):
         said("ndcg < 0 where contry=DE", *rows)
-    with pytest.raises(UsageError, match="slice column 'country'; there are no slices$"):
+    with pytest.raises(UsageError, match=r"slice column 'country'; there are no slices$"):
         said("ndcg < 0 where country=DE", row())
 
 
@@ -376,8 +376,13 @@ def test_python_raises_what_the_command_line_ends_with() -> None:
 def value(**changed: Any) -> dict[str, Any]:
     """Return one row of an evaluation."""
     return {
-        **{"metric": "ndcg", "k": 10, "value": 0.19, "n_users": 943},
-        **{"std": 0.18, "ci_low": 0.17, "ci_high": 0.21},
+        "metric": "ndcg",
+        "k": 10,
+        "value": 0.19,
+        "n_users": 943,
+        "std": 0.18,
+        "ci_low": 0.17,
+        "ci_high": 0.21,
         **changed,
     }
 
