@@ -609,7 +609,8 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
         raise UsageError(
             f"{name!r} is neither a convention nor a metric{suggestion(name, [*known(), *metrics])}"
         )
-    rows = Rows.of_records(listing(catalog) if name is None else choices(catalog, name))
+    records = listing(catalog) if name is None else choices(catalog, name)
+    rows = Rows.of_records(records, prose=("release", "title"))
     kind = kind or default_format()
     show(render_rows(rows, kind, None), kind)
 
@@ -646,7 +647,8 @@ def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> 
             for slice_ in catalog.slices.values()
         ]
     kind = kind or default_format()
-    show(render_rows(Rows.of_records(rows), kind, None), kind)
+    prose = ("aliases", "title", "settings")
+    show(render_rows(Rows.of_records(rows, prose), kind, None), kind)
 
 
 @main.command()
