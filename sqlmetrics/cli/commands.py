@@ -104,7 +104,9 @@ def main() -> None:
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute the mean of METRICS (e.g. ndcg@10) over users.
 
-    Without METRICS, compute the default set at cutoff 10. The name all stands for every metric.
+    Without METRICS, compute hit_rate, map, mrr, ndcg, precision and recall at cutoff 10. The name
+    all stands for every metric.
+
     With --partition I/N, compute one partition of the users and write it to the folder given by -o.
     Once the folder has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
@@ -489,7 +491,7 @@ Example:
 _NOT_IDENTIFIED = 4  # exit code
 
 
-@main.command(epilog=_IDENTIFIED)
+@main.command(epilog=_IDENTIFIED, short_help="Find the conventions that give reported numbers.")
 @click.argument("numbers", nargs=-1, required=True)
 @input_options
 @tried_option
@@ -651,7 +653,7 @@ def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> 
     show(render_rows(Rows.of_records(rows, prose), kind, None), kind)
 
 
-@main.command()
+@main.command(short_help="Describe a metric or a slice: formula, settings and SQL.")
 @click.argument("metric")
 @templates_option
 def describe(metric: str, templates: tuple[str, ...]) -> None:

@@ -30,6 +30,31 @@ TABLES = [
     ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
 ]
 
+# the groups of options in help texts
+GROUPS = {
+    "Tables": (
+        *("recommendations", *(table for table, _, _ in TABLES), "columns", "key", "where"),
+        *("recommendations_table", *(f"{table}_table" for table, _, _ in TABLES)),
+    ),
+    "Metrics": (
+        *("cutoffs", "skip_missing", "partition", "start", "end", "nearest", "primary"),
+        *("test", "correction", "alpha", "per_user", "dialect", "physical"),
+    ),
+    "Definitions": ("conventions", "fallback", "settings", "templates"),
+    "Slices and intervals": (
+        *("by", "by_item", "combinations", "ci", "confidence", "resamples", "seed", "run_ci"),
+    ),
+    "Checks and gates": ("check", "strict", "trust_input", "fail_if", "fail_on_warnings"),
+    "Engine": (
+        *("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),
+        *("partitions",),
+    ),
+    "Output": (
+        *("kind", "digits", "output", "force", "name", "title", "no_examples"),
+        *("record", "from_record", "trust_record", "help"),
+    ),
+}
+
 # the options that are arguments of evaluator methods
 PER_USER = ("by", "by_item", "skip_missing")
 OF_INTERVAL = ("ci", "confidence")

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import click
 
 from sqlmetrics import interrupts
+from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.cli.spelling import spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, suggestion
 from sqlmetrics.terminal import say, visible
@@ -140,6 +141,9 @@ def _visible_errors() -> Iterator[None]:
         raise click.UsageError(visible(text), error.ctx) from error
 
 
+_MANY_OPTIONS = 12  # options of a command whose help has groups
+
+
 class _Lines(click.types.StringParamType):
     """A text; an environment variable with several of them has one per line."""
 
@@ -157,6 +161,19 @@ class Command(click.Command):
                 option.envvar = f"SQLMETRICS_{longest.replace('-', '_').upper()}"
                 if option.multiple and option.type is click.STRING:
                     option.type = _Lines()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in groups, if there are many."""
+        params = self.get_params(ctx)
+        options = {str(param.name): param for param in params if isinstance(param, click.Option)}
+        if len(options) < _MANY_OPTIONS:
+            super().format_options(ctx, formatter)
+            return
+        for title, names in GROUPS.items():
+            shown = [options[name].get_help_record(ctx) for name in names if name in options]
+            if records := list(filter(None, shown)):
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 class CommandGroup(click.Group):
