@@ -51,7 +51,7 @@ GROUPS = {
     ),
     "Output": (
         *("kind", "digits", "output", "force", "name", "title", "no_examples"),
-        *("record", "from_record", "trust_record", "help"),
+        *("record", "from_record", "trust_record"),
     ),
 }
 

@@ -141,6 +141,7 @@ def _visible_errors() -> Iterator[None]:
         raise click.UsageError(visible(text), error.ctx) from error
 
 
+_LAST = "Output"  # the group of --help
 _MANY_OPTIONS = 12  # options of a command whose help has groups
 
 
@@ -169,7 +170,9 @@ class Command(click.Command):
         if len(options) < _MANY_OPTIONS:
             super().format_options(ctx, formatter)
             return
-        for title, names in GROUPS.items():
+        grouped = {name for names in GROUPS.values() for name in names}
+        groups = {**GROUPS, _LAST: (*GROUPS[_LAST], *(options.keys() - grouped))}  # --help
+        for title, names in groups.items():
             shown = [options[name].get_help_record(ctx) for name in names if name in options]
             if records := list(filter(None, shown)):
                 with formatter.section(title):
