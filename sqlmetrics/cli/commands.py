@@ -42,6 +42,7 @@ from sqlmetrics.cli.options import (
     summary_options,
     templates_option,
     test_options,
+    tracked_output_options,
     tried_option,
 )
 from sqlmetrics.cli.output import (
@@ -100,7 +101,7 @@ def main() -> None:
 @check_option
 @gate_options
 @record_options
-@output_options
+@tracked_output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute the mean of METRICS (e.g. ndcg@10) over users.
 
@@ -132,7 +133,7 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @engine_options
-@output_options
+@tracked_output_options
 def reduce(directory: Path, **options: Any) -> None:
     """Combine the parts in DIRECTORY into one result.
 
@@ -231,12 +232,11 @@ def run_tests(file: str, typed: tuple[str, ...], **options: Any) -> None:
     commands, and metrics. Keys at the top of FILE apply to all tests. Further options on the
     command line override those of FILE. Exit with code 3 if a test fails.
     """
-    from sqlmetrics.cli.layout import render_rows
     from sqlmetrics.cli.suite import Suite
 
     check_not_parquet(options, "verdicts")
     suite = Suite(file, typed)
-    write(options, lambda _: suite.run(), render=render_rows, opened=contextlib.nullcontext())
+    write(options, lambda _: suite.run(), render=suite.text, opened=contextlib.nullcontext())
     suite.check()
 
 

@@ -83,6 +83,13 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
             )
             return visible_json("".join(lines))
         return visible_json(json.dumps(records, ensure_ascii=False, indent=2, default=str) + "\n")
+    if kind in ("mlflow", "dvc"):
+        from sqlmetrics.stats.trackers import nested_values, values_by_name
+
+        values: Any = values_by_name(rows) if kind == "mlflow" else nested_values(rows)
+        return visible_json(
+            json.dumps(_rounded(values, digits), ensure_ascii=False, indent=2) + "\n"
+        )
     if kind == "csv":
         return _csv(rows, digits)
     return _LAYOUTS[kind](_cells(rows, digits), {})
@@ -187,6 +194,13 @@ def _cells(rows: Rows, digits: int | None) -> Rows:
     return replace(rows, names=[one_line(str(name)) for name in rows.names], values=values)
 
 
+def _rounded(values: Any, digits: int | None) -> Any:
+    """Round the numbers of nested dicts."""
+    if isinstance(values, dict):
+        return {name: _rounded(value, digits) for name, value in values.items()}
+    return _plain(values, digits)
+
+
 def _plain(value: Any, digits: int | None) -> Any:
     """Return a value that JSON can hold: no NaN, no NumPy types."""
     if _is_missing(value):
@@ -222,6 +236,7 @@ _LEGENDS = {
     "markdown": "\n**bold** best; =",  # without the empty line, it would be a table row
     "latex": "% bold best; underlined",
 }
+_LEGENDS["github"] = _LEGENDS["markdown"]
 
 
 def _rows(
@@ -236,16 +251,18 @@ def _rows(
     return rows
 
 
-def _markdown(cells: Rows, marks: Marks) -> str:
-    def escape(cell: str) -> str:
-        return cell.replace("|", "\\|")
+def markdown_text(text: str) -> str:
+    """Escape a text for Markdown, also for a cell of a table."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
 
+
+def _markdown(cells: Rows, marks: Marks) -> str:
     def line(row: Iterable[str]) -> str:
         return "| " + " | ".join(row) + " |\n"
 
     rule = ["---" if kind in (TEXT, PROSE) else "---:" for kind in cells.kinds]
-    rows = _rows(cells, marks, "markdown", escape)
-    return line(map(escape, cells.names)) + line(rule) + "".join(map(line, rows))
+    rows = _rows(cells, marks, "markdown", markdown_text)
+    return line(map(markdown_text, cells.names)) + line(rule) + "".join(map(line, rows))
 
 
 def _latex(cells: Rows, marks: Marks) -> str:
@@ -269,4 +286,6 @@ def _latex(cells: Rows, marks: Marks) -> str:
     return f"\\begin{{tabular}}{{{sides}}}\n{body}\\end{{tabular}}\n"
 
 
-_LAYOUTS = {"table": table_text, "markdown": _markdown, "latex": _latex}
+_LAYOUTS = {
+    "table": table_text, "markdown": _markdown, "github": _markdown, "latex": _latex,
+}  # fmt: skip

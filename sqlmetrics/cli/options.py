@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -11,7 +11,8 @@ from sqlmetrics.stats.intervals import KINDS
 from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
 
 ENGINES = ["duckdb", "spark"]
-FORMATS = ["table", "csv", "json", "jsonl", "markdown", "latex"]
+FORMATS = ["table", "csv", "json", "jsonl", "markdown", "github", "latex"]
+TRACKERS = ["mlflow", "dvc"]  # formats for values of an evaluation
 TABLES = [
     (
         "interactions",
@@ -340,21 +341,29 @@ test_options = _options(
     ),
 )
 
-output_options = _options(
-    click.option(
-        "--format",
-        "kind",
-        type=click.Choice(FORMATS),
-        help="Output format; default: table on a terminal, csv in a pipe.",
-    ),
-    click.option("--digits", type=click.IntRange(0, 17), help="Decimal places."),
-    click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write the result to FILE (.csv .json .jsonl .md .tex .txt .parquet).",
-    ),
-    click.option("--force", is_flag=True, help="Overwrite an existing output file."),
+
+def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], Any]:
+    return _options(
+        click.option(
+            "--format",
+            "kind",
+            type=click.Choice(formats),
+            help=f"Output format; default: table on a terminal, csv in a pipe.{more}",
+        ),
+        click.option("--digits", type=click.IntRange(0, 17), help="Decimal places."),
+        click.option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the result to FILE (.csv .json .jsonl .md .tex .txt .parquet).",
+        ),
+        click.option("--force", is_flag=True, help="Overwrite an existing output file."),
+    )
+
+
+output_options = _output_options(FORMATS)
+tracked_output_options = _output_options(
+    [*FORMATS, *TRACKERS], " mlflow and dvc are JSON files of values for these trackers."
 )
 
 

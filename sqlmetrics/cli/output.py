@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.rows import Rows
+    from sqlmetrics.stats.gates import Verdict
 
 
 @contextlib.contextmanager
@@ -66,16 +67,40 @@ class Gates:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._fails_on_warnings = bool(options.get("fail_on_warnings"))
         self.failed: list[GateError] = []
+        self.verdicts: list[Verdict] = []
         self.n_warnings = 0
 
     def result_of(self, compute: Callable[[Any], Any], evaluator: Any) -> Any:
         """Compute a result, and return it even if it fails a gate."""
         with self._counted_warnings():
             try:
-                return compute(evaluator)
+                result = compute(evaluator)
             except GateError as error:
                 self.failed.append(error)
-                return error.frame
+                result = error.frame
+        from sqlmetrics.evaluator import Evaluator
+        from sqlmetrics.run.gating import last_verdicts
+
+        if isinstance(evaluator, Evaluator):
+            self.verdicts = last_verdicts(evaluator)
+        return result
+
+    def text(
+        self,
+        result: Any,
+        kind: str,
+        digits: int | None,
+        render: Callable[[Any, str, int | None], str],
+    ) -> str:
+        """Lay out a result, with the verdicts in the format for GitHub."""
+        n_warnings = self.n_warnings if self._fails_on_warnings else 0
+        if kind != "github" or not (self.verdicts or n_warnings):
+            return render(result, kind, digits)
+        from sqlmetrics.cli.github import with_verdicts
+        from sqlmetrics.rows import Rows
+
+        rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+        return with_verdicts(rows, self.verdicts, digits, n_warnings)
 
     def check(self) -> None:
         """Raise a GateError if the result fails a gate, or if there were data warnings."""
@@ -235,7 +260,7 @@ def write(
             if path is None:
                 result = gates.result_of(compute, evaluator)
                 keep(evaluator, result)
-                text = render(result, kind, options["digits"])
+                text = gates.text(result, kind, options["digits"], render)
             elif kind == "parquet" and write_parquet is not None:
                 gates.result_of(lambda opened: write_parquet(opened, path), evaluator)
                 keep(evaluator, path)
@@ -247,7 +272,7 @@ def write(
                         result.attrs.clear()  # so that equal values give equal files
                         result.to_parquet(temporary, index=False)
                     else:
-                        text = render(result, kind, options["digits"])
+                        text = gates.text(result, kind, options["digits"], render)
                         temporary.write_text(text, encoding="utf-8")
         if path is None:
             show(text, kind)

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from sqlmetrics.cli import github
 from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of
+from sqlmetrics.cli.layout import render_rows
 from sqlmetrics.cli.options import EVALUATED, GATED
 from sqlmetrics.cli.output import Gates, comparison
 from sqlmetrics.errors import GateError, UsageError, suggestion
@@ -24,7 +26,6 @@ from sqlmetrics.rows import NUMBER, TEXT, Rows
 
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
-    from sqlmetrics.stats.gates import Verdict
 
 TESTED = ("evaluate", "compare")  # the commands with gates
 NAME = "name"
@@ -96,14 +97,14 @@ class Suite:
         found: list[tuple[Any, ...]] = []
         for test, options in zip(self._tests, self._options, strict=True):
             gates = Gates(options)
-            verdicts = self._verdicts(test, options, gates)
+            self._compute(test, options, gates)
             found += [
                 (
                     FAILED if verdict.problem else PASSED,
                     *(test.name, verdict.place, verdict.gate.column, verdict.number),
                     verdict.gate.text,
                 )
-                for verdict in verdicts
+                for verdict in gates.verdicts
             ]
             if options["fail_on_warnings"]:
                 verdict = FAILED if gates.n_warnings else PASSED
@@ -117,9 +118,8 @@ class Suite:
         names = ["verdict", "test", "row", "column", "number", "gate"]
         return Rows(names, [TEXT, TEXT, TEXT, TEXT, NUMBER, TEXT], found)
 
-    def _verdicts(self, test: Case, options: dict[str, Any], gates: Gates) -> list[Verdict]:
-        from sqlmetrics.run.gating import last_verdicts
-
+    def _compute(self, test: Case, options: dict[str, Any], gates: Gates) -> None:
+        """Compute the result of a test; `gates` keeps the verdicts."""
         metrics = options["metrics"]
         if test.command.name == "compare":
             options, compute = comparison(metrics, options)
@@ -131,7 +131,15 @@ class Suite:
 
         with evaluator_of(options) as evaluator:
             gates.result_of(compute, evaluator)
-            return last_verdicts(evaluator)
+
+    def text(self, rows: Rows, kind: str, digits: int | None) -> str:
+        """Lay out the verdicts; GitHub gets signs and a summary."""
+        if kind != "github":
+            return render_rows(rows, kind, digits)
+        signs = {PASSED: github.PASSED, FAILED: github.FAILED}
+        values = [(signs[verdict], *row) for verdict, *row in rows.values]
+        head = github.summary(self._n_failed, len(self._tests), "test")
+        return f"{head}\n{render_rows(Rows(rows.names, rows.kinds, values), kind, digits)}"
 
     def check(self) -> None:
         """Raise a GateError if a test failed."""
