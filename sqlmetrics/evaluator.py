@@ -144,7 +144,7 @@ class Evaluator:
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         by: Names = None, by_item: Names = None, combinations: bool = False,
         ci: str = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
-        run_ci: bool = False, skip_missing: bool = False,
+        run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
 
@@ -163,9 +163,9 @@ class Evaluator:
             ci, confidence: the confidence interval and its level: "normal" (value ± z standard
                 errors), "bootstrap" (percentiles of the means of resampled users) or "none".
             resamples, seed: number of resamples and random seed, shared by all metrics and models.
-            run_ci: with "bootstrap", also recompute metrics with one value for the whole run for
-                every resample, to compute their intervals.
+            run_ci: with "bootstrap", also resample metrics with one value for the whole run.
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
+            fail_if: gates, such as `"ndcg@10 < 0.2"`.
 
         Returns:
             One row per model, convention, slice, metric and cutoff: `model` and `convention` (if
@@ -178,21 +178,22 @@ class Evaluator:
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
                 does not define or that has no value for a slice, or a table that was not given.
             DataError: a table fails validation.
+            GateError: the result, which is `frame` of the error, fails a gate.
         """
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed, run_ci=run_ci,
                          skip_missing=skip_missing)  # fmt: skip
-        return run.evaluate(self._session, asked, self.engine.frame)
+        return run.evaluate(self._session, asked, self.engine.frame, fail_if)
 
     @public
     @recorded
     def rows(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> Rows:
         """Compute the result of `evaluate` without a data frame, so that pandas is not imported.
 
-        Returns:
-            The rows as tuples in `values`, with the `names` and `kinds` of the columns.
+        Returns: the rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
-        return run.evaluate(self._session, Asked.of(metrics, k, **options), self.engine.rows)
+        gates, asked = options.pop("fail_if", ()), Asked.of(metrics, k, **options)
+        return run.evaluate(self._session, asked, self.engine.rows, gates)
 
     @public
     @recorded
@@ -340,8 +341,7 @@ class Evaluator:
 
         Returns:
             One row per finding, errors first, then warnings and notes: `level, check, table,
-            column, n, found, remedy, examples`. `n` counts rows, lists or users; `examples` lists
-            some of them as dicts.
+            column, n, found, remedy, examples`. `n` counts rows, lists or users.
 
         Raises:
             UsageError: see `evaluate`; or no table was given, or `trust_input` is set.
