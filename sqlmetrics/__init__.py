@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.partitions.jobs import reduce
     from sqlmetrics.stats.gates import failures
+    from sqlmetrics.stats.trackers import values_by_name
 
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "__version__",
     "failures",
     "reduce",
+    "values_by_name",
 ]
 
 _MODULES = {
@@ -46,6 +48,7 @@ _MODULES = {
     "TableName": "engines.relation",
     "failures": "stats.gates",
     "reduce": "partitions.jobs",
+    "values_by_name": "stats.trackers",
 }
 
 if not TYPE_CHECKING:

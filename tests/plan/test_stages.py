@@ -37,7 +37,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "hits_by_misses": ("partial_auc", 2),
     "ideal_lists": ("ndcg(gain=linear)", 2),
     "interaction_profile": ("mrr", 2),
-    "item_lists": ("inter_list_diversity", 3),  # both lists are of one length
+    "item_lists": ("inter_list_diversity", 4),
     "item_popularity": ("popularity", 4),
     "item_rows": ("popularity(counted=rows)", 4),
     "item_prices": ("money_precision", 4),
@@ -63,7 +63,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "positions": ("ndcg", 2),
     "predictions": ("mae", 4),
     "probabilities": ("brier(scores=logit)", 4),
-    "purchases": ("money_precision", 4),
+    "purchases": ("money_precision", 6),  # 4 recommended items and 2 hits
     "ranked": ("mrr", 4),
     "recommendation_profile": ("mrr", 2),
     "recommended_items": ("coverage", 3),
