@@ -47,8 +47,9 @@ FAMILIES = {
     "money": "Money: prices of the hits",
     "novelty": "Novelty: popularity of the recommended items",
     "diversity": "Diversity: differences between recommended items",
-    "catalogue": "Catalogue: spread of the recommendations over items and users",
+    "catalogue": "Catalogue: spread of the recommendations over the items",
     "ratings": "Ratings and probabilities",
+    "lists": "Lists: length and completeness of the lists",
     "logs": "Logs: estimates from logged rewards",
 }
 INDEX = """# Metrics
