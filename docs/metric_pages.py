@@ -75,6 +75,7 @@ All formulas are for one user, unless they have a sum over users, and for the
 | N | number of relevant items of the user |
 | h with index r | 1 if the item at rank r is relevant (a hit), otherwise 0 |
 | H with index r | number of hits at ranks 1 to r |
+| [ … ] | 1 if the condition in the brackets holds, otherwise 0 |
 
 The value of a metric is the mean over users. [Settings](../reference/settings.md#averaging)
 explains which users count.
