@@ -28,7 +28,7 @@ from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
-from sqlmetrics.tables.schema import ATTRIBUTES, UNKNOWN, Table, type_family
+from sqlmetrics.tables.schema import ATTRIBUTES
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
@@ -42,42 +42,6 @@ RowsOf: TypeAlias = Callable[[Plan], Plan]
 def all_rows(plan: Plan) -> Plan:
     """Check all rows."""
     return plan
-
-
-_UNTYPED = {UNKNOWN, '"NULL"'}  # the latter: a column of a frame without values
-
-
-def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None:
-    """Reject tables whose ids have types that can never be equal, such as 1 and '1'.
-
-    Raises:
-        DataError: names both tables, the column and the types.
-    """
-    names = list(tables)
-    for position, left in enumerate(names):
-        for right in names[position + 1 :]:
-            for column in (*user_keys, "item_id"):
-                ours, theirs = (tables[name].columns.get(column) for name in (left, right))
-                if ours is None or theirs is None:
-                    continue
-                ours, theirs = (_of_row(type_name) for type_name in (ours, theirs))
-                if not {ours, theirs}.isdisjoint(_UNTYPED):
-                    continue
-                if type_family(ours) != type_family(theirs):
-                    raise DataError(
-                        f"{left} and {right}: the ids in column "
-                        f"{tables[left].describe_column(column)} have different types, {ours} "
-                        f"and {theirs}, so no rows would match. Ids are never converted",
-                        table=right,
-                        column=column,
-                        remedy="export one of the two tables with the type of the other, for "
-                        f"example with CAST({column} AS {ours}) in the query that exports {right}",
-                    )
-
-
-def _of_row(type_name: str) -> str:
-    """Return the type of the values in a list column."""
-    return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqlmetrics.checks import validate
 from sqlmetrics.checks.data_warnings import DataWarnings, stopped
+from sqlmetrics.checks.id_types import check_types
 from sqlmetrics.engines.open import open_engine
 from sqlmetrics.errors import (
     DataError,
@@ -145,7 +145,7 @@ class Session:
             _log.info(note)
         for warning in reader.warnings:
             warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
-        validate.check_types(tables, user_keys)
+        check_types(self.engine, tables, user_keys)
         if self.engine.embedded is not None:
             read = [(table.name, source) for table in tables.values() for source in table.sources]
             self.engine.embedded.lock(
