@@ -34,8 +34,8 @@ class Evaluator:
 
     Args:
         recommendations: the ranked lists to evaluate; columns `user_id`, `item_id` and `rank` (1
-            is the top) or `score` (higher is better). For several models, a column `model` or a
-            dict `{"als": source, "popular": source}`.
+            is the top) or `score` (higher is better). For several models, a column `model`, a
+            dict `{"als": source, "popular": source}`, or a path with `{model}` for their names.
         interactions: the held-out interactions; `user_id`, `item_id`, optionally `relevance`.
         history: past interactions; `user_id`, `item_id`.
         items, users: attributes of items (`item_id`) and of users.

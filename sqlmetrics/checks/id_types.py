@@ -10,7 +10,7 @@ from sqlmetrics.errors import DataError
 from sqlmetrics.messages import sentences
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.schema import UNKNOWN, Table, type_family
+from sqlmetrics.tables.schema import UNKNOWN, Table, of_row, type_family
 
 _UNTYPED = {UNKNOWN, '"NULL"'}  # the latter: a column of a frame without values
 
@@ -26,7 +26,7 @@ def check_types(engine: Engine, tables: Mapping[str, Table], user_keys: tuple[st
             ours, theirs = (tables[name].columns.get(column) for name in (left, right))
             if ours is None or theirs is None:
                 continue
-            ours, theirs = (_of_row(type_name) for type_name in (ours, theirs))
+            ours, theirs = (of_row(type_name) for type_name in (ours, theirs))
             if not {ours, theirs}.isdisjoint(_UNTYPED):
                 continue
             if type_family(ours) != type_family(theirs):
@@ -117,8 +117,3 @@ def _source_of(table: Table, column: str) -> str:
     """Return the name of a column in the first source that has it."""
     found = (source.find(column) for source in table.sources)
     return next(known.source for known in found if known is not None)
-
-
-def _of_row(type_name: str) -> str:
-    """Return the type of the values in a list column."""
-    return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name

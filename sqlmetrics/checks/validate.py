@@ -20,7 +20,7 @@ from sqlmetrics.errors import (
     UnreadableError,
     UsageError,
 )
-from sqlmetrics.messages import TABLES, Command, Message, filled, give
+from sqlmetrics.messages import TABLES, Argument, Command, Message, filled, give
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.physical import physical
@@ -28,7 +28,8 @@ from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
-from sqlmetrics.tables.schema import ATTRIBUTES
+from sqlmetrics.tables.models import pattern_of_models
+from sqlmetrics.tables.schema import ATTRIBUTES, Table
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
@@ -368,10 +369,12 @@ def finding_of(
     if column:
         where += f", column {planner.tables[table].describe_column(column)}"
     known = {**rows[0], **counts}
-    texts = {
+    texts: dict[str, str | Message] = {
         **{name: value_text(value) for name, value in values.items()},
         **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
     }
+    if table in planner.tables:
+        texts["models_in_files"] = _models_in_files(planner.tables[table])
     try:
         problem, remedy = filled(check.found, texts), filled(check.remedy, texts)
     except (ValueError, LookupError, AttributeError) as error:
@@ -392,6 +395,18 @@ def finding_of(
         column,
         where,
         identity,
+    )
+
+
+def _models_in_files(table: Table) -> Message:
+    """Return the beginning of a remedy if each of several files may be a model, else nothing."""
+    source = table.sources[0]
+    pattern = pattern_of_models(source.files) if source.model is None else ""
+    if table.name != "recommendations" or "model" in table.columns or not pattern:
+        return Message()
+    named = Argument("recommendations", pattern)
+    return Message(
+        f"if each of the {len(source.files):,} files is a model, write ", named, "; otherwise "
     )
 
 

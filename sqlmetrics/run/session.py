@@ -33,9 +33,9 @@ from sqlmetrics.record.record import Recorder
 from sqlmetrics.run.public_calls import PublicCall, lock_of
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.tables.filters import check_tables
+from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
 from sqlmetrics.tables.schema import Table
-from sqlmetrics.tables.sources import is_models
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +54,7 @@ class Session:
         given = dict(given)
         if isinstance(given["convention"], Iterator):  # read twice, here and for the record
             given["convention"] = list(given["convention"])
+        given["recommendations"] = models_of(given["recommendations"])
         given["templates"] = _several(str | Path, given["templates"], "templates must be paths")
         self.recorder = Recorder(given, with_contents=given["record"])
         self.catalog = Catalog.load(given["templates"])

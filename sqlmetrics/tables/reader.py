@@ -11,6 +11,7 @@ from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import Message, map_column
 from sqlmetrics.tables.filters import check_rows, read_condition
+from sqlmetrics.tables.models import aligned, is_models
 from sqlmetrics.tables.schema import (
     ASSUMED,
     ATTRIBUTES,
@@ -30,7 +31,6 @@ from sqlmetrics.tables.sources import (
     RANKED,
     check_quotes,
     ids_as_they_stand,
-    is_models,
     lines_checked,
     read_source,
     uneven_lists,
@@ -117,43 +117,17 @@ class TableReader:
             raise UsageError(f"{name}: the dict is empty; give at least one model")
         sources = []
         for model, part in parts.items():
-            if model is not None and not (isinstance(model, str) and model.isidentifier()):
-                raise UsageError(
-                    f"{name}: {model!r} is not a valid model name; use letters, digits and _"
-                )
             label = name if model is None else f"{name} of {model}"
             relation = read_source(self.engine, name, label, part)
             self.warnings += relation.warnings
             sources.append(self._source(name, relation, model))
-        columns = {column.name: column.type for column in sources[0].columns}
-        for model, other in zip(list(parts)[1:], sources[1:], strict=True):
-            first = f"{next(iter(parts))} ({sources[0].label})"
-            there = f"{model} ({other.label})"
-            theirs = {column.name: column.type for column in other.columns}
-            if set(theirs) != set(columns):
-                raise DataError(
-                    f"{name}: the models have different columns: {first} has "
-                    f"{', '.join(columns)}; {there} has {', '.join(theirs)}. Give all models the "
-                    "same columns"
-                )
-            for column, type_name in columns.items():
-                if type_family(theirs[column]) != type_family(type_name):
-                    raise DataError(
-                        f"{name}, column {column}: the type is {type_name} in {first}, but "
-                        f"{theirs[column]} in {there}; convert the columns to one type"
-                    )
-        by_list = {bool(source.list_column) for source in sources}
-        if len(by_list) > 1:
-            raise DataError(
-                f"{name}: some models have whole lists in one row, ranked by their order, but "
-                "others have one item per row and neither rank nor score. Add a column rank or "
-                "score"
-            )
-        if by_list == {True}:
-            columns["rank"] = "BIGINT"
+        of_models = aligned(name, sources)
+        self.warnings += of_models.warnings
+        self.notes += of_models.notes
+        columns = dict(of_models.columns)
         if named:
             columns["model"] = "VARCHAR"
-        return Table(name, tuple(sources), columns)
+        return Table(name, tuple(of_models.sources), columns, tuple(of_models.by_rank))
 
     def check_mapping(self, tables: Mapping[str, Table]) -> None:
         """Check that every mapping without a table matches a column of some table.

@@ -50,7 +50,8 @@ _FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
 class SourceColumn:
     """A column of a source and its name in the queries.
 
-    `parts` are several columns of the source that are read as one list.
+    `parts` are several columns of the source that are read as one list. `negative` reads minus
+    the value, which turns ranks into scores.
     """
 
     name: str
@@ -58,6 +59,7 @@ class SourceColumn:
     type: str
     cast: str | None = None
     parts: tuple[str, ...] = ()
+    negative: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -71,7 +73,9 @@ class Source:
 
     `types` has every column of the relation, including those that queries do not use. `files` are
     the files of the relation, and `format` is their format. `watched` and `is_held` are those of
-    the relation. `where` is the condition on the rows in DuckDB's SQL, or "".
+    the relation. `where` is the condition on the rows in DuckDB's SQL, or "". `list_column` has
+    whole lists, whose order is read as the column `list_order`: "rank", or "score" for minus the
+    rank.
     """
 
     relation: str
@@ -81,6 +85,7 @@ class Source:
     model: str | None = None
     row_number: str | None = None
     list_column: str | None = None
+    list_order: str = "rank"
     types: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[str] = ()
     format: str = ""
@@ -105,11 +110,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """An input table with canonical names; `columns` maps canonical names to types."""
+    """An input table with canonical names.
+
+    `columns` maps canonical names to types. `by_rank` are the models whose scores are read from
+    their ranks.
+    """
 
     name: str
     sources: tuple[Source, ...]
     columns: Mapping[str, str] = field(default_factory=dict)
+    by_rank: tuple[str, ...] = ()
 
     @property
     def rank_is_whole(self) -> bool:
@@ -223,6 +233,11 @@ def type_family(type_name: str) -> str:
     if type_name.startswith("DECIMAL"):
         return "decimal"
     return type_name
+
+
+def of_row(type_name: str) -> str:
+    """Return the type of the values in a list column."""
+    return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
 
 
 def is_number(type_name: str) -> bool:

@@ -93,36 +93,14 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     return _register(engine, table, label, _to_arrow(label, source))
 
 
-def is_models(source: Any) -> bool:
-    """Return whether a source is a dict of models rather than `{user: [items]}`."""
-    if not isinstance(source, Mapping) or not source:
-        return False
-    if not all(isinstance(name, str) for name in source):
-        return False
-
-    def is_list_of_user(value: Any) -> bool:
-        if isinstance(value, Mapping):  # {item: score} of a user, or {user: [items]} of a model
-            first = next(iter(value.values()), ())
-            return not hasattr(first, "__iter__") or isinstance(first, str | bytes)
-        if isinstance(value, set | frozenset):
-            return True
-        if type(value).__module__ == "numpy":
-            return True
-        if not isinstance(value, list | tuple):
-            return False
-        files = value and all(isinstance(v, Path) or _is_file(v) for v in value)
-        return not files
-
-    return not any(is_list_of_user(value) for value in source.values())
-
-
 def _all_texts(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str | Path) for value in values)
 
 
-def _is_file(value: Any) -> bool:
+def is_file(value: Any) -> bool:
+    """Return whether a value is the path of an existing file."""
     try:
-        return isinstance(value, str) and Path(value).is_file()
+        return isinstance(value, str | Path) and Path(value).is_file()
     except (OSError, ValueError):
         return False
 
@@ -138,10 +116,7 @@ def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
             nearby = [str(path) for path in folder.glob("*")] if folder.is_dir() else []
         except OSError:
             nearby = []
-        model, equals, rest = name.partition("=")
         hint = suggestion(name, nearby)
-        if equals and Path(rest).exists():
-            hint = f"; as the name of a model, {model!r} may have only letters, digits and _"
         elsewhere = "" if engine.owned else ", and the connection has no such table"
         raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
     types = engine.describe(full_name, label)
@@ -426,8 +401,10 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     return None
 
 
-def matching_files(pattern: str) -> list[str]:
+def matching_files(pattern: str, folders: bool = False) -> list[str]:
     """Return the sorted files that match a glob; leading folders that exist are taken literally.
+
+    `folders`: return folders that match, too.
 
     Raises:
         OSError: the glob is too long, or a folder cannot be read.
@@ -439,7 +416,8 @@ def matching_files(pattern: str) -> list[str]:
         first, slash, rest = rest.partition("/")
     exact = glob.escape(folder) + first + slash + rest
     try:
-        return sorted(match for match in glob.glob(exact, recursive=True) if os.path.isfile(match))
+        matches = glob.glob(exact, recursive=True)
+        return sorted(match for match in matches if folders or os.path.isfile(match))
     except RecursionError:  # the glob has about a thousand nested folders
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
 

@@ -266,13 +266,6 @@ def test_models_that_are_not_named_right(options: list[str], words: list[str]) -
         assert word in error
 
 
-@pytest.mark.parametrize("name", ["a-b", "1a", "a b"])
-def test_names_of_models_that_are_no_identifiers(name: str) -> None:
-    error = run("evaluate", "-r", f"{name}=recs.parquet", "-i", "test.parquet", "mrr", code=2)
-    assert name in error.stderr
-    assert "letters" in error.stderr
-
-
 def test_a_shell_glob_without_quotes() -> None:
     """`-r part-*.parquet` reaches us as one file and metrics that end in .parquet."""
     error = run("evaluate", "-r", "recs.parquet", "short.parquet", "-i", "test.parquet", code=2)
