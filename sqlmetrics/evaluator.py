@@ -12,7 +12,7 @@ from sqlmetrics.plan.request import Asked
 from sqlmetrics.record.record import recorded
 from sqlmetrics.run import comparing, identifying, looking, printing
 from sqlmetrics.run import path as run
-from sqlmetrics.run.public_calls import NOT_COPIED, public
+from sqlmetrics.run.public_calls import OnSession, public
 from sqlmetrics.run.session import Session
 
 if TYPE_CHECKING:
@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from sqlmetrics.metrics.reported import Numbers
     from sqlmetrics.plan.request import Names
     from sqlmetrics.report import Report
+    from sqlmetrics.report.figures import FigureKind
     from sqlmetrics.rows import Rows
+    from sqlmetrics.sql.dialects import Dialect
+    from sqlmetrics.stats.intervals import IntervalKind
+    from sqlmetrics.stats.paired_tests import Correction, SignificanceTest
 
 
-class Evaluator:
+class Evaluator(OnSession):
     """Evaluate recommendations against held-out interactions.
 
     Args:
@@ -105,16 +109,6 @@ class Evaluator:
         self.tables, self.where = self._session.tables, self._session.where
         self.engine = self._session.engine
 
-    def __enter__(self) -> Evaluator:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Raise TypeError: an evaluator can be neither pickled nor copied."""
-        raise TypeError(NOT_COPIED)
-
     def close(self) -> None:
         """Release memory and temporary files; the evaluator cannot be used afterwards."""
         self._session.close()
@@ -135,7 +129,7 @@ class Evaluator:
     def evaluate(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         by: Names = None, by_item: Names = None, combinations: bool = False,
-        ci: str = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
+        ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         run_ci: bool = False, skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
@@ -261,9 +255,9 @@ class Evaluator:
     @recorded
     def compare(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
-        baseline: str | None = None, test: str = "t", correction: str = "holm",
+        baseline: str | None = None, test: SignificanceTest = "t", correction: Correction = "holm",
         by: Names = None, by_item: Names = None, combinations: bool = False,
-        ci: str = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
+        ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
@@ -306,7 +300,7 @@ class Evaluator:
     @recorded
     def leaderboard(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
-        alpha: float = 0.05, test: str = "t", correction: str = "holm",
+        alpha: float = 0.05, test: SignificanceTest = "t", correction: Correction = "holm",
         by: Names = None, by_item: Names = None, combinations: bool = False,
         resamples: int = 1000, seed: int = 1, skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
@@ -383,7 +377,7 @@ class Evaluator:
 
     @public
     def plot(
-        self, figure: str, metrics: Metrics = None, k: Cutoffs = None, **options: Any
+        self, figure: FigureKind, metrics: Metrics = None, k: Cutoffs = None, **options: Any
     ) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
         """Draw one of the charts of `report`. Needs the extra `report`.
 
@@ -453,7 +447,7 @@ class Evaluator:
     @public
     def sql(
         self, metrics: Metrics = None, k: Cutoffs = None, *, per_user: bool = False,
-        dialect: str | None = None, physical: bool = False, **options: Any,
+        dialect: Dialect | None = None, physical: bool = False, **options: Any,
     ) -> str:  # fmt: skip
         """Return the SQL statement of `evaluate` (or `per_user`), which runs without sqlmetrics.
 
@@ -477,7 +471,7 @@ class Evaluator:
     @public
     def dbt(
         self, folder: str | Path, metrics: Metrics = None, k: Cutoffs = None, *,
-        dialect: str | None = None, name: str = "sqlmetrics", command: str = "",
+        dialect: Dialect | None = None, name: str = "sqlmetrics", command: str = "",
         force: bool = False, **options: Any,
     ) -> list[Path]:  # fmt: skip
         """Write a dbt package that computes `evaluate` and `per_user` in a warehouse.

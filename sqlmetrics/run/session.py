@@ -36,6 +36,7 @@ from sqlmetrics.tables.filters import check_tables
 from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
 from sqlmetrics.tables.schema import Table
+from sqlmetrics.wording import and_more
 
 _log = logging.getLogger(__name__)
 
@@ -174,6 +175,22 @@ class Session:
         """Return a planner for statements in a dialect that run without this evaluator."""
         tables = self._tables_read_alone
         return replace(self.planner, tables=tables, checked=False, dialect=dialect)
+
+    def shown(self) -> list[str]:
+        """Return a line for each table, and for the conventions, settings and engine."""
+        lines = []
+        for table in self.tables.values():
+            models = [source.model for source in table.sources if source.model is not None]
+            what = f"{len(models)} models ({and_more(models, 5)})" if models else ""
+            lines.append(
+                f"{table.name}: {what or table.sources[0].label}: {', '.join(table.columns)}"
+            )
+        conventions = [settings.convention.name for settings in self.definitions.conventions]
+        lines.append(f"convention: {', '.join(conventions)}")
+        if given := self.definitions.first.given:
+            lines.append(f"settings: {', '.join(f'{name}={given[name]}' for name in given)}")
+        lines += [f"where: {table}: {condition}" for table, condition in self.where.items()]
+        return [*lines, f"engine: {self.engine.dialect} {self.engine.version}"]
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan that counts users, on tables that were already validated."""

@@ -217,7 +217,7 @@ def aligned(name: str, sources: Sequence[Source]) -> Aligned:
             )
         else:
             notes.append(text)
-    _check_types(name, sources, shared)
+    _check_types(name, sources, [c for c in shared if not (by_rank and c == "score")])
     columns = {column: _columns(sources[0])[column] for column in shared}
     read = [_with_columns(source, shared) for source in sources]
     return Aligned(read, columns, by_rank, warnings, notes)

@@ -528,8 +528,16 @@ def test_describe(name: str) -> None:
     assert "{{" not in text
 
 
-def test_describe_takes_a_spec() -> None:
-    assert "Normalised" in run("describe", "ndcg@10").stdout
+def test_describe_takes_a_spec_and_a_convention() -> None:
+    text = run("describe", "MeanInvUserFreq@10", "--convention", "rectools").stdout
+    assert text.startswith("surprisal@10: ")
+    assert "audience = " in text
+
+
+def test_list_stages() -> None:
+    assert {row["stage"] for row in rows_of("list", "--stages")} == set(Catalog.load().stages)
+    error = run("list", "--stages", "--slices", code=2).stderr
+    assert "--slices and --stages" in error
 
 
 def test_demo() -> None:
