@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics import interrupts
 from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.spelling import spelled
+from sqlmetrics.engines import database_files
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.terminal import one_line, say
@@ -58,6 +59,8 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
         "recommendations": lists_of(lists) if isinstance(lists, tuple) else lists,
         **{table: _path(options[table]) for table, _, _ in TABLES},
     }
+    if options.get("database") is not None:
+        tables = _in_database(options["database"], tables)
     _check_outputs(options, tables)
     with _session(options) as session, _notes_on_stderr():
         evaluator = Evaluator(
@@ -122,6 +125,8 @@ def _files_of(source: Any) -> list[str]:
         return [file for part in source for file in _files_of(part)]
     if not isinstance(source, str):
         return []
+    if database := database_files.split(source):
+        return [database[0]]
     if os.path.isdir(source):
         return [str(path) for path in Path(source).rglob("*")]
     return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
@@ -269,12 +274,37 @@ def lists_of(values: Sequence[str]) -> Any:
     return _path(plain[0])
 
 
+def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Read tables that are neither files nor the names of models from a DuckDB file.
+
+    Raises:
+        UsageError: the path is not a DuckDB file.
+    """
+    if not database_files.is_database(path):
+        why = "is not a DuckDB file" if os.path.exists(path) else "does not exist"
+        raise UsageError(f"--database: {path} {why}")
+    lists = tables["recommendations"]
+    models = lists if isinstance(lists, dict) else {}
+
+    def located(source: Any) -> Any:
+        if isinstance(source, dict):
+            return {model: located(part) for model, part in source.items()}
+        elsewhere = not isinstance(source, str) or "://" in source or _is_path(source)
+        if elsewhere or source in models or database_files.split(source):
+            return source
+        return f"{path}:{source}"
+
+    return {table: located(source) for table, source in tables.items()}
+
+
 def _name_and_path(value: str) -> tuple[str | None, str]:
     """Split NAME=FILE, where both may contain =; the name is None if the value is a path.
 
     The first split with an existing file counts, or else the first split.
     """
     if "=" not in value or "://" in value.partition("=")[0] or _is_path(value):
+        return None, value
+    if database_files.is_query(value) or database_files.split(value):
         return None, value
     parts = value.split("=")
     splits = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(1, len(parts))]

@@ -644,7 +644,7 @@ def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
 
     METRIC can have settings: 'ndcg(gain=exponential)@10'.
     """
-    from sqlmetrics.describe.listing import describe as description
+    from sqlmetrics.describe.by_name import describe as description
     from sqlmetrics.metrics.catalog import Catalog
 
     show(description(Catalog.load(templates), metric, convention))

@@ -81,6 +81,12 @@ input_options = _options(
     ),
     *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in TABLES],
     click.option(
+        "--database",
+        metavar="FILE",
+        help="DuckDB file with the tables: -r recs then reads its table recs. -r FILE:recs names "
+        "both, and a table can also be a query in quotes: -r 'SELECT … FROM recs'.",
+    ),
+    click.option(
         "-k",
         "cutoffs",
         metavar="K",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.describe import listing
+from sqlmetrics.describe.by_name import describe
 from sqlmetrics.describe.conventions import describe_convention
 from sqlmetrics.describe.conventions import listing as conventions_of
 from sqlmetrics.metrics.catalog import Catalog
@@ -66,7 +67,7 @@ def description(
     catalog = _catalog(templates)
     if name in conventions():
         return Description(describe_convention(catalog, name))
-    return Description(listing.describe(catalog, name, convention))
+    return Description(describe(catalog, name, convention))
 
 
 def _catalog(templates: Templates) -> Catalog:

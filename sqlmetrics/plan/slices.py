@@ -32,7 +32,7 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
-from sqlmetrics.tables.schema import Source, SourceColumn, Table
+from sqlmetrics.tables.schema import Source, SourceColumn, Table, unreadable_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     owners = [
         owner
         for owner in (("items",) if of_items else _USER_TABLES)
-        if owner in tables and tables[owner].sources[0].find(name) is not None
+        if owner in tables and _has(tables[owner].sources[0], name)
     ]
     template = catalog.slices.get(name.lower())
     if template is not None and of_items and template.of == "users":
@@ -161,6 +161,10 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     return Attribute(template.name, template.of, template=template, params=params)
 
 
+def _has(source: Source, name: str) -> bool:
+    return source.find(name) is not None or name in source.unread
+
+
 def _column(
     table: str, name: str, asked: str, option: str, tables: Mapping[str, Table]
 ) -> Attribute:
@@ -181,6 +185,8 @@ def _column(
         )
     for source in tables[table].sources:
         column = source.find(name) or source.assume(name)
+        if column is None and name in source.unread:
+            raise unreadable_column(table, name, source.unread[name])
         if column is None:
             raise UsageError(
                 f"{option}: {source.label} ({table}) has no column {name!r}"

@@ -17,6 +17,7 @@ from sqlmetrics.tables.schema import (
     ATTRIBUTES,
     COLUMNS,
     NUMBERED,
+    NUMBERS,
     RESULT_NAMES,
     UNKNOWN,
     USER_IS_OPTIONAL,
@@ -26,6 +27,7 @@ from sqlmetrics.tables.schema import (
     Table,
     is_number,
     type_family,
+    unreadable_column,
 )
 from sqlmetrics.tables.sources import (
     RANKED,
@@ -152,6 +154,11 @@ class TableReader:
             optional, users = (*users, *optional), ()
         names = [n for n in (*users, *required, *optional) if not (n == "model" and model)]
         wanted = {n: self.mapping.get((table, n), self.mapping.get(("", n))) for n in names}
+        if not relation.has_own_names:  # a dict has no names to map
+            self._used.update(names)
+            wanted = dict.fromkeys(names)
+            if len(self.user_keys) == 1 and self.user_keys[0] in wanted:
+                wanted[self.user_keys[0]] = "user_id"
         assumed = relation.only_named and not relation.types
         if assumed:
             relation = replace(relation, types=_assumed(table, wanted, (*users, *required)))
@@ -174,7 +181,11 @@ class TableReader:
             if column in relation.types and (mapped or column.lower() not in taken):
                 actual[name] = column
                 self._used |= {name}
-            elif name not in optional or (table, name) in self.mapping:
+            elif (
+                name not in optional
+                or (table, name) in self.mapping
+                or (column in relation.unread and (mapped or name != "timestamp"))
+            ):
                 raise self._missing(table, name, column, relation)
         if table in USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
@@ -234,6 +245,7 @@ class TableReader:
             is_held=relation.is_held,
             only_named=relation.only_named,
             where=where,
+            unread=relation.unread,
         )
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
@@ -279,10 +291,9 @@ class TableReader:
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
             problem = f"{where}: the type in {relation.label} is {type_name}, which cannot be an id"
             raise DataError(problem, table=table, column=name)
-        numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
-        elif name in numbers and not is_number(inner):
+        elif name in NUMBERS and not is_number(inner):
             raise DataError(
                 f"{where}: the type in {relation.label} is {type_name}, not a number",
                 table=table,
@@ -336,6 +347,8 @@ class TableReader:
             )
 
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
+        if reason := relation.unread.get(column):
+            return unreadable_column(table, column, reason, is_number=name in NUMBERS)
         close = suggestion(column, relation.types)
         columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":

@@ -32,6 +32,8 @@ RESULT_NAMES = {
     "example_rank",
 }  # fmt: skip
 NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
+# columns of numbers
+NUMBERS = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
 # the types of these columns in such a table
 ASSUMED = {
@@ -71,7 +73,8 @@ class SourceColumn:
 class Source:
     """One relation of a table, with its model (None if models have no names).
 
-    `types` has every column of the relation, including those that queries do not use. `files` are
+    `types` has every column of the relation, including those that queries do not use; `unread` are
+    the columns that cannot be read, with the reasons. `files` are
     the files of the relation, and `format` is their format. `watched` and `is_held` are those of
     the relation. `where` is the condition on the rows in DuckDB's SQL, or "". `list_column` has
     whole lists, whose order is read as the column `list_order`: "rank", or "score" for minus the
@@ -93,6 +96,7 @@ class Source:
     is_held: bool = True
     only_named: bool = False
     where: str = ""
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> SourceColumn | None:
         """Find a column by its name in the queries, or else by its name in the source."""
@@ -220,6 +224,17 @@ class Table:
         """Return a column name for messages, with the name in the source if that differs."""
         actual = {c.source for s in self.sources for c in s.columns if c.name == name}
         return name if actual <= {name} else f"{name} ({', '.join(sorted(actual))})"
+
+
+def unreadable_column(table: str, column: str, reason: str, is_number: bool = False) -> DataError:
+    """Return the error for a column of a frame that has no common type."""
+    how = f"pandas.to_numeric(frame[{column!r}])" if is_number else f"frame[{column!r}].astype(str)"
+    return DataError(
+        f"{table}, column {column}: the values have different or unsupported types: {reason}",
+        table=table,
+        column=column,
+        remedy=f"convert the values to one type, for example with {how} in pandas",
+    )
 
 
 def type_family(type_name: str) -> str:

@@ -85,12 +85,16 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
             f"{label}: {ids[0]!r} is a list, not an item id; give a flat collection of ids"
         )
     if ids is not None:
-        return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
-    if table == "aspects" and isinstance(source, Mapping):
-        return _register(engine, table, label, _arrow_from_aspects(label, source))
-    if isinstance(source, Mapping):
-        return _register(engine, table, label, _arrow_from_dict(table, label, source))
-    return _register(engine, table, label, _to_arrow(label, source))
+        data = _arrow_columns(label, {"item_id": ids})
+    elif table == "aspects" and isinstance(source, Mapping):
+        data = _arrow_from_aspects(label, source)
+    elif isinstance(source, Mapping):
+        data = _arrow_from_dict(table, label, source)
+    else:
+        unread: dict[str, str] = {}
+        data = _to_arrow(label, source, unread)
+        return replace(_register(engine, table, label, data), unread=unread)
+    return replace(_register(engine, table, label, data), has_own_names=False)
 
 
 def _all_texts(values: Iterable[Any]) -> bool:
@@ -256,11 +260,12 @@ def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
     return pa.table(arrays)
 
 
-def _to_arrow(label: str, source: Any) -> Any:
+def _to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
     """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
 
-    A table is a snapshot: later changes of the source do not affect it. Readers are read to the
-    end, because they cannot be read twice.
+    Columns that cannot be converted are omitted and added to `unread`, with the reason. A table
+    is a snapshot: later changes of the source do not affect it. Readers are read to the end,
+    because they cannot be read twice.
     """
     import pyarrow as pa
 
@@ -277,8 +282,10 @@ def _to_arrow(label: str, source: Any) -> Any:
     if module == "pyarrow" and hasattr(source, "scanner"):
         lakes.check_dataset(label, source)
         return source
+    if module == "pandas" and kind.__name__ == "Series":
+        return _copied(_from_pandas(_frame_of_lists(label, source), unread))
     if module == "pandas" and kind.__name__ == "DataFrame":
-        return _copied(_from_pandas(label, source))
+        return _copied(_from_pandas(source, unread))
     if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
         return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
     if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
@@ -330,10 +337,28 @@ def _files_behind(data: Any) -> list[str]:
     return [os.path.abspath(folder + file) for file in data.files]
 
 
-def _from_pandas(label: str, frame: Any) -> Any:
+def _frame_of_lists(label: str, series: Any) -> Any:
+    """Turn a pandas Series with a list of items per user into a frame with a row per user.
+
+    The names of the index are those of the user keys, by default `user_id`; the name of the series
+    is that of the items, by default `item_id`.
+    """
+    if not len(series) or not all(
+        isinstance(items, list | tuple) or type(items).__module__ == "numpy" for items in series
+    ):
+        raise UsageError(
+            f"{label}: cannot read a pandas.Series without lists; give a Series with a list of "
+            "items per user, such as frame.groupby('user_id')['item_id'].apply(list)"
+        )
+    if series.index.nlevels == 1 and series.index.name is None:
+        series = series.rename_axis("user_id")
+    return series.rename(series.name or "item_id").reset_index()
+
+
+def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
     """Convert a pandas frame column by column; omit columns that cannot be converted.
 
-    An omitted column is an error only if it is needed.
+    An omitted column is added to `unread`, and is an error only if it is needed.
     """
     import pyarrow as pa
 
@@ -354,12 +379,7 @@ def _from_pandas(label: str, frame: Any) -> Any:
             OverflowError,  # an integer does not fit into 64 bits
         ) as error:
             failed[str(name)] = error
-    for name, reason in failed.items():
-        if name in ("user_id", "item_id", "score", "rank", "relevance"):
-            raise DataError(
-                f"{label}, column {name}: values of different or unsupported types: {reason}; "
-                "convert them to one type"
-            ) from reason
+    unread.update({name: str(reason) for name, reason in failed.items()})
     chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
     return pa.table(chunks, names=names)
 
