@@ -209,7 +209,8 @@ slice_options = _options(
         multiple=True,
         metavar="NAMES",
         help="Report each slice in its own row. Slices: a column of users, or of recommendations "
-        "or interactions if constant per user; items.COLUMN, activity, activity_group, popularity, "
+        "or interactions if constant per user, for numbers also in bins: 'age(groups=4)' or "
+        "'age(bins=25|35|50)'; items.COLUMN, activity, activity_group, popularity, "
         "month.",
     ),
     click.option(

@@ -370,7 +370,7 @@ def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
     failed: dict[str, Exception] = {}
     for position, name in enumerate(frame.columns):
         try:
-            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+            arrays.append(pa.array(_without_intervals(frame.iloc[:, position]), from_pandas=True))
             names.append(str(name))
         except (
             pa.ArrowInvalid,
@@ -382,6 +382,16 @@ def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
     unread.update({name: str(reason) for name, reason in failed.items()})
     chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
     return pa.table(chunks, names=names)
+
+
+def _without_intervals(series: Any) -> Any:
+    """Return intervals, such as those of `pandas.cut`, as text: `(18, 25]`; other values as is."""
+    categories = getattr(series.dtype, "categories", None)
+    if not str((series if categories is None else categories).dtype).startswith("interval"):
+        return series
+    if categories is not None:
+        return series.cat.rename_categories(categories.astype(str))
+    return series.astype(str).where(series.notna(), None).astype(object)
 
 
 # ---- files --------------------------------------------------------------------------------------
