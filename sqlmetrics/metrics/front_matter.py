@@ -242,6 +242,12 @@ class Metric(Template):
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
 
+    @property
+    def can_be_best_without_relevant(self) -> bool:
+        """Whether the setting no_relevant=one applies: 1 is the best value of a user."""
+        of_relevant = self.grain == "user" and self.audience == "relevant"
+        return of_relevant and self.range == (0, 1) and self.higher_is_better is True
+
 
 _T = TypeVar("_T", bound=Template)
 
