@@ -62,12 +62,16 @@ divisor = "k"
 | --- | --- |
 | `sqlmetrics conventions` | the list of conventions |
 | `sqlmetrics conventions jurity` | all settings of one convention |
+| `sqlmetrics describe map --convention jurity` | the query and settings of one metric |
 | `sqlmetrics conventions map` | the settings of all conventions for one metric |
 | `sqlmetrics explain map@10 -r … -i … --from jurity` | the change of your value by each setting |
 | `sqlmetrics identify map@10=0.7616 -r … -i …` | [its conventions](../how-to/identify.md) |
 
 In Python: `Evaluator(…, convention=["jurity", "standard"])` and `evaluator.explain("map@10",
 start="jurity", end="standard")`.
+
+Under a convention, metrics can also have the names of its system: with `--convention rectools`,
+`MeanInvUserFreq@10` is `surprisal@10`.
 """
 
 FIVE_USERS = """## Example: five users

@@ -7,6 +7,13 @@ from sqlmetrics.version import __version__
 # not imported from typing, because imports here delay the handling of Ctrl-C
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sqlmetrics.describe.public import (
+        description,
+        list_conventions,
+        list_metrics,
+        list_slices,
+        list_stages,
+    )
     from sqlmetrics.engines.relation import TableName
     from sqlmetrics.errors import (
         DataError,
@@ -38,7 +45,12 @@ __all__ = [
     "TemplateError",
     "UsageError",
     "__version__",
+    "description",
     "failures",
+    "list_conventions",
+    "list_metrics",
+    "list_slices",
+    "list_stages",
     "reduce",
     "values_by_name",
 ]
@@ -46,7 +58,12 @@ __all__ = [
 _MODULES = {
     "Evaluator": "evaluator",
     "TableName": "engines.relation",
+    "description": "describe.public",
     "failures": "stats.gates",
+    "list_conventions": "describe.public",
+    "list_metrics": "describe.public",
+    "list_slices": "describe.public",
+    "list_stages": "describe.public",
     "reduce": "partitions.jobs",
     "values_by_name": "stats.trackers",
 }
@@ -64,4 +81,4 @@ if not TYPE_CHECKING:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

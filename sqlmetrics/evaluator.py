@@ -12,7 +12,7 @@ from sqlmetrics.plan.request import Asked
 from sqlmetrics.record.record import recorded
 from sqlmetrics.run import comparing, identifying, looking, printing
 from sqlmetrics.run import path as run
-from sqlmetrics.run.public_calls import NOT_COPIED, public
+from sqlmetrics.run.public_calls import OnSession, public
 from sqlmetrics.run.session import Session
 
 if TYPE_CHECKING:
@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from sqlmetrics.metrics.reported import Numbers
     from sqlmetrics.plan.request import Names
     from sqlmetrics.report import Report
+    from sqlmetrics.report.figures import FigureKind
     from sqlmetrics.rows import Rows
+    from sqlmetrics.sql.dialects import Dialect
+    from sqlmetrics.stats.intervals import IntervalKind
+    from sqlmetrics.stats.paired_tests import Correction, SignificanceTest
 
 
-class Evaluator:
+class Evaluator(OnSession):
     """Evaluate recommendations against held-out interactions.
 
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
@@ -40,7 +44,8 @@ class Evaluator:
     Args: Tables
         recommendations (source): the ranked lists to evaluate; columns `user_id`, `item_id` and
             `rank` (1 is the top) or `score` (higher is better). Several models have a column
-            `model`, or a source each, e.g. `{"als": "als.parquet", "popular": "popular.parquet"}`.
+            `model`, a source each, or a path with their names, e.g. `{"als": "als.parquet",
+            "popular": "popular.parquet"}` or `"{model}.parquet"`.
         interactions (source): the held-out interactions; `user_id`, `item_id`, optionally
             `relevance`, e.g. `"test.parquet"`.
         history (source): past interactions; `user_id`, `item_id`, e.g. `"train/*.parquet"`.
@@ -113,16 +118,6 @@ class Evaluator:
         self.catalog, self.engine = self._session.catalog, self._session.engine
         self.tables, self.where = self._session.tables, self._session.where
 
-    def __enter__(self) -> Evaluator:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Raise TypeError: an evaluator can be neither pickled nor copied."""
-        raise TypeError(NOT_COPIED)
-
     def close(self) -> None:
         """Release memory and temporary files; the evaluator cannot be used afterwards."""
         self._session.close()
@@ -143,7 +138,7 @@ class Evaluator:
     def evaluate(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         by: Names = None, by_item: Names = None, combinations: bool = False,
-        ci: str = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
+        ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
@@ -267,9 +262,9 @@ class Evaluator:
     @recorded
     def compare(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
-        baseline: str | None = None, test: str = "t", correction: str = "holm",
+        baseline: str | None = None, test: SignificanceTest = "t", correction: Correction = "holm",
         by: Names = None, by_item: Names = None, combinations: bool = False,
-        ci: str = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
+        ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
@@ -311,9 +306,10 @@ class Evaluator:
     @recorded
     def leaderboard(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
-        alpha: float = 0.05, test: str = "t", correction: str = "holm", against: str | None = None,
-        by: Names = None, by_item: Names = None, combinations: bool = False, ci: str = "none",
-        confidence: float = 0.95, resamples: int = 1000, seed: int = 1, skip_missing: bool = False,
+        alpha: float = 0.05, test: SignificanceTest = "t", correction: Correction = "holm",
+        against: str | None = None, by: Names = None, by_item: Names = None,
+        combinations: bool = False, ci: IntervalKind = "none", confidence: float = 0.95,
+        resamples: int = 1000, seed: int = 1, skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
         """Rank the models, and mark the best and those not significantly worse for each metric.
 
@@ -386,7 +382,7 @@ class Evaluator:
 
     @public
     def plot(
-        self, figure: str, metrics: Metrics = None, k: Cutoffs = None, **options: Any
+        self, figure: FigureKind, metrics: Metrics = None, k: Cutoffs = None, **options: Any
     ) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
         """Draw one of the charts of `report`. Needs the extra `report`.
 
@@ -456,7 +452,7 @@ class Evaluator:
     @public
     def sql(
         self, metrics: Metrics = None, k: Cutoffs = None, *, per_user: bool = False,
-        dialect: str | None = None, physical: bool = False, **options: Any,
+        dialect: Dialect | None = None, physical: bool = False, **options: Any,
     ) -> str:  # fmt: skip
         """Return the SQL statement of `evaluate` (or `per_user`), which runs without sqlmetrics.
 
@@ -479,7 +475,7 @@ class Evaluator:
     @public
     def dbt(
         self, folder: str | Path, metrics: Metrics = None, k: Cutoffs = None, *,
-        dialect: str | None = None, name: str = "sqlmetrics", command: str = "",
+        dialect: Dialect | None = None, name: str = "sqlmetrics", command: str = "",
         force: bool = False, **options: Any,
     ) -> list[Path]:  # fmt: skip
         """Write a dbt package that computes both results in a warehouse, and return its files.

@@ -230,8 +230,9 @@ class Unfilled(dict[str, str]):
 def filled(template: str, values: Mapping[str, Any]) -> Message:
     """Fill the placeholders of a text in a template's front matter.
 
-    `{n}` stands for a value. `{set:ties=item_desc}`, `{column:interactions.relevance}`,
-    `{argument:skip_missing=True}` and `{command:check}` stand for arguments and commands.
+    `{n}` stands for a value, which can be a message. `{set:ties=item_desc}`,
+    `{column:interactions.relevance}`, `{argument:skip_missing=True}` and `{command:check}` stand
+    for arguments and commands.
 
     Raises:
         ValueError, LookupError: a placeholder is unknown.
@@ -246,6 +247,10 @@ def filled(template: str, values: Mapping[str, Any]) -> Message:
         if name in _PLACEHOLDERS:
             parts.append(_PLACEHOLDERS[name](spec))
         else:
-            value = formatter.convert_field(formatter.get_field(name, (), values)[0], conversion)
+            value = formatter.get_field(name, (), values)[0]
+            if isinstance(value, Message):
+                parts += value.parts
+                continue
+            value = formatter.convert_field(value, conversion)
             parts.append(formatter.format_field(value, spec))
     return Message(*parts)

@@ -4,6 +4,7 @@
 {%- macro source_value(column) -%}
 {%- if column.is_list and column.cast -%}
 CAST(unnest({{ ident(column.source) }}) AS {{ column.cast }})
+{%- elif column.negative -%} -CAST({{ ident(column.source) }} AS DOUBLE)
 {%- elif column.is_list -%} unnest({{ ident(column.source) }})
 {%- elif column.cast -%}
 CASE WHEN {{ ident(column.source) }} THEN 1 WHEN NOT {{ ident(column.source) }} THEN 0 END

@@ -20,7 +20,7 @@ from sqlmetrics.errors import (
     UnreadableError,
     UsageError,
 )
-from sqlmetrics.messages import TABLES, Command, Message, filled, give
+from sqlmetrics.messages import TABLES, Argument, Command, Message, filled, give
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.physical import physical
@@ -28,7 +28,8 @@ from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
-from sqlmetrics.tables.schema import ATTRIBUTES, UNKNOWN, Table, type_family
+from sqlmetrics.tables.models import pattern_of_models
+from sqlmetrics.tables.schema import ATTRIBUTES, Table
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
@@ -42,42 +43,6 @@ RowsOf: TypeAlias = Callable[[Plan], Plan]
 def all_rows(plan: Plan) -> Plan:
     """Check all rows."""
     return plan
-
-
-_UNTYPED = {UNKNOWN, '"NULL"'}  # the latter: a column of a frame without values
-
-
-def check_types(tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None:
-    """Reject tables whose ids have types that can never be equal, such as 1 and '1'.
-
-    Raises:
-        DataError: names both tables, the column and the types.
-    """
-    names = list(tables)
-    for position, left in enumerate(names):
-        for right in names[position + 1 :]:
-            for column in (*user_keys, "item_id"):
-                ours, theirs = (tables[name].columns.get(column) for name in (left, right))
-                if ours is None or theirs is None:
-                    continue
-                ours, theirs = (_of_row(type_name) for type_name in (ours, theirs))
-                if not {ours, theirs}.isdisjoint(_UNTYPED):
-                    continue
-                if type_family(ours) != type_family(theirs):
-                    raise DataError(
-                        f"{left} and {right}: the ids in column "
-                        f"{tables[left].describe_column(column)} have different types, {ours} "
-                        f"and {theirs}, so no rows would match. Ids are never converted",
-                        table=right,
-                        column=column,
-                        remedy="export one of the two tables with the type of the other, for "
-                        f"example with CAST({column} AS {ours}) in the query that exports {right}",
-                    )
-
-
-def _of_row(type_name: str) -> str:
-    """Return the type of the values in a list column."""
-    return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
 
 
 @dataclass(frozen=True)
@@ -404,10 +369,12 @@ def finding_of(
     if column:
         where += f", column {planner.tables[table].describe_column(column)}"
     known = {**rows[0], **counts}
-    texts = {
+    texts: dict[str, str | Message] = {
         **{name: value_text(value) for name, value in values.items()},
         **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
     }
+    if table in planner.tables:
+        texts["models_in_files"] = _models_in_files(planner.tables[table])
     try:
         problem, remedy = filled(check.found, texts), filled(check.remedy, texts)
     except (ValueError, LookupError, AttributeError) as error:
@@ -428,6 +395,18 @@ def finding_of(
         column,
         where,
         identity,
+    )
+
+
+def _models_in_files(table: Table) -> Message:
+    """Return the beginning of a remedy if each of several files may be a model, else nothing."""
+    source = table.sources[0]
+    pattern = pattern_of_models(source.files) if source.model is None else ""
+    if table.name != "recommendations" or "model" in table.columns or not pattern:
+        return Message()
+    named = Argument("recommendations", pattern)
+    return Message(
+        f"if each of the {len(source.files):,} files is a model, write ", named, "; otherwise "
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics import interrupts
 from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.spelling import spelled
+from sqlmetrics.engines import database_files
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.terminal import one_line, say
@@ -58,6 +59,8 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
         "recommendations": lists_of(lists) if isinstance(lists, tuple) else lists,
         **{table: _path(options[table]) for table, _, _ in TABLES},
     }
+    if options.get("database") is not None:
+        tables = _in_database(options["database"], tables)
     _check_outputs(options, tables)
     with _session(options) as session, _notes_on_stderr():
         evaluator = Evaluator(
@@ -142,6 +145,8 @@ def _files_of(source: Any) -> list[str]:
         return [file for part in source for file in _files_of(part)]
     if not isinstance(source, str):
         return []
+    if database := database_files.split(source):
+        return [database[0]]
     if os.path.isdir(source):
         return [str(path) for path in Path(source).rglob("*")]
     return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
@@ -220,7 +225,7 @@ def _named(names: Sequence[str], like: Any) -> Any:
     from sqlmetrics.engines.relation import TableName
 
     parts = [name.partition("=") for name in names]
-    of_models = [model for model, equals, _ in parts if equals and model.isidentifier()]
+    of_models = [model for model, equals, _ in parts if equals and model.strip()]
     if not of_models and len(names) == 1:
         if isinstance(like, dict):
             raise UsageError(
@@ -266,36 +271,68 @@ def lists_of(values: Sequence[str]) -> Any:
     """Read -r: one source, or NAME=FILE for several models; an existing path is always a path."""
     if not values:
         return None
-    named: dict[str, list[str]] = {}
+    named: dict[str, str] = {}
     plain: list[str] = []
     for value in values:
-        name, equals, path = value.partition("=")
-        is_path = value == "-" or _is_path(value)
-        if equals and name.isidentifier() and not is_path:
-            if name in named:
-                raise UsageError(
-                    f"-r names the model {name} twice; use a different name for each model"
-                )
-            named[name] = [_path(path) or ""]
-        elif equals and not is_path and os.path.exists(path):
+        name, path = _name_and_path(value)
+        if name is None:
+            plain.append(value)
+        elif name in named:
             raise UsageError(
-                f"-r {value}: {name!r} is not a valid model name; use letters, digits and _"
+                f"-r names the model {name} twice; use a different name for each model"
             )
         else:
-            plain.append(value)
+            named[name] = _path(path)
     if named and plain:
         raise UsageError(
             f"-r {plain[0]} has no model name but others have; write every -r as NAME=FILE"
         )
     if named:
-        return {name: paths[0] for name, paths in named.items()}
+        return named
     if len(plain) > 1:
         raise UsageError("several -r need model names; write each as -r NAME=FILE")
     return _path(plain[0])
 
 
+def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Read tables that are neither files nor the names of models from a DuckDB file.
+
+    Raises:
+        UsageError: the path is not a DuckDB file.
+    """
+    if not database_files.is_database(path):
+        why = "is not a DuckDB file" if os.path.exists(path) else "does not exist"
+        raise UsageError(f"--database: {path} {why}")
+    lists = tables["recommendations"]
+    models = lists if isinstance(lists, dict) else {}
+
+    def located(source: Any) -> Any:
+        if isinstance(source, dict):
+            return {model: located(part) for model, part in source.items()}
+        elsewhere = not isinstance(source, str) or "://" in source or _is_path(source)
+        if elsewhere or source in models or database_files.split(source):
+            return source
+        return f"{path}:{source}"
+
+    return {table: located(source) for table, source in tables.items()}
+
+
+def _name_and_path(value: str) -> tuple[str | None, str]:
+    """Split NAME=FILE, where both may contain =; the name is None if the value is a path.
+
+    The first split with an existing file counts, or else the first split.
+    """
+    if "=" not in value or "://" in value.partition("=")[0] or _is_path(value):
+        return None, value
+    if database_files.is_query(value) or database_files.split(value):
+        return None, value
+    parts = value.split("=")
+    splits = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(1, len(parts))]
+    return next((split for split in splits if _is_path(split[1])), splits[0])
+
+
 def _is_path(value: str) -> bool:
-    if os.path.exists(value):  # False, not an error, for a name that is too long
+    if value == "-" or os.path.exists(value):  # False, not an error, for a name that is too long
         return True
     if not glob.has_magic(value):
         return False

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from sqlmetrics.checks.validate import Finding
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.rows import Rows
+    from sqlmetrics.sql.dialects import Dialect
 
 _EXAMPLE = """
 \b
@@ -362,7 +363,11 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
 )
 @name_options
 def sql(
-    metrics: tuple[str, ...], per_user: bool, dialect: str | None, physical: bool, **options: Any
+    metrics: tuple[str, ...],
+    per_user: bool,
+    dialect: Dialect | None,
+    physical: bool,
+    **options: Any,
 ) -> None:
     """Print the SQL statement that computes METRICS.
 
@@ -435,7 +440,7 @@ def dbt(
     /,
     directory: Path,
     metrics: tuple[str, ...],
-    dialect: str,
+    dialect: Dialect,
     name: str,
     force: bool,
     **options: Any,
@@ -636,53 +641,43 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
 @main.command("list")
 @templates_option
 @click.option("--slices", is_flag=True, help="List the built-in slices of --by instead.")
+@click.option("--stages", is_flag=True, help="List the stages that templates read instead.")
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="Output format.")
-def list_metrics(templates: tuple[str, ...], slices: bool, kind: str | None) -> None:
+def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: str | None) -> None:
     """List all metrics."""
     from sqlmetrics.cli.layout import render_rows
+    from sqlmetrics.describe import listing
     from sqlmetrics.metrics.catalog import Catalog
     from sqlmetrics.rows import Rows
 
-    catalog = Catalog.load(templates)
-    rows = [
-        {
-            "metric": metric.name,
-            "aliases": " ".join(metric.aliases),
-            "family": metric.family,
-            "title": metric.title,
-            "settings": " ".join(metric.params),
-        }
-        for metric in catalog.metrics.values()
-    ]
-    if slices:
-        rows = [
-            {
-                "slice": slice_.name,
-                "of": slice_.of,
-                "title": slice_.title,
-                "settings": " ".join(slice_.params),
-            }
-            for slice_ in catalog.slices.values()
-        ]
+    if slices and stages:
+        raise UsageError("--slices and --stages list different things; remove one")
+    listed = listing.slices if slices else listing.stages if stages else listing.metrics
     kind = kind or default_format()
     prose = ("aliases", "title", "settings")
-    show(render_rows(Rows.of_records(rows, prose), kind, None), kind)
+    rows = Rows.of_records(listed(Catalog.load(templates)), prose)
+    show(render_rows(rows, kind, None), kind)
 
 
 @main.command(short_help="Describe a metric or a slice: formula, settings and SQL.")
 @click.argument("metric")
+@click.option(
+    "--convention",
+    metavar="NAME|FILE",
+    default="standard",
+    show_default=True,
+    help="Convention that defines the settings and the query.",
+)
 @templates_option
-def describe(metric: str, templates: tuple[str, ...]) -> None:
-    """Describe METRIC or a slice: formula, settings, source and SQL."""
-    from sqlmetrics.describe.metric import describe_metric, describe_slice
-    from sqlmetrics.metrics.catalog import Catalog
-    from sqlmetrics.metrics.spec import parse_spec
+def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
+    """Describe METRIC, a slice or a stage: formula, settings, source and SQL.
 
-    catalog, name = Catalog.load(templates), parse_spec(metric).metric
-    texts = [describe_slice(catalog, name)] if name in catalog.slices else []
-    if not texts or name in catalog.metrics:
-        texts.insert(0, describe_metric(catalog, name))
-    show("\n".join(texts))
+    METRIC can have settings: 'ndcg(gain=exponential)@10'.
+    """
+    from sqlmetrics.describe.by_name import describe as description
+    from sqlmetrics.metrics.catalog import Catalog
+
+    show(description(Catalog.load(templates), metric, convention))
 
 
 @main.command()

@@ -104,9 +104,15 @@ input_options = _options(
         multiple=True,
         metavar="[NAME=]FILE",
         help="Recommendations to evaluate: user_id, item_id, rank or score. A path, glob, folder "
-        "or - for stdin. Repeat as NAME=FILE for several models.",
+        "or - for stdin. For several models, repeat as NAME=FILE, or write {model} in the path.",
     ),
     *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in TABLES],
+    click.option(
+        "--database",
+        metavar="FILE",
+        help="DuckDB file with the tables: -r recs then reads its table recs. -r FILE:recs names "
+        "both, and a table can also be a query in quotes: -r 'SELECT … FROM recs'.",
+    ),
     click.option(
         "-k",
         "cutoffs",
@@ -246,7 +252,8 @@ slice_options = _options(
         multiple=True,
         metavar="NAMES",
         help="Report each slice in its own row. Slices: a column of users, or of recommendations "
-        "or interactions if constant per user; items.COLUMN, activity, activity_group, popularity, "
+        "or interactions if constant per user, for numbers also in bins: 'age(groups=4)' or "
+        "'age(bins=25|35|50)'; items.COLUMN, activity, activity_group, popularity, "
         "month.",
     ),
     click.option(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
 from sqlmetrics.cli.spelling import OPTIONS
+from sqlmetrics.engines.database_files import is_query
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
@@ -81,8 +82,11 @@ def _check_models(path: str | Path, record: Mapping[str, Any]) -> None:
         raise damaged(path, f"given.baseline is {shown(baseline)}, which is not one of its models")
 
 
-# the name of a file, folder or table, but not `-`, which is stdin
-_PATH = Constraint("the name of a file", lambda value: value not in ("", "-") and "\0" not in value)
+# the name of a file, folder or table, but not `-`, which is stdin, and not a query
+_PATH = Constraint(
+    "the name of a file",
+    lambda value: value not in ("", "-") and "\0" not in value and not is_query(value),
+)
 _Path = Annotated[str, _PATH]
 _Flag = bool | Literal[0, 1]
 _Several = str | list[str] | None  # one value, a list of values, or not given

@@ -74,8 +74,12 @@ class Suite:
         """Return the options of a test, as click parses those of a command line."""
         defaults = {name: value for name, value in test.options.items() if name != "metrics"}
         name = str(test.command.name)
+        current = click.get_current_context(silent=True)  # its options for help have two names
+        parent = None if current is None else current.find_root()
         try:
-            context = test.command.make_context(name, list(typed), default_map=defaults)
+            context = test.command.make_context(
+                name, list(typed), parent=parent, default_map=defaults
+            )
         except click.UsageError as error:
             raise UsageError(f"{self._path}, {test.name}: {error.format_message()}") from None
         for parameter in context.command.params:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import jinja2.meta
-
-from sqlmetrics.describe.metric import what_is_read
-from sqlmetrics.errors import SqlmetricsError
+from sqlmetrics.describe.metric import settings_read
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention, Difference, conventions
-from sqlmetrics.metrics.front_matter import Metric, Stage
-from sqlmetrics.metrics.requests import cutoff_context
+from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import Value, parse_spec, value_text
-from sqlmetrics.plan.binding import Text
-from sqlmetrics.plan.planner import Planner
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.metrics.spec import parse_spec, value_text
 
 
 def all_settings(catalog: Catalog) -> list[Settings]:
@@ -86,32 +77,9 @@ def choices_of(
     catalog: Catalog, metric: Metric, settings: Settings, spec: str
 ) -> dict[str, str | None]:
     """Return the settings that affect the queries of a metric, with their values."""
-    planner = Planner(catalog, {})
     _, values = settings.resolve(parse_spec(spec))
-    templates = what_is_read(planner, metric, values).templates.values()
-    stages = [template for template in templates if isinstance(template, Stage)]
-    known = {name for body in [metric.body, *(s.body for s in stages)] for name in names_in(body)}
-
-    def queries(changed: Mapping[str, Value]) -> list[Text] | None:
-        context = {**values, **cutoff_context([1]), **changed}
-        try:
-            texts = [planner.stage_text(stage, context) for stage in stages]
-            return [planner.metric_text(metric, context), *texts]
-        except SqlmetricsError:  # the value is not supported here
-            return None
-
-    as_is = queries({})
-    read = {"aggregate", "no_hits"} if metric.grain == "user" else set()
-    for name in known & set(values):
-        others = {**catalog.stage_params, **metric.params}[name].choices
-        if not others or any(queries({name: other}) != as_is for other in others):
-            read.add(name)
+    read = settings_read(catalog, metric, values)
     return {name: value_text(value) for name, value in values.items() if name in read}
-
-
-def names_in(body: str) -> set[str]:
-    """Return the undeclared variables of a template."""
-    return jinja2.meta.find_undeclared_variables(environment().parse(body))
 
 
 def describe_convention(catalog: Catalog, name: str) -> str:

@@ -56,6 +56,7 @@ def walks(
     """
     ends: dict[str, tuple[list[MetricRequest], list[MetricRequest]]] = {}
     for call, k in pairs:
+        call = start.translated(call)
         metric, _ = start.catalog.metric(call.metric)
         sides = [
             [side for side in (settings, fallback) if side and side.covers(metric.name)]

@@ -4,58 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import jinja2.meta
 from sqlglot import exp
 
+from sqlmetrics.errors import SqlmetricsError
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
-from sqlmetrics.metrics.front_matter import Metric, Param, Template
-from sqlmetrics.metrics.requests import cutoff_context
+from sqlmetrics.metrics.front_matter import Metric, Param, Stage, Template
+from sqlmetrics.metrics.requests import cutoff_context, requests_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricSpec, Value, value_text
+from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
 from sqlmetrics.plan.binding import Text, names_read
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic, statement
 from sqlmetrics.sql.query_graph import parse
+from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import ATTRIBUTES
 
 
-def describe_metric(catalog: Catalog, name: str) -> str:
-    """Describe a metric: formula, settings, source, and query under the standard convention.
+def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDARD) -> str:
+    """Describe a metric: formula, settings, source, and its query under a convention.
+
+    Args:
+        catalog: all templates.
+        spec: the metric, such as `ndcg` or `ndcg(gain=exponential)@10`.
+        convention: the convention that defines the other settings.
 
     Raises:
-        UsageError: there is no such metric.
+        UsageError: there is no such metric or convention, or the convention does not cover it.
     """
-    metric, _ = catalog.metric(name)
-    lines = [f"{metric.name}: {metric.title}", ""]
+    settings = Settings(catalog, Convention.load(convention), {})
+    call = parse_spec(spec)
+    (request,) = requests_of([(call, call.cutoff)], [settings], None, has_rank=False)
+    metric, values = request.metric, request.values
+    lines = [f"{request.call}: {metric.title}", ""]
     facts = [
+        ("convention", settings.convention.name if settings.convention.name != STANDARD else ""),
         ("formula", metric.formula),
-        ("tables", ", ".join(tables_needed(catalog, metric))),
+        ("tables", ", ".join(tables_needed(catalog, metric, values))),
         *metric_facts(metric),
         ("aliases", ", ".join(_alias(a, dict(params)) for a, params in metric.aliases.items())),
         ("source", metric.cite),
         ("template", str(metric.path)),
+        ("stages", ", ".join(sorted(stages_of(catalog, metric, values)))),
     ]
     lines += [f"{label + ':':<15}{text}" for label, text in facts if text]
     if metric.params:
         lines += ["", "own settings (default in brackets):"]
         for param in metric.params.values():
-            lines += _param_lines(param)
-    lines += ["", "shared settings of all metrics:"]
-    lines += [
-        f"  {param.name} = {param.range_text()} [{_shared_default(metric, param.name, catalog)}]"
-        for param in catalog.stage_params.values()
-    ]
-    lines += ["", "query over its stages:", "", metric_query(catalog, metric)]
+            lines += _param_lines(param, values[param.name])
+    read = settings_read(catalog, metric, values)
+    shared = [param for name, param in catalog.stage_params.items() if name in read]
+    lines += ["", "shared settings that affect the metric (default in brackets):"]
+    for param in shared:
+        default = _shared_default(metric, param.name, catalog)
+        chosen = _chosen(values[param.name], default if param.name != "order" else "score")
+        lines.append(f"  {param.name} = {param.range_text()} [{default}]{chosen}")
+    sql = statement.query(_query_of(Planner(catalog, {}).metric_text(metric, values)))
+    lines += ["", "query over its stages:", "", sql]
     return "\n".join(lines) + "\n"
 
 
-def _param_lines(param: Param) -> list[str]:
-    """Describe a setting: range and default, title, and a line per value."""
+def _chosen(value: Value, default: str) -> str:
+    """Return the text for a value that is not the default."""
+    return "" if value_text(value) == default else f", here {value_text(value)}"
+
+
+def _param_lines(param: Param, value: Value) -> list[str]:
+    """Describe a setting: range, default and value, title, and a line per value."""
     title, *values = param.doc.splitlines() or [""]
+    default = param.default_text()
     return [
-        f"  {param.name} = {param.range_text()} [{param.default_text()}]",
+        f"  {param.name} = {param.range_text()} [{default}]{_chosen(value, default)}",
         f"      {title}",
         *(f"        {value}" for value in values),
     ]
@@ -83,7 +106,7 @@ def describe_slice(catalog: Catalog, name: str) -> str:
     if slice_.params:
         lines += ["", "parameters (default in brackets):"]
         for param in slice_.params.values():
-            lines += _param_lines(param)
+            lines += _param_lines(param, param.default)
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
     query = _query_of(planner.text(slice_.body, str(slice_.path), values))
@@ -141,13 +164,60 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
     return Read(templates, list(needs))
 
 
-def tables_needed(catalog: Catalog, metric: Metric) -> list[str]:
-    """List the input tables that a metric reads under the standard convention.
+def stages_of(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> set[str]:
+    """Return the stages and tables that the query of a metric names."""
+    text = Planner(catalog, {}).metric_text(metric, {**values, **cutoff_context([None])})
+    return set(names_read(text.sql, text.where))
+
+
+# settings that remove rows of the lists before stages read them
+_REMOVING = {"masked_scores", "drop_seen"}
+
+
+def settings_read(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> set[str]:
+    """Return the settings that affect the queries of a metric, or the rows that they read."""
+    planner = Planner(catalog, {})
+    templates = what_is_read(planner, metric, values).templates
+    stages = [template for template in templates.values() if isinstance(template, Stage)]
+    known = {name for body in [metric.body, *(s.body for s in stages)] for name in names_in(body)}
+
+    def queries(changed: Mapping[str, Value]) -> list[Text] | None:
+        context = {**values, **cutoff_context([1]), **changed}
+        try:
+            texts = [planner.stage_text(stage, context) for stage in stages]
+            return [planner.metric_text(metric, context), *texts]
+        except SqlmetricsError:  # the value is not supported here
+            return None
+
+    read = {"aggregate", "no_hits"} if metric.grain == "user" else set()
+    given: list[Mapping[str, Value]] = [{}, {"order": "rank"}]  # lists may or may not have ranks
+    as_is = [queries(order) for order in given]
+    for name in known & set(values):
+        others = {**catalog.stage_params, **metric.params}[name].choices
+        if not others or any(
+            queries({**order, name: other}) != before
+            for order, before in zip(given, as_is, strict=True)
+            for other in others
+        ):
+            read.add(name)
+    return read | (_REMOVING if "recommendations" in templates else set())
+
+
+def names_in(body: str) -> set[str]:
+    """Return the undeclared variables of a template."""
+    return jinja2.meta.find_undeclared_variables(environment().parse(body))
+
+
+def tables_needed(
+    catalog: Catalog, metric: Metric, values: Mapping[str, Value] | None = None
+) -> list[str]:
+    """List the input tables that a metric reads, by default under the standard convention.
 
     Optional columns that the metric needs follow in brackets: `items (price)`.
     """
     planner = Planner(catalog, {})
-    read = what_is_read(planner, metric, standard_values(catalog, metric))
+    values = standard_values(catalog, metric) if values is None else values
+    read = what_is_read(planner, metric, values)
     needs = [*read.needs, *(ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES)]
     texts = []
     for table in TABLES:

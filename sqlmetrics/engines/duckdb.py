@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
 
+from sqlmetrics.engines import databases
 from sqlmetrics.engines.base import HUGE_INTEGERS, Watch
 from sqlmetrics.engines.duckdb_errors import (
     Shortage,
@@ -139,6 +140,8 @@ class DuckDBEngine:
             execute(self.connection, "SET enable_progress_bar_print = false")
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while queries run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
+        self.databases: dict[str, str] = {}  # path of an attached file -> name of the database
+        self.queries: dict[str, str] = {}  # name of a table -> query that has created it
         self._files: list[Path] = []
         self._tables: dict[str, str] = {}  # path -> name of the table
         self._owners: dict[str, str] = {}  # path -> table, also files of other readers
@@ -190,8 +193,8 @@ class DuckDBEngine:
     # ---- inputs --------------------------------------------------------------------------------
 
     def relation(self, table: str, label: str, source: Any) -> Relation | None:  # noqa: ARG002
-        """Return None: sources are read as in `sources.py`."""
-        return None
+        """Read a table of a DuckDB file or a query; other sources are read as in `sources.py`."""
+        return databases.relation(self, label, source) if isinstance(source, str) else None
 
     def lock(self, files: Mapping[str, str], watched: Mapping[str, str] | None = None) -> None:
         """Fix the state of the tables' files; later changes are errors.
@@ -366,7 +369,7 @@ class DuckDBEngine:
 
     def printed(self, relation: str) -> str:
         """Return a relation as it is written in a statement that runs without sqlmetrics."""
-        return relation
+        return self.queries.get(relation, relation)
 
     # ---- running -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmetrics.errors import UsageError
@@ -73,6 +73,9 @@ class Relation:
         by_name: whether CSV files have their columns in different orders.
         quotes: the quote and escape characters of CSV files; "" if the engine detects them.
         layout: the other CSV options; None if the engine detects them.
+        has_own_names: whether the source has names of columns; a dict has none, so that its
+            columns have those of sqlmetrics.
+        unread: the columns that cannot be read, and the reasons.
     """
 
     sql: str
@@ -91,6 +94,8 @@ class Relation:
     by_name: bool = False
     quotes: str = ""
     layout: Layout | None = None
+    has_own_names: bool = True
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def of_folders(self) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmetrics.checks.validate import TOTALS
-from sqlmetrics.export.column_docs import description
+from sqlmetrics.describe.column_docs import description
 from sqlmetrics.messages import Unfilled, filled, in_files
 from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import MetricCall, calls_of

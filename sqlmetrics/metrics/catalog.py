@@ -21,6 +21,7 @@ from sqlmetrics.metrics.front_matter import (
     read_params,
     read_template,
 )
+from sqlmetrics.metrics.other_names import elsewhere
 from sqlmetrics.metrics.spec import MetricSpec
 
 EVERYTHING = "all"  # as a metric name: every metric
@@ -130,10 +131,11 @@ class Catalog:
         """
         canonical, params = self.aliases.get(name.lower(), (name.lower(), {}))
         if canonical not in self.metrics:
-            known = [*self.metrics, *self.aliases]
-            raise UsageError(
-                f"unknown metric {name!r}{suggestion(name, known)} (`sqlmetrics list` shows all)"
-            )
+            family = [m.name for m in self.metrics.values() if m.family == name.lower()]
+            hint: Any = elsewhere(name) or suggestion(name, [*self.metrics, *self.aliases])
+            if family:
+                hint = f"; metrics of {name} are {', '.join(family)}"
+            raise UsageError(f"unknown metric {name!r}", hint, " (`sqlmetrics list` shows all)")
         return self.metrics[canonical], params
 
     def display_name(self, spec: MetricSpec) -> str:

@@ -56,9 +56,12 @@ def requests_of(
     pairs = list(pairs)
     requests: dict[tuple[str, str, int | None], MetricRequest] = {}
     for settings in conventions:
-        for call, k in pairs:
-            metric, _ = settings.catalog.metric(call.metric)
+        for asked, k in pairs:
+            # a name from the system of one convention stands for the same metric in all
+            translations = (known.translated(asked) for known in (settings, *conventions))
+            call = next((call for call in translations if call != asked), asked)
             chosen = settings
+            metric, _ = settings.catalog.metric(call.metric)
             if not settings.covers(metric.name):
                 if fallback is not None and fallback.covers(metric.name):
                     chosen = fallback

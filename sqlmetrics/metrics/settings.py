@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param
+from sqlmetrics.metrics.other_names import specs_of, translated
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
 
 
@@ -26,6 +28,7 @@ class Settings:
             flat.update({f"{metric}.{name}": value for name, value in values.items()})
         where = f"convention {convention.name}"
         self.of_convention = self._canonical(flat, where)
+        self.covered: frozenset[str] | None = None  # every metric, while the specs are resolved
         self.covered = self._covered(where)
         for name in (name for entry in convention.differs for name in entry.metrics):
             self._metric(name, where)
@@ -111,6 +114,16 @@ class Settings:
             return metric.params[name]
         return self.catalog.stage_params[name]
 
+    def translated(self, call: MetricSpec) -> MetricSpec:
+        """Replace the name of a metric in the system of the convention by the spec for it."""
+        name, _ = self.catalog.aliases.get(call.metric, (call.metric, {}))
+        known = name in self.catalog.metrics and self.covers(name)
+        return translated(call, self._theirs, known)
+
+    @functools.cached_property
+    def _theirs(self) -> Mapping[MetricSpec, MetricSpec]:
+        return specs_of(self.convention.covers or {})
+
     def resolve(
         self, call: MetricSpec | None, has_rank: bool = False
     ) -> tuple[MetricSpec | None, dict[str, Value]]:
@@ -126,6 +139,7 @@ class Settings:
         metric: Metric | None = None
         own: dict[str, Any] = {}
         if call is not None:
+            call = self.translated(call)
             metric, fixed = self.catalog.metric(call.metric)
             own = {**fixed, **dict(call.params)}
         params = {**self.catalog.stage_params, **(metric.params if metric else {})}
@@ -161,6 +175,7 @@ class Settings:
 
     def chosen(self, call: MetricSpec) -> tuple[str, ...]:
         """Return the settings of a call that the user chose, not the convention."""
+        call = self.translated(call)
         metric, fixed = self.catalog.metric(call.metric)
         own = {**fixed, **dict(call.params)}
         names = {**self.catalog.stage_params, **metric.params}

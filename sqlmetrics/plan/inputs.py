@@ -67,16 +67,25 @@ class Inputs:
                 remedy=Message(how_to_give(table), leave),
                 what=Message(f"the table {what} was not given (", give(table), ")"),
             )
-        if column is not None and column not in self.tables[table].columns:
+        if column is not None and (lacking := self._lacking(table, column)):
             mapped = map_column(table, column)
             raise MissingTableError(
                 f"{who} needs the column {column} of the table {table}, which "
-                f"{self.tables[table].sources[0].label} does not have",
+                f"{lacking} does not have",
                 table=table,
                 column=column,
                 remedy=Message("name the column that holds it with ", mapped, leave),
                 what=Message(f"the table {table} has no column {column} (", mapped, ")"),
             )
+
+    def _lacking(self, table: str, column: str) -> str:
+        """Return the source that lacks a column of a table; "" if all sources have it."""
+        given = self.tables[table]
+        by_rank = given.by_rank if column == "score" else ()
+        if column in given.columns and not by_rank:
+            return ""
+        without = (s for s in given.sources if s.model in by_rank or s.find(column) is None)
+        return next(without, given.sources[0]).label
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
         """Return what orders the lists of a table: rank, score, or the order of rows."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlmetrics.errors import (
@@ -28,11 +28,19 @@ from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.front_matter import Slice
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.binding import bound, input_node
+from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
-from sqlmetrics.tables.schema import Source, SourceColumn, Table
+from sqlmetrics.tables.schema import (
+    Source,
+    SourceColumn,
+    Table,
+    is_number,
+    of_row,
+    unreadable_column,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +66,8 @@ _TAKEN = [
 class Attribute:
     """An attribute to slice by: a column of a table, or a query of `sql_templates/slices`.
 
-    `of` is "users", "items" or "interactions" (items of one user).
+    `of` is "users", "items" or "interactions" (items of one user). `bins` divide a column of
+    numbers.
     """
 
     name: str
@@ -66,6 +75,7 @@ class Attribute:
     table: str = ""
     template: Slice | None = None
     params: Mapping[str, Value] = field(default_factory=dict)
+    bins: Bins | None = None
 
     @property
     def built_in(self) -> bool:
@@ -120,10 +130,15 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
 def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> Attribute:
     """Find the attribute called `name`; `option` is by or by_item, for messages."""
     of_items = option == "by_item"
+    if name.partition("(")[0].strip().lower() not in catalog.slices:
+        binned = parse_bins(name, option)
+        if binned is not None:
+            column, bins = binned
+            return _binned(_attribute(column, option, catalog, tables), bins, name, option, tables)
     owners = [
         owner
         for owner in (("items",) if of_items else _USER_TABLES)
-        if owner in tables and tables[owner].sources[0].find(name) is not None
+        if owner in tables and _has(tables[owner].sources[0], name)
     ]
     template = catalog.slices.get(name.lower())
     if template is not None and of_items and template.of == "users":
@@ -161,6 +176,25 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     return Attribute(template.name, template.of, template=template, params=params)
 
 
+def _binned(
+    attribute: Attribute, bins: Bins, asked: str, option: str, tables: Mapping[str, Table]
+) -> Attribute:
+    """Divide a column of numbers into bins."""
+    for source in tables[attribute.table].sources:
+        held = _found(source, attribute.name).type
+        if not (is_number(of_row(held)) or source.only_named):
+            raise UsageError(
+                f"{option}: {asked}: the column {attribute.name} of {source.label} has the type "
+                f"{held}, but only numbers can be divided; remove the parentheses to slice by its "
+                "values"
+            )
+    return replace(attribute, bins=bins)
+
+
+def _has(source: Source, name: str) -> bool:
+    return source.find(name) is not None or name in source.unread
+
+
 def _column(
     table: str, name: str, asked: str, option: str, tables: Mapping[str, Table]
 ) -> Attribute:
@@ -181,6 +215,8 @@ def _column(
         )
     for source in tables[table].sources:
         column = source.find(name) or source.assume(name)
+        if column is None and name in source.unread:
+            raise unreadable_column(table, name, source.unread[name])
         if column is None:
             raise UsageError(
                 f"{option}: {source.label} ({table}) has no column {name!r}"
@@ -310,13 +346,17 @@ class Slicing:
     def values_of(self, attribute: Attribute) -> Node:
         """Plan the values of one attribute: its keys, `label` and `position`."""
         if attribute.template is None:
-            return self.planner.rendered(
-                "attribute_values",
-                {"attribute": self.read(attribute)},
-                name=f"values_of_{attribute.name}",
-                of_users=attribute.of == "users",
-                attribute_keys=", ".join(map(identifier, self._keys(attribute))),
-            )
+            bins = attribute.bins
+            context: dict[str, Any] = {
+                "name": f"values_of_{attribute.name}",
+                "of_users": attribute.of == "users",
+                "attribute_keys": ", ".join(map(identifier, self._keys(attribute))),
+            }
+            if bins is not None:
+                context |= {"bins": bins.cases, "n_groups": bins.groups}
+            template_name = "attribute_values" if bins is None else "binned_values"
+            reads: dict[str, Node] = {"attribute": self.read(attribute)}
+            return self.planner.rendered(template_name, reads, **context)
         template = attribute.template
         values = {**self.values, **attribute.params}
         try:

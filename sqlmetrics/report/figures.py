@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.report import charts
@@ -421,6 +421,10 @@ def _trade_off(study: Study) -> list[Drawn]:
     ]
 
 
+FigureKind = Literal[
+    "scores", "against_best", "cutoffs", "distribution", "differences", "wins", "slices",
+    "exposure", "popularity", "trade_off",
+]  # fmt: skip
 KINDS: Mapping[str, Draw] = {
     "scores": _scores,
     "against_best": _against_best,

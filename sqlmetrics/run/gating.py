@@ -10,7 +10,7 @@ from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Frame
 from sqlmetrics.rows import Rows
-from sqlmetrics.run.public_calls import HasSession
+from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats.gates import Gate, Gated, Verdict, parse_gate, verdicts
 
@@ -34,7 +34,7 @@ def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
     return [parse_gate(text, canonical, of) for text in texts]
 
 
-def last_verdicts(evaluator: HasSession) -> list[Verdict]:
+def last_verdicts(evaluator: OnSession) -> list[Verdict]:
     """Return the verdicts of the gates of the last result, by gate and row."""
     return evaluator._session.verdicts
 

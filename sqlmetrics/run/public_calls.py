@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from sqlmetrics.messages import Message
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 Lock = AbstractContextManager[Any]
 
-NOT_COPIED = (
+_NOT_COPIED = (
     "an Evaluator cannot be pickled or copied, because it holds a connection to its engine. Create "
     "one in each process from the same arguments"
 )
@@ -64,17 +64,31 @@ class PublicCall:
         return new
 
 
-class HasSession(Protocol):
-    """A class with public methods that run on a session."""
+class OnSession:
+    """An object whose public methods run on a session."""
 
     _session: Session
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Raise TypeError, because the object can be neither pickled nor copied."""
+        raise TypeError(_NOT_COPIED)
+
+    def __repr__(self) -> str:
+        """Return the name of the class, and a line per table and setting."""
+        return "\n  ".join([type(self).__name__, *self._session.shown()])
 
 
 def public(method: _Method) -> _Method:
     """Turn a method of the evaluator into a public call; a nested call joins the outer one."""
 
     @functools.wraps(method)
-    def called(evaluator: HasSession, *args: Any, **kwargs: Any) -> Any:
+    def called(evaluator: OnSession, *args: Any, **kwargs: Any) -> Any:
         with evaluator._session.calling():
             return method(evaluator, *args, **kwargs)
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqlmetrics.checks import validate
 from sqlmetrics.checks.data_warnings import DataWarnings, stopped
+from sqlmetrics.checks.id_types import check_types
 from sqlmetrics.engines.open import open_engine
 from sqlmetrics.errors import (
     DataError,
@@ -35,9 +35,10 @@ from sqlmetrics.run.public_calls import PublicCall, lock_of
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import Verdict
 from sqlmetrics.tables.filters import check_tables
+from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
 from sqlmetrics.tables.schema import Table
-from sqlmetrics.tables.sources import is_models
+from sqlmetrics.wording import and_more
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Session:
         given = dict(given)
         if isinstance(given["convention"], Iterator):  # read twice, here and for the record
             given["convention"] = list(given["convention"])
+        given["recommendations"] = models_of(given["recommendations"])
         given["templates"] = _several(str | Path, given["templates"], "templates must be paths")
         self.recorder = Recorder(given, with_contents=given["record"])
         self.catalog = Catalog.load(given["templates"])
@@ -148,7 +150,7 @@ class Session:
             _log.info(note)
         for warning in reader.warnings:
             warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
-        validate.check_types(tables, user_keys)
+        check_types(self.engine, tables, user_keys)
         if self.engine.embedded is not None:
             read = [(table.name, source) for table in tables.values() for source in table.sources]
             self.engine.embedded.lock(
@@ -176,6 +178,22 @@ class Session:
         """Return a planner for statements in a dialect that run without this evaluator."""
         tables = self._tables_read_alone
         return replace(self.planner, tables=tables, checked=False, dialect=dialect)
+
+    def shown(self) -> list[str]:
+        """Return a line for each table, and for the conventions, settings and engine."""
+        lines = []
+        for table in self.tables.values():
+            models = [source.model for source in table.sources if source.model is not None]
+            what = f"{len(models)} models ({and_more(models, 5)})" if models else ""
+            lines.append(
+                f"{table.name}: {what or table.sources[0].label}: {', '.join(table.columns)}"
+            )
+        conventions = [settings.convention.name for settings in self.definitions.conventions]
+        lines.append(f"convention: {', '.join(conventions)}")
+        if given := self.definitions.first.given:
+            lines.append(f"settings: {', '.join(f'{name}={given[name]}' for name in given)}")
+        lines += [f"where: {table}: {condition}" for table, condition in self.where.items()]
+        return [*lines, f"engine: {self.engine.dialect} {self.engine.version}"]
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan that counts users, on tables that were already validated."""

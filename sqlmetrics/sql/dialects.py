@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from sqlmetrics.errors import UsageError, suggestion
 
 NATIVE = "duckdb"
-DIALECTS = (
+Dialect = Literal[
     "duckdb", "spark", "databricks", "snowflake", "bigquery", "trino", "athena", "clickhouse",
     "postgres", "redshift", "datafusion",
-)  # fmt: skip
+]  # fmt: skip
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 
 def checked(dialect: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, Literal, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.messages import Argument, Message
 
-KINDS = ("normal", "bootstrap", "none")
+IntervalKind = Literal["normal", "bootstrap", "none"]
+KINDS: tuple[IntervalKind, ...] = get_args(IntervalKind)
 _MOST_RESAMPLES = 100_000
 
 

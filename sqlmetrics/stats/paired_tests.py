@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.stats.intervals import KINDS
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = npt.NDArray[np.float64]
 
-TESTS = ("t", "wilcoxon", "randomization", "bootstrap")
+SignificanceTest = Literal["t", "wilcoxon", "randomization", "bootstrap"]
+Correction = Literal["holm", "bh", "none"]
+TESTS: tuple[SignificanceTest, ...] = get_args(SignificanceTest)
 INTERVALS = KINDS
-CORRECTIONS = ("holm", "bh", "none")
+CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 
 FEW = 50  # maximum number of non-zero differences for an exact Wilcoxon test
 

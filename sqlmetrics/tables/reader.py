@@ -11,11 +11,13 @@ from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import Message, map_column
 from sqlmetrics.tables.filters import check_rows, read_condition
+from sqlmetrics.tables.models import aligned, is_models
 from sqlmetrics.tables.schema import (
     ASSUMED,
     ATTRIBUTES,
     COLUMNS,
     NUMBERED,
+    NUMBERS,
     RESULT_NAMES,
     UNKNOWN,
     USER_IS_OPTIONAL,
@@ -25,12 +27,12 @@ from sqlmetrics.tables.schema import (
     Table,
     is_number,
     type_family,
+    unreadable_column,
 )
 from sqlmetrics.tables.sources import (
     RANKED,
     check_quotes,
     ids_as_they_stand,
-    is_models,
     lines_checked,
     read_source,
     uneven_lists,
@@ -117,43 +119,17 @@ class TableReader:
             raise UsageError(f"{name}: the dict is empty; give at least one model")
         sources = []
         for model, part in parts.items():
-            if model is not None and not (isinstance(model, str) and model.isidentifier()):
-                raise UsageError(
-                    f"{name}: {model!r} is not a valid model name; use letters, digits and _"
-                )
             label = name if model is None else f"{name} of {model}"
             relation = read_source(self.engine, name, label, part)
             self.warnings += relation.warnings
             sources.append(self._source(name, relation, model))
-        columns = {column.name: column.type for column in sources[0].columns}
-        for model, other in zip(list(parts)[1:], sources[1:], strict=True):
-            first = f"{next(iter(parts))} ({sources[0].label})"
-            there = f"{model} ({other.label})"
-            theirs = {column.name: column.type for column in other.columns}
-            if set(theirs) != set(columns):
-                raise DataError(
-                    f"{name}: the models have different columns: {first} has "
-                    f"{', '.join(columns)}; {there} has {', '.join(theirs)}. Give all models the "
-                    "same columns"
-                )
-            for column, type_name in columns.items():
-                if type_family(theirs[column]) != type_family(type_name):
-                    raise DataError(
-                        f"{name}, column {column}: the type is {type_name} in {first}, but "
-                        f"{theirs[column]} in {there}; convert the columns to one type"
-                    )
-        by_list = {bool(source.list_column) for source in sources}
-        if len(by_list) > 1:
-            raise DataError(
-                f"{name}: some models have whole lists in one row, ranked by their order, but "
-                "others have one item per row and neither rank nor score. Add a column rank or "
-                "score"
-            )
-        if by_list == {True}:
-            columns["rank"] = "BIGINT"
+        of_models = aligned(name, sources)
+        self.warnings += of_models.warnings
+        self.notes += of_models.notes
+        columns = dict(of_models.columns)
         if named:
             columns["model"] = "VARCHAR"
-        return Table(name, tuple(sources), columns)
+        return Table(name, tuple(of_models.sources), columns, tuple(of_models.by_rank))
 
     def check_mapping(self, tables: Mapping[str, Table]) -> None:
         """Check that every mapping without a table matches a column of some table.
@@ -178,6 +154,11 @@ class TableReader:
             optional, users = (*users, *optional), ()
         names = [n for n in (*users, *required, *optional) if not (n == "model" and model)]
         wanted = {n: self.mapping.get((table, n), self.mapping.get(("", n))) for n in names}
+        if not relation.has_own_names:  # a dict has no names to map
+            self._used.update(names)
+            wanted = dict.fromkeys(names)
+            if len(self.user_keys) == 1 and self.user_keys[0] in wanted:
+                wanted[self.user_keys[0]] = "user_id"
         assumed = relation.only_named and not relation.types
         if assumed:
             relation = replace(relation, types=_assumed(table, wanted, (*users, *required)))
@@ -200,7 +181,11 @@ class TableReader:
             if column in relation.types and (mapped or column.lower() not in taken):
                 actual[name] = column
                 self._used |= {name}
-            elif name not in optional or (table, name) in self.mapping:
+            elif (
+                name not in optional
+                or (table, name) in self.mapping
+                or (column in relation.unread and (mapped or name != "timestamp"))
+            ):
                 raise self._missing(table, name, column, relation)
         if table in USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
@@ -260,6 +245,7 @@ class TableReader:
             is_held=relation.is_held,
             only_named=relation.only_named,
             where=where,
+            unread=relation.unread,
         )
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
@@ -305,10 +291,9 @@ class TableReader:
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
             problem = f"{where}: the type in {relation.label} is {type_name}, which cannot be an id"
             raise DataError(problem, table=table, column=name)
-        numbers = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
-        elif name in numbers and not is_number(inner):
+        elif name in NUMBERS and not is_number(inner):
             raise DataError(
                 f"{where}: the type in {relation.label} is {type_name}, not a number",
                 table=table,
@@ -362,6 +347,8 @@ class TableReader:
             )
 
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
+        if reason := relation.unread.get(column):
+            return unreadable_column(table, column, reason, is_number=name in NUMBERS)
         close = suggestion(column, relation.types)
         columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":

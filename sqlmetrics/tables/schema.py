@@ -32,6 +32,8 @@ RESULT_NAMES = {
     "example_rank",
 }  # fmt: skip
 NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
+# columns of numbers
+NUMBERS = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
 # the types of these columns in such a table
 ASSUMED = {
@@ -50,7 +52,8 @@ _FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
 class SourceColumn:
     """A column of a source and its name in the queries.
 
-    `parts` are several columns of the source that are read as one list.
+    `parts` are several columns of the source that are read as one list. `negative` reads minus
+    the value, which turns ranks into scores.
     """
 
     name: str
@@ -58,6 +61,7 @@ class SourceColumn:
     type: str
     cast: str | None = None
     parts: tuple[str, ...] = ()
+    negative: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -69,9 +73,12 @@ class SourceColumn:
 class Source:
     """One relation of a table, with its model (None if models have no names).
 
-    `types` has every column of the relation, including those that queries do not use. `files` are
+    `types` has every column of the relation, including those that queries do not use; `unread` are
+    the columns that cannot be read, with the reasons. `files` are
     the files of the relation, and `format` is their format. `watched` and `is_held` are those of
-    the relation. `where` is the condition on the rows in DuckDB's SQL, or "".
+    the relation. `where` is the condition on the rows in DuckDB's SQL, or "". `list_column` has
+    whole lists, whose order is read as the column `list_order`: "rank", or "score" for minus the
+    rank.
     """
 
     relation: str
@@ -81,6 +88,7 @@ class Source:
     model: str | None = None
     row_number: str | None = None
     list_column: str | None = None
+    list_order: str = "rank"
     types: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[str] = ()
     format: str = ""
@@ -88,6 +96,7 @@ class Source:
     is_held: bool = True
     only_named: bool = False
     where: str = ""
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> SourceColumn | None:
         """Find a column by its name in the queries, or else by its name in the source."""
@@ -105,11 +114,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """An input table with canonical names; `columns` maps canonical names to types."""
+    """An input table with canonical names.
+
+    `columns` maps canonical names to types. `by_rank` are the models whose scores are read from
+    their ranks.
+    """
 
     name: str
     sources: tuple[Source, ...]
     columns: Mapping[str, str] = field(default_factory=dict)
+    by_rank: tuple[str, ...] = ()
 
     @property
     def rank_is_whole(self) -> bool:
@@ -212,6 +226,17 @@ class Table:
         return name if actual <= {name} else f"{name} ({', '.join(sorted(actual))})"
 
 
+def unreadable_column(table: str, column: str, reason: str, is_number: bool = False) -> DataError:
+    """Return the error for a column of a frame that has no common type."""
+    how = f"pandas.to_numeric(frame[{column!r}])" if is_number else f"frame[{column!r}].astype(str)"
+    return DataError(
+        f"{table}, column {column}: the values have different or unsupported types: {reason}",
+        table=table,
+        column=column,
+        remedy=f"convert the values to one type, for example with {how} in pandas",
+    )
+
+
 def type_family(type_name: str) -> str:
     """Return the group of types with comparable values, such as all integers or all texts."""
     if _INTEGERS.match(type_name):
@@ -223,6 +248,11 @@ def type_family(type_name: str) -> str:
     if type_name.startswith("DECIMAL"):
         return "decimal"
     return type_name
+
+
+def of_row(type_name: str) -> str:
+    """Return the type of the values in a list column."""
+    return type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
 
 
 def is_number(type_name: str) -> bool:

@@ -85,44 +85,26 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
             f"{label}: {ids[0]!r} is a list, not an item id; give a flat collection of ids"
         )
     if ids is not None:
-        return _register(engine, table, label, _arrow_columns(label, {"item_id": ids}))
-    if table == "aspects" and isinstance(source, Mapping):
-        return _register(engine, table, label, _arrow_from_aspects(label, source))
-    if isinstance(source, Mapping):
-        return _register(engine, table, label, _arrow_from_dict(table, label, source))
-    return _register(engine, table, label, _to_arrow(label, source))
-
-
-def is_models(source: Any) -> bool:
-    """Return whether a source is a dict of models rather than `{user: [items]}`."""
-    if not isinstance(source, Mapping) or not source:
-        return False
-    if not all(isinstance(name, str) for name in source):
-        return False
-
-    def is_list_of_user(value: Any) -> bool:
-        if isinstance(value, Mapping):  # {item: score} of a user, or {user: [items]} of a model
-            first = next(iter(value.values()), ())
-            return not hasattr(first, "__iter__") or isinstance(first, str | bytes)
-        if isinstance(value, set | frozenset):
-            return True
-        if type(value).__module__ == "numpy":
-            return True
-        if not isinstance(value, list | tuple):
-            return False
-        files = value and all(isinstance(v, Path) or _is_file(v) for v in value)
-        return not files
-
-    return not any(is_list_of_user(value) for value in source.values())
+        data = _arrow_columns(label, {"item_id": ids})
+    elif table == "aspects" and isinstance(source, Mapping):
+        data = _arrow_from_aspects(label, source)
+    elif isinstance(source, Mapping):
+        data = _arrow_from_dict(table, label, source)
+    else:
+        unread: dict[str, str] = {}
+        data = _to_arrow(label, source, unread)
+        return replace(_register(engine, table, label, data), unread=unread)
+    return replace(_register(engine, table, label, data), has_own_names=False)
 
 
 def _all_texts(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str | Path) for value in values)
 
 
-def _is_file(value: Any) -> bool:
+def is_file(value: Any) -> bool:
+    """Return whether a value is the path of an existing file."""
     try:
-        return isinstance(value, str) and Path(value).is_file()
+        return isinstance(value, str | Path) and Path(value).is_file()
     except (OSError, ValueError):
         return False
 
@@ -138,10 +120,7 @@ def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
             nearby = [str(path) for path in folder.glob("*")] if folder.is_dir() else []
         except OSError:
             nearby = []
-        model, equals, rest = name.partition("=")
         hint = suggestion(name, nearby)
-        if equals and Path(rest).exists():
-            hint = f"; as the name of a model, {model!r} may have only letters, digits and _"
         elsewhere = "" if engine.owned else ", and the connection has no such table"
         raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
     types = engine.describe(full_name, label)
@@ -281,11 +260,12 @@ def _arrow_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
     return pa.table(arrays)
 
 
-def _to_arrow(label: str, source: Any) -> Any:
+def _to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
     """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
 
-    A table is a snapshot: later changes of the source do not affect it. Readers are read to the
-    end, because they cannot be read twice.
+    Columns that cannot be converted are omitted and added to `unread`, with the reason. A table
+    is a snapshot: later changes of the source do not affect it. Readers are read to the end,
+    because they cannot be read twice.
     """
     import pyarrow as pa
 
@@ -302,8 +282,10 @@ def _to_arrow(label: str, source: Any) -> Any:
     if module == "pyarrow" and hasattr(source, "scanner"):
         lakes.check_dataset(label, source)
         return source
+    if module == "pandas" and kind.__name__ == "Series":
+        return _copied(_from_pandas(_frame_of_lists(label, source), unread))
     if module == "pandas" and kind.__name__ == "DataFrame":
-        return _copied(_from_pandas(label, source))
+        return _copied(_from_pandas(source, unread))
     if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
         return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
     if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
@@ -355,10 +337,28 @@ def _files_behind(data: Any) -> list[str]:
     return [os.path.abspath(folder + file) for file in data.files]
 
 
-def _from_pandas(label: str, frame: Any) -> Any:
+def _frame_of_lists(label: str, series: Any) -> Any:
+    """Turn a pandas Series with a list of items per user into a frame with a row per user.
+
+    The names of the index are those of the user keys, by default `user_id`; the name of the series
+    is that of the items, by default `item_id`.
+    """
+    if not len(series) or not all(
+        isinstance(items, list | tuple) or type(items).__module__ == "numpy" for items in series
+    ):
+        raise UsageError(
+            f"{label}: cannot read a pandas.Series without lists; give a Series with a list of "
+            "items per user, such as frame.groupby('user_id')['item_id'].apply(list)"
+        )
+    if series.index.nlevels == 1 and series.index.name is None:
+        series = series.rename_axis("user_id")
+    return series.rename(series.name or "item_id").reset_index()
+
+
+def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
     """Convert a pandas frame column by column; omit columns that cannot be converted.
 
-    An omitted column is an error only if it is needed.
+    An omitted column is added to `unread`, and is an error only if it is needed.
     """
     import pyarrow as pa
 
@@ -370,7 +370,7 @@ def _from_pandas(label: str, frame: Any) -> Any:
     failed: dict[str, Exception] = {}
     for position, name in enumerate(frame.columns):
         try:
-            arrays.append(pa.array(frame.iloc[:, position], from_pandas=True))
+            arrays.append(pa.array(_without_intervals(frame.iloc[:, position]), from_pandas=True))
             names.append(str(name))
         except (
             pa.ArrowInvalid,
@@ -379,14 +379,19 @@ def _from_pandas(label: str, frame: Any) -> Any:
             OverflowError,  # an integer does not fit into 64 bits
         ) as error:
             failed[str(name)] = error
-    for name, reason in failed.items():
-        if name in ("user_id", "item_id", "score", "rank", "relevance"):
-            raise DataError(
-                f"{label}, column {name}: values of different or unsupported types: {reason}; "
-                "convert them to one type"
-            ) from reason
+    unread.update({name: str(reason) for name, reason in failed.items()})
     chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
     return pa.table(chunks, names=names)
+
+
+def _without_intervals(series: Any) -> Any:
+    """Return intervals, such as those of `pandas.cut`, as text: `(18, 25]`; other values as is."""
+    categories = getattr(series.dtype, "categories", None)
+    if not str((series if categories is None else categories).dtype).startswith("interval"):
+        return series
+    if categories is not None:
+        return series.cat.rename_categories(categories.astype(str))
+    return series.astype(str).where(series.notna(), None).astype(object)
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -426,8 +431,10 @@ def _expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     return None
 
 
-def matching_files(pattern: str) -> list[str]:
+def matching_files(pattern: str, folders: bool = False) -> list[str]:
     """Return the sorted files that match a glob; leading folders that exist are taken literally.
+
+    `folders`: return folders that match, too.
 
     Raises:
         OSError: the glob is too long, or a folder cannot be read.
@@ -439,7 +446,8 @@ def matching_files(pattern: str) -> list[str]:
         first, slash, rest = rest.partition("/")
     exact = glob.escape(folder) + first + slash + rest
     try:
-        return sorted(match for match in glob.glob(exact, recursive=True) if os.path.isfile(match))
+        matches = glob.glob(exact, recursive=True)
+        return sorted(match for match in matches if folders or os.path.isfile(match))
     except RecursionError:  # the glob has about a thousand nested folders
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
 

@@ -75,6 +75,15 @@ def test_every_method_warns_of_every_finding_once(
     assert warned(lambda: METHODS["compare"](evaluator, tmp_path)) == []
 
 
+def test_warnings_can_be_turned_into_errors(evaluator: sm.Evaluator) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sm.SqlmetricsWarning)
+        with pytest.raises(sm.DataWarning) as raised:
+            evaluator.evaluate("ndcg@2")
+    assert str(raised.value) == IN_PYTHON
+    assert raised.value.table == "recommendations"
+
+
 def test_evaluators_check_by_default() -> None:
     defaults = sm.Evaluator.__init__.__kwdefaults__
     assert defaults["check"] is False  # only in the tests: see conftest.py

@@ -268,13 +268,6 @@ def test_models_that_are_not_named_right(options: list[str], words: list[str]) -
         assert word in error
 
 
-@pytest.mark.parametrize("name", ["a-b", "1a", "a b"])
-def test_names_of_models_that_are_no_identifiers(name: str) -> None:
-    error = run("evaluate", "-r", f"{name}=recs.parquet", "-i", "test.parquet", "mrr", code=2)
-    assert name in error.stderr
-    assert "letters" in error.stderr
-
-
 def test_a_shell_glob_without_quotes() -> None:
     """`-r part-*.parquet` reaches us as one file and metrics that end in .parquet."""
     error = run("evaluate", "-r", "recs.parquet", "short.parquet", "-i", "test.parquet", code=2)
@@ -553,8 +546,16 @@ def test_describe(name: str) -> None:
     assert "{{" not in text
 
 
-def test_describe_takes_a_spec() -> None:
-    assert "Normalised" in run("describe", "ndcg@10").stdout
+def test_describe_takes_a_spec_and_a_convention() -> None:
+    text = run("describe", "MeanInvUserFreq@10", "--convention", "rectools").stdout
+    assert text.startswith("surprisal@10: ")
+    assert "audience = " in text
+
+
+def test_list_stages() -> None:
+    assert {row["stage"] for row in rows_of("list", "--stages")} == set(Catalog.load().stages)
+    error = run("list", "--stages", "--slices", code=2).stderr
+    assert "--slices and --stages" in error
 
 
 def test_demo() -> None:

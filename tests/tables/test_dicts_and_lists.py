@@ -116,3 +116,11 @@ def test_stdin(tmp_path: Path, kind: str) -> None:
 def test_lists_beside_single_values_are_refused(item: dict[str, list[object]]) -> None:
     with pytest.raises(sm.DataError, match="score"):
         sm.Evaluator(pd.DataFrame({"user_id": ["u"], **item}), {"u": ["a"]})
+
+
+def test_dicts_beside_mapped_columns() -> None:
+    """A dict has no names of columns, so that mappings are about the other tables."""
+    truth = truth_table().rename_columns(["customer", "sku"])
+    check(values(LISTS, truth, columns={"user_id": "customer", "item_id": "sku"}))
+    check(values(LISTS, truth, columns={"item_id": "sku"}, key="customer", keys=("customer",)))
+    check(values(LISTS, truth_table(), columns={"recommendations.item_id": "sku"}))

@@ -155,3 +155,52 @@ def test_any_object_with_the_arrow_stream_protocol() -> None:
             return lists_table().__arrow_c_stream__(requested_schema)
 
     check(values(Stream()))
+
+
+# ---------------------------------------------------------------- Series of lists
+
+
+def test_a_series_of_lists() -> None:
+    lists = lists_table().to_pandas().groupby("user_id")["item_id"].apply(list)
+    truth = truth_table().to_pandas().groupby("user_id")["item_id"].apply(tuple)
+    check(values(lists, truth))
+    check(values(lists.rename(None).rename_axis(None), truth))
+    renamed = lists.rename("sku").rename_axis("customer")
+    names = {"recommendations.user_id": "customer", "recommendations.item_id": "sku"}
+    check(values(renamed, truth, columns=names))
+    models = values({"a": lists, "b": lists_table()}, truth, keys=("model", "user_id"))
+    check({user: value for (model, user), value in models.items() if model == "a"})
+    with pytest.raises(sm.UsageError, match="give a Series with a list of items per user"):
+        sm.Evaluator(lists.explode())
+
+
+# ---------------------------------------------------------------- columns of different types
+
+
+@pytest.mark.parametrize(
+    ("column", "names", "remedy"),
+    [
+        ("sku", {"recommendations.item_id": "sku"}, "frame['sku'].astype(str)"),
+        ("item_id", {}, "frame['item_id'].astype(str)"),
+        ("rank", {}, "pandas.to_numeric(frame['rank'])"),
+    ],
+)
+@pytest.mark.every_case
+def test_a_needed_column_of_different_types(
+    column: str, names: dict[str, str], remedy: str
+) -> None:
+    frame = lists_table().to_pandas().rename(columns={"item_id": "sku"} if names else {})
+    frame[column] = [*frame[column].astype(object)[:-1], "x"]
+    with pytest.raises(sm.DataError) as raised:
+        sm.Evaluator(frame, truth_table(), columns=names)
+    assert raised.value.column == column
+    assert "the values have different or unsupported types" in str(raised.value)
+    assert remedy in str(raised.value.remedy)
+
+
+def test_a_slice_of_different_types() -> None:
+    users = pd.DataFrame({"user_id": [1, 2], "age": [30, "old"], "timestamp": [1, "now"]})
+    with sm.Evaluator(lists_table(), truth_table(), users=users) as evaluator:
+        for name in ("age", "users.age"):
+            with pytest.raises(sm.DataError, match="users, column age: the values have different"):
+                evaluator.evaluate("mrr", by=name)

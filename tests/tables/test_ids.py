@@ -161,3 +161,50 @@ def test_decimals_and_dates_as_ids() -> None:
     lists, truth = lists_table("rank", days.__getitem__), truth_table(days.__getitem__)
     found = values(lists, truth, **CHECKED)
     check({pd.Timestamp(user).date(): value for user, value in found.items()}, days.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("item_ids", "truth_ids", "found", "remedy"),
+    [
+        (
+            [1.0, None],
+            [1, 2],
+            "1 of 2 ids is missing in recommendations; pandas converts a column of integers to "
+            "floats if some are missing",
+            "remove the rows without an id and convert the ids of recommendations to integers, for "
+            "example with frame.dropna(subset=['sku no']).astype({'sku no': 'int64'}) in pandas or "
+            'CAST("sku no" AS BIGINT) in SQL',
+        ),
+        (
+            [1.0, 2.0],
+            ["1", "2"],
+            "DOUBLE and VARCHAR, so no rows would match. Ids are never converted",
+            "convert the ids of recommendations to text, for example with "
+            "frame.astype({'sku no': 'int64'}).astype({'sku no': str}) in pandas or "
+            'CAST(CAST("sku no" AS BIGINT) AS VARCHAR) in SQL',
+        ),
+        (
+            [1.5, 2.0],
+            [1, 2],
+            "1 of 2 ids of recommendations are not whole numbers",
+            "check that both tables have the same kind of id",
+        ),
+        (
+            ["1", "2"],
+            [1, 2],
+            "VARCHAR and BIGINT, so no rows would match. Ids are never converted",
+            "convert the ids of interactions, for example with frame.astype({'item_id': str}) in "
+            "pandas or CAST(item_id AS VARCHAR) in SQL",
+        ),
+    ],
+    ids=["missing", "floats and text", "fractions", "text and integers"],
+)
+def test_ids_of_different_types_are_answered_with_a_conversion(
+    item_ids: list[Any], truth_ids: list[Any], found: str, remedy: str
+) -> None:
+    lists = pd.DataFrame({"user_id": [1, 1], "sku no": item_ids, "rank": [1, 2]})
+    truth = pd.DataFrame({"user_id": [1, 1], "item_id": truth_ids})
+    with pytest.raises(sm.DataError) as raised:
+        sm.Evaluator(lists, truth, columns={"recommendations.item_id": "sku no"})
+    assert str(raised.value.found).endswith(found)
+    assert str(raised.value.remedy) == remedy

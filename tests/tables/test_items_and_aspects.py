@@ -143,12 +143,12 @@ def test_aspects_with_the_column_of_another_key() -> None:
         "recommendations": RANKED.rename_columns(["visitor", "item_id", "rank"]),
         "interactions": TRUTH.rename_columns(["visitor", "item_id"]),
     }
-    for aspects in (ASPECTS_OF_USERS, {1: [{10}, {11}], 2: [{12}]}):
-        with pytest.raises(sm.DataError, match=r"aspects: .*visitor.*\'aspects\.visitor\'"):
-            evaluate("alpha_ndcg", **tables, key="visitor", aspects=aspects)
-        mapped = value("alpha_ndcg", **tables, key="visitor", aspects=aspects,
-                       columns={"aspects.visitor": "user_id"})  # fmt: skip
-        assert mapped == close(VALUES["alpha_ndcg"])
+    with pytest.raises(sm.DataError, match=r"aspects: .*visitor.*\'aspects\.visitor\'"):
+        evaluate("alpha_ndcg", **tables, key="visitor", aspects=ASPECTS_OF_USERS)
+    mapped = value("alpha_ndcg", **tables, key="visitor", aspects=ASPECTS_OF_USERS,
+                   columns={"aspects.visitor": "user_id"})  # fmt: skip
+    of_dict = value("alpha_ndcg", **tables, key="visitor", aspects={1: [{10}, {11}], 2: [{12}]})
+    assert mapped == of_dict == close(VALUES["alpha_ndcg"])
 
 
 @pytest.mark.every_case

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from sqlmetrics.tables.models import pattern_of_models
 from tests.support.source_rows import (
     EXPECTED,
     METRIC,
@@ -76,3 +80,141 @@ def test_a_model_without_some_users_is_filled() -> None:
 def test_the_columns_of_models_may_stand_in_any_order() -> None:
     turned = upside_down().select(["rank", "item_id", "user_id"])
     both(values({"a": lists_table(), "b": turned}, keys=("model", "user_id")))
+
+
+NAMES = ["SASRec+ (ours)", "als v2.1", "k=10", "model-00", "{{ x }}"]
+
+
+def test_models_may_have_any_name(tmp_path: Path) -> None:
+    models = {name: lists_table() for name in NAMES} | {7: upside_down()}
+    with sm.Evaluator(models, truth_table()) as evaluator:
+        assert sorted(evaluator.leaderboard("mrr")["model"]) == sorted([*NAMES, "7"])
+    truth = write_parquet(tmp_path / "truth.parquet", truth_table())
+    path = write_parquet(tmp_path / "a=1.parquet", lists_table())
+    options = [part for name in NAMES for part in ("-r", f"{name}={path}")]
+    result = CliRunner().invoke(
+        main, ["evaluate", "mrr", *options, "-i", str(truth), "--format", "json"]
+    )
+    assert result.exit_code == 0, result.stderr
+    assert [row["model"] for row in json.loads(result.stdout)] == NAMES
+
+
+@pytest.mark.parametrize(
+    ("models", "error"),
+    [
+        ({" ": lists_table()}, "the name of a model is empty"),
+        ({1: lists_table(), "1": lists_table()}, "two models have the name '1'"),
+        ({"a\0b": lists_table()}, "has a character that is not text"),
+    ],
+    ids=["blank", "twice", "NUL"],
+)
+def test_names_that_cannot_be_written_are_refused(models: Any, error: str) -> None:
+    with pytest.raises(sm.UsageError, match=error):
+        sm.Evaluator(models, truth_table())
+
+
+def test_a_dict_is_of_models_or_of_users_by_its_values() -> None:
+    lists = lists_table().to_pandas().groupby("user_id")["item_id"]
+    of_users = {user: list(items) for user, items in lists}
+    with sm.Evaluator({1: of_users, 2: of_users}, truth_table()) as evaluator:
+        assert evaluator.models == ["1", "2"]
+    with sm.Evaluator(dict(iter(lists)), truth_table()) as evaluator:
+        assert evaluator.models == []  # a series of items per user
+
+
+# ---- models in files -----------------------------------------------------------------------------
+
+
+def test_models_named_by_their_files(tmp_path: Path) -> None:
+    for model, table in (("a", lists_table()), ("b", upside_down())):
+        (tmp_path / "runs" / model).mkdir(parents=True)
+        write_parquet(tmp_path / f"{model}.parquet", table)
+        write_parquet(tmp_path / "runs" / model / "1.parquet", table.slice(0, 3))
+        write_parquet(tmp_path / "runs" / model / "2.parquet", table.slice(3))
+    keys = ("model", "user_id")
+    both(values(str(tmp_path / "{model}.parquet"), keys=keys))
+    both(values(tmp_path / "runs" / "{model}", keys=keys))
+    both(values(str(tmp_path / "runs/{model}/*.parquet"), keys=keys))
+    both(values(str(tmp_path / "**" / "{model}" / "[!3].parquet"), keys=keys))
+    with pytest.raises(sm.DataError, match=r"no file matches .*\{model\}\.csv"):
+        sm.Evaluator(str(tmp_path / "{model}.csv"), truth_table())
+
+
+@pytest.mark.parametrize(
+    ("files", "pattern"),
+    [
+        (["runs/a-1.csv", "runs/b.csv"], "runs/{model}.csv"),
+        (["runs/a/recs.csv", "runs/b/recs.csv"], "runs/{model}/recs.csv"),
+        (["a.csv", "b.csv.gz"], ""),
+        (["a/1.csv", "b/2.csv"], ""),
+        (["a.csv"], ""),
+        (["s3://runs/a.csv", "s3://runs/b.csv"], ""),
+    ],
+)
+@pytest.mark.every_case
+def test_the_pattern_of_files_that_differ_in_one_name(files: list[str], pattern: str) -> None:
+    assert pattern_of_models(files) == pattern
+
+
+def test_duplicates_in_several_files_may_be_models(tmp_path: Path) -> None:
+    for model in "ab":
+        write_parquet(tmp_path / f"{model}.parquet", lists_table("score"))
+    with (
+        sm.Evaluator(str(tmp_path / "*.parquet"), truth_table()) as evaluator,
+        pytest.raises(sm.DataError) as raised,
+    ):
+        evaluator.evaluate("mrr")
+    named = f"recommendations={str(tmp_path / '{model}.parquet')!r}"
+    assert str(raised.value.remedy).startswith(
+        f"if each of the 2 files is a model, write {named}; otherwise remove the repeated rows"
+    )
+
+
+# ---- columns -------------------------------------------------------------------------------------
+
+
+def with_list_column() -> pa.Table:
+    """Return the lists as one row per user."""
+    lists = lists_table().sort_by([("user_id", "ascending"), ("rank", "ascending")])
+    frame = lists.to_pandas().groupby("user_id")["item_id"].apply(list).reset_index()
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+@pytest.mark.parametrize(
+    ("other", "note"),
+    [
+        (lists_table("score"), "by rank: b; by score: a"),
+        (lists_table("rank").append_column("day", [[1] * len(lists_table())]), "by rank: b, a"),
+    ],
+    ids=["scores", "ranks"],
+)
+@pytest.mark.every_case
+def test_models_with_different_columns(
+    other: pa.Table, note: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Models without a shared order have their own, also as a list per user."""
+    with caplog.at_level(logging.INFO, "sqlmetrics"):
+        both(values({"b": upside_down(), "a": other}, keys=("model", "user_id")))
+        of_lists = values({"a": with_list_column(), "b": other}, keys=("model", "user_id"))
+    both_right = {(model, user): value for model in "ab" for user, value in EXPECTED.items()}
+    assert of_lists == pytest.approx(both_right)
+    said = " ".join(record.getMessage() for record in caplog.records)
+    assert (note in said) is ("score" in other.column_names)
+
+
+def test_ranks_that_are_not_read_are_warned_of() -> None:
+    ranked = lists_table("score").append_column("rank", upside_down()["rank"])
+    with pytest.warns(sm.SqlmetricsWarning, match="the column rank of a is not read") as caught:
+        found = values({"a": ranked, "b": lists_table("score")}, keys=("model", "user_id"))
+    assert len(caught) == 1
+    assert found["a", 1] == found["b", 1] == EXPECTED[1]
+
+
+def test_ranks_are_not_predictions() -> None:
+    logs = pa.table({"user_id": [1], "item_id": [1], "reward": [1.0], "propensity": [0.5]})
+    models = {"a": lists_table("score"), "b": lists_table("rank")}
+    with (
+        sm.Evaluator(models, truth_table(), logs=logs) as evaluator,
+        pytest.raises(sm.MissingTableError, match="given as recommendations of b does not have"),
+    ):
+        evaluator.evaluate("doubly_robust@2")

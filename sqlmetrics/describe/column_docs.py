@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.query_graph import Node
 
 
@@ -17,9 +18,15 @@ def description(node: Node, column: str) -> str:
     Columns of the stages that a query reads keep their descriptions. `N` in the name of a described
     column stands for a number, which `{N}` in the description repeats.
     """
+    stages = [query.stage for query in (*node.parents.values(), node)]
+    return described(column, [stage for stage in stages if stage is not None])
+
+
+def described(column: str, stages: Iterable[Stage]) -> str:
+    """Return the description of a column, which the last of these stages that has one gives."""
     described = dict(_shared())
-    for query in (*node.parents.values(), node):
-        described |= {} if query.stage is None else query.stage.columns
+    for stage in stages:
+        described |= stage.columns
     numbered = re.fullmatch(r"(\w+_)([0-9]+)", column)
     if column in described or numbered is None:
         return described.get(column, "")

@@ -1,0 +1,65 @@
+"""Names of metrics in other systems, as the conventions list them (`[covers]`)."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Argument, Message, joined
+from sqlmetrics.metrics.conventions import Convention, conventions
+from sqlmetrics.metrics.spec import MetricSpec, parse_spec
+
+
+def specs_of(covers: Mapping[str, str]) -> dict[MetricSpec, MetricSpec]:
+    """Return the names of a system that can be written as a spec, and the specs for them."""
+    specs = {}
+    for theirs, ours in covers.items():
+        with contextlib.suppress(UsageError):  # a name such as BinaryRecoMetrics.AUC
+            specs[parse_spec(theirs.removesuffix("@k"))] = parse_spec(ours)
+    return specs
+
+
+def translated(
+    call: MetricSpec, theirs: Mapping[MetricSpec, MetricSpec], known: bool
+) -> MetricSpec:
+    """Replace the name of a metric in another system by the spec that computes the metric.
+
+    Args:
+        call: the metric, such as `MeanInvUserFreq@10` or `MAP(divide_by_k=True)`.
+        theirs: the specs of the metrics of the system, from `specs_of`.
+        known: whether sqlmetrics has a metric of this name, which then takes precedence.
+    """
+    ours = theirs.get(MetricSpec(call.metric, call.params)) if call.params else None
+    if ours is not None:
+        return replace(call, metric=ours.metric, params=ours.params)
+    ours = None if known else theirs.get(MetricSpec(call.metric))
+    if ours is None:
+        return call
+    params = {**dict(ours.params), **dict(call.params)}
+    return replace(call, metric=ours.metric, params=tuple(sorted(params.items())))
+
+
+def elsewhere(name: str) -> Message:
+    """Return the metrics that conventions know under a name, as a hint; empty if there are none."""
+    found: dict[str, list[str]] = {}
+    for convention in conventions():
+        for theirs, spec in (Convention.load(convention).covers or {}).items():
+            if _letters(theirs) == _letters(name):
+                found.setdefault(spec, []).append(convention)
+    if not found:
+        return Message()
+    named = joined(
+        ", and ", (f"of {spec} in {' and '.join(systems)}" for spec, systems in found.items())
+    )
+    spec, (first, *_) = next(iter(found.items()))
+    return Message(
+        "; it is the name ", named, f". Write {spec}, or choose the convention with ",
+        Argument("convention", first),
+    )  # fmt: skip
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.removesuffix("@k").lower())

@@ -1,0 +1,64 @@
+"""Names of metrics in other systems: accepted under their convention, suggested elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.definitions import Definitions
+
+CATALOG = Catalog.load()
+
+
+def calls(metric: str, *conventions: str) -> list[str]:
+    """Return the specs that a metric stands for under these conventions."""
+    definitions = Definitions.load(CATALOG, conventions, None, {})
+    return [f"{request.call.name}@{request.k}" for request in definitions.requests(metric, None)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "convention", "ours"),
+    [
+        ("MeanInvUserFreq@10", "rectools", "surprisal@10"),
+        ("MAP(divide_by_k=True)@5", "rectools", "map(divisor=k)@5"),
+        ("map(divide_by_k=True, aggregate=median)@5", "rectools", None),
+        ("nDCGRendle2020@10", "elliot", "ndcg(gain=binary)@10"),
+        ("P@10", "trec_eval", "precision@10"),
+        ("P(aggregate=median)@10", "trec_eval", "precision(aggregate=median)@10"),
+        ("recip_rank", "trec_eval", "mrr@None"),
+        ("ndcg_burges@3", "ranx", "ndcg(gain=exponential)@3"),
+        ("ndcg_burges(gain=binary)@3", "ranx", "ndcg(gain=binary)@3"),
+        ("AUC@3", "course", "roc_auc@3"),  # auc is another metric, which course does not have
+        ("AUC@3", "jurity", "auc@3"),
+    ],
+)
+@pytest.mark.every_case
+def test_names_under_their_convention(metric: str, convention: str, ours: str | None) -> None:
+    if ours is None:
+        with pytest.raises(UsageError, match="unknown parameter 'divide_by_k'"):
+            calls(metric, convention)
+    else:
+        assert calls(metric, convention) == [ours]
+
+
+def test_a_name_of_one_convention_applies_to_all() -> None:
+    assert calls("P@10", "trec_eval", "standard") == ["precision@10"] * 2
+    assert calls("P@10", "standard", "trec_eval") == ["precision@10"] * 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "hint"),
+    [
+        ("hr", "; it is the name of hit_rate in elliot. Write hit_rate, or choose the convention"),
+        ("recip_rank", "; it is the name of mrr in lenskit and trec_eval. Write mrr"),
+        ("average_precision", "; it is the name of map in lenskit. Write map"),
+        ("novelty", "; metrics of novelty are popularity, surprisal, unexpectedness"),
+        ("ndgc", "; did you mean 'ndcg'"),
+    ],
+)
+@pytest.mark.every_case
+def test_unknown_names_are_looked_up_in_the_conventions(metric: str, hint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        calls(metric, "standard")
+    assert str(raised.value).startswith(f"unknown metric {metric!r}{hint}")

@@ -1,0 +1,142 @@
+"""Tables of DuckDB files and queries: `shop.duckdb:recs`, `--database shop.duckdb`, `SELECT …`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from sqlmetrics.engines.database_files import is_query, split
+from tests.support.source_rows import (
+    CHECKED,
+    METRIC,
+    check,
+    lists_table,
+    truth_table,
+    upside_down,
+    values,
+    write_parquet,
+)
+
+QUERY = "SELECT user_id, item_id, rank FROM lists WHERE rank > 0;"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Write a database with the lists, the truth and a second model in a schema."""
+    path = tmp_path / "shop v1.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for name, table in (("lists", lists_table()), ("truth", truth_table())):
+            connection.register("given", table)
+            connection.execute(f"CREATE TABLE {name} AS FROM given")
+        connection.register("given", upside_down())
+        connection.execute("CREATE SCHEMA other; CREATE TABLE other.lists AS FROM given")
+        connection.execute("CREATE VIEW turned AS FROM other.lists")
+    return path
+
+
+def run(*arguments: str) -> list[dict[str, Any]]:
+    result = CliRunner().invoke(main, [*arguments, "--format", "json"])
+    assert result.exit_code == 0, result.stderr
+    rows: list[dict[str, Any]] = json.loads(result.stdout)
+    return rows
+
+
+def error_of(*arguments: str) -> str:
+    result = CliRunner().invoke(main, ["evaluate", METRIC, *arguments])
+    assert result.exit_code in (1, 2)
+    assert not result.stdout
+    return result.stderr
+
+
+def test_tables_and_queries_of_a_file(shop: Path) -> None:
+    check(values(f"{shop}:lists", f"{shop}:TRUTH", **CHECKED))
+    check(values(f"{shop}:{QUERY}", f"{shop}:truth"))
+    models = {"a": f"{shop}:lists", "b": f"{shop}:turned", "c": f"{shop}:other.lists"}
+    found = values(models, f"{shop}:truth", keys=("model", "user_id"))
+    check({user: value for (model, user), value in found.items() if model == "a"})
+    of_b, of_c = ({u: v for (m, u), v in found.items() if m == model} for model in "bc")
+    assert of_b == of_c
+
+
+def test_tables_on_the_command_line(shop: Path, tmp_path: Path) -> None:
+    expected = run("evaluate", METRIC, "-r", f"{shop}:lists", "-i", f"{shop}:truth")
+    named = ["-r", "lists", "-i", "truth"]
+    assert run("evaluate", METRIC, "--database", str(shop), *named) == expected
+    truth = write_parquet(tmp_path / "truth.parquet", truth_table())
+    queries = ["-r", QUERY, "-i", f"FROM '{truth}'"]
+    assert run("evaluate", METRIC, "--database", str(shop), *queries) == expected
+    several = ["-r", f"a={QUERY}", "-r", "b=other.lists", "-i", str(truth), "--baseline", "b"]
+    compared = run("compare", METRIC, "--database", str(shop), *several)
+    assert [(row["model"], row["value"]) for row in compared] == [("a", expected[0]["value"])]
+
+
+def test_statements_have_the_query_and_the_table(shop: Path) -> None:
+    with sm.Evaluator(f"{shop}:{QUERY}", f"{shop}:truth") as evaluator:
+        statement = evaluator.sql("recall@2")
+        expected = evaluator.rows("recall@2").values
+    assert "FROM shop_v1.main.lists" in statement
+    assert "FROM shop_v1.main.truth" in statement
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{shop}' AS shop_v1 (READ_ONLY)")
+        assert connection.execute(statement).fetchall() == [tuple(row) for row in expected]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{}:list", "has no table 'list'; did you mean 'lists'"),
+        ("{}", "is a DuckDB database. It has lists, truth, turned, other.lists. Name one of its"),
+        ("SELECT * FROM nothing", "the query SELECT * FROM nothing cannot be read: Table with"),
+        ("SELECT * FORM lists", "the query SELECT * FORM lists: syntax error"),
+        ("SELECT 1; DROP TABLE x", "is not one SELECT; write a single query"),
+        ("{}:DROP TABLE lists", "has no table 'DROP TABLE lists'"),
+    ],
+)
+@pytest.mark.every_case
+def test_tables_and_queries_that_are_not_there(source: str, message: str, shop: Path) -> None:
+    assert message in error_of("-r", source.format(shop), "-i", f"{shop}:truth")
+
+
+def test_the_database_must_be_one(shop: Path, tmp_path: Path) -> None:
+    named = ["-r", "lists", "-i", "truth"]
+    assert "does not exist" in error_of("--database", "nothing.duckdb", *named)
+    (tmp_path / "a.db").write_text("SQLite format 3")
+    assert "is not a DuckDB file" in error_of("--database", str(tmp_path / "a.db"), *named)
+    with duckdb.connect() as connection, pytest.raises(sm.UsageError, match="Attach the file"):
+        sm.Evaluator(f"{shop}:lists", connection=connection)
+    with (
+        duckdb.connect() as connection,
+        pytest.raises(sm.UsageError, match="cannot run in your connection"),
+    ):
+        sm.Evaluator(QUERY, connection=connection)
+    output = ["-o", str(shop), "--force", "--format", "csv"]
+    assert "is not overwritten" in error_of("--database", str(shop), *named, *output)
+
+
+def test_paths_are_not_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert is_query("select 1")
+    assert is_query("\n FROM x")
+    assert not is_query("selected.parquet")
+    write_parquet(tmp_path / "from a file.parquet", lists_table())
+    assert not is_query("from a file.parquet")
+    assert split("s3://bucket/x.parquet") is None
+    check(values("from a file.parquet"))
+
+
+def test_a_record_runs_no_query(shop: Path, tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    tables = ["-r", f"{shop}:{QUERY}", "-i", f"{shop}:truth"]
+    run("evaluate", METRIC, *tables, "--record", str(record))
+    again = ["--from-record", str(record), "--trust-record"]
+    assert "the source in the record is query, which cannot be read again" in error_of(*again)
+    text = record.read_text(encoding="utf-8").replace('"query"', '"parquet"')
+    record.write_text(text.replace(f"{shop}:SELECT", "SELECT"), encoding="utf-8")
+    assert "which is not a file name" in error_of(*again)
