@@ -226,6 +226,7 @@ class Metric(Template):
     """
 
     family: str = "custom"
+    short: str = ""  # the name in headers of tables for papers, if the title is long
     grain: Annotated[str, _GRAIN] = "user"
     audience: str = "relevant"
     when_empty: Annotated[float, _FINITE] | None = None
