@@ -18,6 +18,7 @@ from sqlmetrics.metrics.front_matter import (
     Param,
     Slice,
     Stage,
+    Template,
     read_params,
     read_template,
 )
@@ -141,6 +142,14 @@ class Catalog:
                 hint = f"; metrics of {name} are {', '.join(family)}"
             raise UsageError(f"unknown metric {name!r}", hint, " (`sqlmetrics list` shows all)")
         return self.metrics[canonical], params
+
+    @property
+    def own(self) -> list[Template]:
+        """The templates of the user."""
+        kinds = (self.metrics, self.stages, self.slices, self.checks)
+        root = template_root()
+        templates = (template for kind in kinds for template in kind.values())
+        return [template for template in templates if root not in template.path.parents]
 
     def default_set(self) -> list[str]:
         """Return the names of the metrics that are computed by default."""

@@ -75,7 +75,7 @@ def compare(
     """
     session.engine.check_comparisons()
     gates = _read_gates(session, fail_if)
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         of = results(session, asked)
         of.check_comparable()  # before reading any table
         chosen = _baseline(session, baseline, of.requests)
