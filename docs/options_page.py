@@ -23,8 +23,9 @@ def options_page() -> str:
         [f"[`{name}`](#{name})", escaped(one.get_short_help_str(200))] for name, one in commands
     ]
     parts = [INTRODUCTION, table(["command", "purpose"], index) + "\n"]
+    parent = click.Context(main, **main.context_settings)  # commands keep the names of its options
     for name, command in commands:
-        context = click.Context(command, info_name=f"sqlmetrics {name}")
+        context = click.Context(command, info_name=f"sqlmetrics {name}", parent=parent)
         help_text = inspect.cleandoc(command.help or "").replace("\b\n", "").replace("\f", "")
         usage = " ".join([f"sqlmetrics {name}", *command.collect_usage_pieces(context)])
         parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{escaped(help_text)}\n")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.partitions.jobs import reduce
     from sqlmetrics.stats.gates import failures
+    from sqlmetrics.stats.trackers import values_by_name
 
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "list_slices",
     "list_stages",
     "reduce",
+    "values_by_name",
 ]
 
 _MODULES = {
@@ -63,6 +65,7 @@ _MODULES = {
     "list_slices": "describe.public",
     "list_stages": "describe.public",
     "reduce": "partitions.jobs",
+    "values_by_name": "stats.trackers",
 }
 
 if not TYPE_CHECKING:

@@ -36,50 +36,61 @@ if TYPE_CHECKING:
 class Evaluator(OnSession):
     """Evaluate recommendations against held-out interactions.
 
-    Args:
-        recommendations: the ranked lists to evaluate; columns `user_id`, `item_id` and `rank` (1
-            is the top) or `score` (higher is better). For several models, a column `model`, a
-            dict `{"als": source, "popular": source}`, or a path with `{model}` for their names.
-        interactions: the held-out interactions; `user_id`, `item_id`, optionally `relevance`.
-        history: past interactions; `user_id`, `item_id`.
-        items, users: attributes of items (`item_id`) and of users.
-        aspects: aspects of items; `item_id`, `aspect`.
-        baseline: other recommendations to compare with, or the name of one of the models.
-        logs: logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
-        convention: the name of a convention or the path of a TOML file; several of them; or "all"
-            for all built-in conventions.
-        fallback: the convention for metrics that `convention` does not define; without a fallback,
-            such metrics raise an error.
-        settings: settings that override the convention: `{"ties": "item_desc"}`, or for one metric
-            `{"map.divisor": "k"}`.
-        columns: maps column names of sqlmetrics to those of the sources: `{"user_id": "user_idx"}`
-            for all tables, `{"interactions.relevance": "rating"}` for one table.
-        key: the columns that identify a user, if not `user_id`.
-        where: maps a table to a SQL condition, such as `{"interactions": "rating >= 4"}`; only rows
-            that match it are used. The condition uses the column names of the source.
-        engine: a SparkSession to compute in, classic or Connect; by default, DuckDB computes in
-            this process.
-        connection: a DuckDB connection to compute in; tables given by name are read from it.
-        threads, memory_limit, temp_directory, temp_limit: limits of the connection that the
-            evaluator opens if `connection` is not given. `temp_limit` is the maximum size of its
-            temporary files, such as `"20GB"`; by default half of the free space. With Spark, both
-            this process and Spark must be able to access `temp_directory`.
-        partitions: the number of partitions of the users, computed one after another; by default,
-            chosen by the size of the tables and the memory limit.
-        templates: directories with the user's own templates.
-        trust_input: skip the validation that has to scan the rows.
-        check: issue a `DataWarning`, once each, for every warning that `check` finds; by default,
-            only for up to a million recommendations that DuckDB computes without partitions.
-        record: add fingerprints of the tables to the record of a result, which is in the attrs of
-            its data frame; this scans the tables.
-        watch: shows progress; see `Watch`.
-
     A source is a path, list of paths or glob (Parquet, CSV, JSON lines, TREC run or qrels), a
     pandas or Polars frame, an Arrow table, dataset or reader, a DuckDB relation, the name of a
-    table in `connection`, or a dict `{user: [items]}`; for Spark, see `docs/how-to/spark.md`. The
-    evaluator uses frames as they were when it was created, raises an error if a file has changed
-    since, and reads tables of `connection` again in every call. Threads can share an evaluator;
-    their calls run one after another. An evaluator can be neither pickled nor copied.
+    table in `connection`, or a dict `{user: [items]}`; for Spark, see `docs/how-to/spark.md`.
+    Everything below is optional.
+
+    Args: Tables
+        recommendations (source): the ranked lists to evaluate; columns `user_id`, `item_id` and
+            `rank` (1 is the top) or `score` (higher is better). Several models have a column
+            `model`, a source each, or a path with their names, e.g. `{"als": "als.parquet",
+            "popular": "popular.parquet"}` or `"{model}.parquet"`.
+        interactions (source): the held-out interactions; `user_id`, `item_id`, optionally
+            `relevance`, e.g. `"test.parquet"`.
+        history (source): past interactions; `user_id`, `item_id`, e.g. `"train/*.parquet"`.
+        items, users (source): attributes of items (`item_id`) and of users, e.g. `"items.csv"`.
+        aspects (source): aspects of items; `item_id`, `aspect`, e.g. `"genres.parquet"`.
+        baseline (source or name): recommendations to compare with, e.g. the model `"popular"`.
+        logs (source): logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
+
+    Args: Columns and rows
+        columns (dict): column names of sqlmetrics and those of the sources, for all tables or for
+            one, e.g. `{"user_id": "user_idx", "interactions.relevance": "rating"}`.
+        key (text or list): what identifies a user, by default `"user_id"`; e.g. `["site", "id"]`.
+        where (dict): a SQL condition for each table, with the column names of the source; only rows
+            that match it are used, e.g. `{"interactions": "rating >= 4"}`.
+
+    Args: Definitions
+        convention (text, path or list): the convention to compute under, by default `"standard"`;
+            also a TOML file, several, or "all" built-in ones, e.g. `"rectools"`.
+        fallback (text or path): the convention for metrics that `convention` does not define and
+            that raise an error otherwise, e.g. `"standard"`.
+        settings (dict): settings that override the convention, for all metrics that have them or
+            for one, e.g. `{"ties": "item_desc", "map.divisor": "k"}`.
+        templates (path or list): directories with own templates, e.g. `"my_templates"`.
+
+    Args: Checks and records
+        trust_input (bool): skip the validation that has to scan the rows; by default, it runs.
+        check (bool): issue a `DataWarning`, once each, for every warning that `check` finds; by
+            default, only for up to a million recommendations that DuckDB reads without partitions.
+        record (bool): scan the tables for fingerprints, for the record of a result in the attrs of
+            its data frame; by default, records have none.
+        watch (function): shows progress; see `Watch`.
+
+    Args: Engine
+        engine (SparkSession): the session to compute in, classic or Connect, e.g. `spark`; by
+            default, DuckDB computes in this process.
+        connection (DuckDB connection): compute in it, and read tables that are given by name.
+        threads (int), memory_limit (text): limits of DuckDB, e.g. `2` and `"4GB"`.
+        temp_directory (path): folder of temporary files, also of Spark, e.g. `"/mnt/scratch"`.
+        temp_limit (text): their maximum size, by default half of the free space; e.g. `"20GB"`.
+        partitions (int): how many groups of users to compute one after another, e.g. `8`; by
+            default, chosen by the size of the tables and the memory limit.
+
+    The evaluator uses frames as they were when it was created, raises an error if a file has
+    changed since, and reads tables of `connection` again in every call. Threads can share an
+    evaluator; their calls run one after another. An evaluator can be neither pickled nor copied.
 
     Raises:
         UsageError: an unknown convention, setting or value, or a `where` condition that is not a
@@ -91,23 +102,21 @@ class Evaluator(OnSession):
     def __init__(
         self, recommendations: Any = None, interactions: Any = None, *, history: Any = None,
         items: Any = None, users: Any = None, aspects: Any = None, baseline: Any = None,
-        logs: Any = None,
+        logs: Any = None, columns: Mapping[str, str] | None = None,
+        key: str | Sequence[str] = "user_id", where: Mapping[str, str] | None = None,
         convention: str | Path | Iterable[str | Path] = STANDARD,
         fallback: str | Path | None = None, settings: Mapping[str, Any] | None = None,
-        columns: Mapping[str, str] | None = None, key: str | Sequence[str] = "user_id",
-        where: Mapping[str, str] | None = None,
+        templates: str | Path | Iterable[str | Path] = (), trust_input: bool = False,
+        check: bool | None = None, record: bool = False, watch: Watch | None = None,
         engine: Any = None, connection: duckdb.DuckDBPyConnection | None = None,
         threads: int | None = None, memory_limit: str | None = None,
         temp_directory: str | Path | None = None, temp_limit: str | None = None,
-        partitions: int | None = None, templates: str | Path | Iterable[str | Path] = (),
-        trust_input: bool = False, check: bool | None = None, record: bool = False,
-        watch: Watch | None = None,
+        partitions: int | None = None,
     ) -> None:  # fmt: skip
         given = {name: value for name, value in locals().items() if name != "self"}
         self._session = Session(given)
-        self.catalog = self._session.catalog
+        self.catalog, self.engine = self._session.catalog, self._session.engine
         self.tables, self.where = self._session.tables, self._session.where
-        self.engine = self._session.engine
 
     def close(self) -> None:
         """Release memory and temporary files; the evaluator cannot be used afterwards."""
@@ -130,7 +139,7 @@ class Evaluator(OnSession):
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         by: Names = None, by_item: Names = None, combinations: bool = False,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
-        run_ci: bool = False, skip_missing: bool = False,
+        run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
 
@@ -146,13 +155,12 @@ class Evaluator(OnSession):
                 unchanged.
             combinations: also report slices by every subset of these columns, including none;
                 `(all)` stands for all values of a column.
-            ci: the kind of confidence interval: "normal" (value ± z standard errors), "bootstrap"
-                (percentiles of the means of resampled users) or "none".
-            confidence: the confidence level of the interval.
+            ci, confidence: the confidence interval and its level: "normal" (value ± z standard
+                errors), "bootstrap" (percentiles of the means of resampled users) or "none".
             resamples, seed: number of resamples and random seed, shared by all metrics and models.
-            run_ci: with "bootstrap", also recompute metrics with one value for the whole run for
-                every resample, to compute their intervals.
+            run_ci: with "bootstrap", also resample metrics with one value for the whole run.
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
+            fail_if: gates, such as `"ndcg@10 < 0.2"`.
 
         Returns:
             One row per model, convention, slice, metric and cutoff: `model` and `convention` (if
@@ -165,21 +173,22 @@ class Evaluator(OnSession):
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
                 does not define or that has no value for a slice, or a table that was not given.
             DataError: a table fails validation.
+            GateError: the result, which is `frame` of the error, fails a gate.
         """
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed, run_ci=run_ci,
                          skip_missing=skip_missing)  # fmt: skip
-        return run.evaluate(self._session, asked, self.engine.frame)
+        return run.evaluate(self._session, asked, self.engine.frame, fail_if)
 
     @public
     @recorded
     def rows(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> Rows:
         """Compute the result of `evaluate` without a data frame, so that pandas is not imported.
 
-        Returns:
-            The rows as tuples in `values`, with the `names` and `kinds` of the columns.
+        Returns: the rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
-        return run.evaluate(self._session, Asked.of(metrics, k, **options), self.engine.rows)
+        gates, asked = options.pop("fail_if", ()), Asked.of(metrics, k, **options)
+        return run.evaluate(self._session, asked, self.engine.rows, gates)
 
     @public
     @recorded
@@ -213,7 +222,7 @@ class Evaluator(OnSession):
         """Write the result of `evaluate` or `per_user` to a Parquet file, straight from the engine.
 
         A failed write leaves no partial file. `force` overwrites an existing file. `options` are
-        the other arguments of `evaluate` or `per_user`. Spark writes a folder of files.
+        other arguments of these methods. Spark writes a folder of files.
         """
         run.write_parquet(self._session, Asked.of(metrics, k, per_user, **options), path, force)
 
@@ -225,8 +234,7 @@ class Evaluator(OnSession):
     ) -> None:  # fmt: skip
         """Let Spark write the result of `evaluate` or `per_user` to a table of its catalog.
 
-        `name` is the table name in Spark (`catalog.schema.table`). `force` replaces an existing
-        table. `options` are the other arguments of `evaluate` or `per_user`.
+        `name` is its name in Spark (`catalog.schema.table`). `force` replaces an existing table.
         """
         run.write_table(self._session, Asked.of(metrics, k, per_user, **options), name, force)
 
@@ -241,9 +249,8 @@ class Evaluator(OnSession):
         run at the same time on several machines, with the same versions of sqlmetrics and DuckDB.
 
         Args:
-            partition: the partition to compute, such as `"3/8"`.
+            partition: the partition to compute, such as `"3/8"`. `force` replaces an existing part.
             metrics, k, options: the arguments of `evaluate`, the same in every job.
-            force: replace an existing part.
 
         Raises:
             DataError: the folder already has this part, or parts of another request.
@@ -286,8 +293,7 @@ class Evaluator(OnSession):
             Cohen's d of the differences, or the rank-biserial correlation for "wilcoxon".
 
         Raises:
-            UsageError, DataError: see `evaluate`; or `baseline` is not one of several models, scipy
-                is not installed, or a gate matches nothing in the comparison.
+            UsageError: see `evaluate`; or a wrong `baseline`, no scipy, or a gate without a match.
             GateError: the comparison fails a gate; `frame` of the error is the comparison.
         """
         testing = comparing.Testing(test, correction, ci)
@@ -306,9 +312,8 @@ class Evaluator(OnSession):
     ) -> pd.DataFrame:  # fmt: skip
         """Rank the models, and mark the best and those not significantly worse for each metric.
 
-        For each metric, every other model is compared with the best, as in `compare`, which also
-        describes the other arguments. A model with an adjusted p-value below `alpha` is
-        significantly worse than the best. Needs scipy (extra `stats`).
+        For each metric, every other model is compared with the best, as in `compare`, which lists
+        the arguments. It is significantly worse if its adjusted p-value is below `alpha`.
 
         Returns:
             One row per model, convention and slice, the best model by the first metric on top:
@@ -331,8 +336,7 @@ class Evaluator(OnSession):
 
         Returns:
             One row per finding, errors first, then warnings and notes: `level, check, table,
-            column, n, found, remedy, examples`. `n` counts rows, lists or users; `examples` lists
-            some of them as dicts.
+            column, n, found, remedy, examples`. `n` counts rows, lists or users.
 
         Raises:
             UsageError: see `evaluate`; or no table was given, or `trust_input` is set.
@@ -462,8 +466,7 @@ class Evaluator(OnSession):
             physical: return the optimised statement that the evaluator itself runs.
 
         Raises:
-            UsageError: the dialect cannot express a metric or option, or a table has no name in the
-                other system.
+            UsageError: the dialect cannot express the request, or a table has no name in it.
         """
         asked = Asked.of(metrics, k, per_user, **options)
         return printing.statement(self._session, asked, dialect, physical)
@@ -474,7 +477,7 @@ class Evaluator(OnSession):
         dialect: Dialect | None = None, name: str = "sqlmetrics", command: str = "",
         force: bool = False, **options: Any,
     ) -> list[Path]:  # fmt: skip
-        """Write a dbt package that computes `evaluate` and `per_user` in a warehouse.
+        """Write a dbt package that computes both results in a warehouse, and return its files.
 
         Args:
             metrics, k, options: the arguments of `evaluate`. Give the tables by name: `TableName`.
@@ -483,8 +486,6 @@ class Evaluator(OnSession):
             name: the name of the package and the prefix of its model names.
             command: the command that the README of the package names as its origin.
             force: replace an existing package.
-
-        Returns: the files of the package.
 
         Raises:
             UsageError: see `sql`; or `name` is not a valid package name.

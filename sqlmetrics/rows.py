@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT, COUNT, NUMBER = "text", "count", "number"
+TEXT, COUNT, NUMBER, PROSE = "text", "count", "number", "prose"
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Rows:
 
     Attributes:
         names: the names of the columns.
-        kinds: the kind of each column: `text`, `count` or `number`.
+        kinds: the kind of each column: `text`, `count`, `number` or `prose` (text that can be
+            wrapped).
         values: one tuple per row.
     """
 
@@ -35,9 +36,12 @@ class Rows:
         return [row[position] for row in self.values]
 
     @classmethod
-    def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Rows:
+    def of_records(cls, records: Sequence[Mapping[str, Any]], prose: Collection[str] = ()) -> Rows:
         """Convert one or more records with the same names; columns of integers are counts."""
-        kinds = [COUNT if isinstance(value, int) else TEXT for value in records[0].values()]
+        kinds = [
+            PROSE if name in prose else COUNT if isinstance(value, int) else TEXT
+            for name, value in records[0].items()
+        ]
         return cls(list(records[0]), kinds, [tuple(record.values()) for record in records])
 
     @classmethod

@@ -19,7 +19,7 @@ _CONTROLS = (
 _CONTROL = re.compile(rf"[{_CONTROLS}]|\r(?!\n)")
 _CONTROL_OR_BREAK = re.compile(rf"[{_CONTROLS}\t\n\r\u2028\u2029]")
 
-_LAID_OUT = ("table", "markdown", "latex")  # their layout has escaped every cell
+_LAID_OUT = ("table", "markdown", "github", "latex")  # their layout has escaped every cell
 
 
 def visible(text: str) -> str:

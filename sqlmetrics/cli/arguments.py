@@ -79,13 +79,33 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             engine=session,
             templates=options["templates"],
             trust_input=options["trust_input"],
-            check=options.get("check"),
+            check=_check_of(options),
             record=any(options.get(name) is not None for name in ("record", "from_record")),
             watch=bar,
         )
         closing = contextlib.closing(bar) if bar else contextlib.nullcontext()
         with evaluator, closing:
             yield evaluator
+
+
+def _check_of(options: Mapping[str, Any]) -> bool | None:
+    """Return whether to check the tables for data problems; None to decide by their size.
+
+    Raises:
+        UsageError: --fail-on-warnings, which needs the check, is combined with its opposite.
+    """
+    check = options.get("check")
+    if not options.get("fail_on_warnings"):
+        return check
+    for opposite, is_given in (
+        ("--no-check", check is False),
+        ("--trust-input", options["trust_input"]),
+    ):
+        if is_given:
+            raise UsageError(
+                f"--fail-on-warnings needs the checks that {opposite} skips; remove one of them"
+            )
+    return True
 
 
 # options other than tables that name input files

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -17,7 +18,6 @@ from sqlmetrics.cli.arguments import (
     with_names,
 )
 from sqlmetrics.cli.options import (
-    COMPARED,
     EVALUATED,
     FORMATS,
     PER_USER,
@@ -30,6 +30,7 @@ from sqlmetrics.cli.options import (
     convention_options,
     engine_options,
     fallback_option,
+    gate_options,
     input_options,
     interval_options,
     name_options,
@@ -41,21 +42,23 @@ from sqlmetrics.cli.options import (
     summary_options,
     templates_option,
     test_options,
+    tracked_output_options,
     tried_option,
 )
 from sqlmetrics.cli.output import (
+    check_not_parquet,
+    comparison,
     default_format,
     evaluator_or_error,
     write,
     write_part,
     write_values,
 )
-from sqlmetrics.cli.process import CommandGroup
+from sqlmetrics.cli.process import Command, CommandGroup
 from sqlmetrics.cli.recorded import as_recorded
 from sqlmetrics.cli.spelling import on_command_line
 from sqlmetrics.errors import (
     DataError,
-    GateError,
     UsageError,
     suggestion,
 )
@@ -97,12 +100,15 @@ def main() -> None:
 @summary_options
 @partition_option
 @check_option
+@gate_options
 @record_options
-@output_options
+@tracked_output_options
 def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute the mean of METRICS (e.g. ndcg@10) over users.
 
-    Without METRICS, compute the default set at cutoff 10. The name all stands for every metric.
+    Without METRICS, compute hit_rate, map, mrr, ndcg, precision and recall at cutoff 10. The name
+    all stands for every metric except those of ratings and probabilities.
+
     With --partition I/N, compute one partition of the users and write it to the folder given by -o.
     Once the folder has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
@@ -128,7 +134,7 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @engine_options
-@output_options
+@tracked_output_options
 def reduce(directory: Path, **options: Any) -> None:
     """Combine the parts in DIRECTORY into one result.
 
@@ -166,10 +172,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     from sqlmetrics.checks.survey import rows_of, unreadable
     from sqlmetrics.cli.layout import render_findings
 
-    if str(options["output"]).endswith(".parquet"):
-        raise UsageError(
-            "-o: findings cannot be written as Parquet; use .csv, .json, .jsonl, .md, .tex or .txt"
-        )
+    check_not_parquet(options, "findings")
     findings: list[Finding] = []
 
     def compute(evaluator: Evaluator | DataError) -> Rows:
@@ -191,17 +194,11 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 @test_options
 @interval_options
 @resampling_options
-@click.option(
-    "--fail-if",
-    "gates",
-    multiple=True,
-    metavar="EXPRESSION",
-    help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%].",
-)
 @check_option
+@gate_options
 @record_options
 @output_options
-def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) -> None:
+def compare(metrics: tuple[str, ...], **options: Any) -> None:
     """Compare every model with a baseline, user by user.
 
     Pass the name of the baseline model with --baseline. A gate (--fail-if) tests the column
@@ -209,25 +206,39 @@ def compare(metrics: tuple[str, ...], gates: tuple[str, ...], **options: Any) ->
     is relative to the value of the baseline.
     """
     metrics, options = as_recorded("compare", metrics, options)
-    chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
-    asked["baseline"] = options["baseline"]
-    given = options["recommendations"]
-    named = [text.partition("=")[0] for text in given] if isinstance(given, tuple) else []
-    models = given if isinstance(given, dict) else named
-    if asked["baseline"] not in models:
-        options["baseline"] = None  # it names a value of the column model, not a table
-    failed: list[GateError] = []
-
-    def compute(evaluator: Evaluator) -> pd.DataFrame:
-        try:
-            return evaluator.compare(chosen, cutoffs, fail_if=gates, **asked)
-        except GateError as error:  # write the result in spite of the failed gate
-            failed.append(error)
-            return cast("pd.DataFrame", error.frame)
-
+    options, compute = comparison(metrics, options)
     write(options, compute)
-    if failed:
-        raise failed[0]
+
+
+_SUITE = """
+\b
+Example:
+  sqlmetrics test gates.toml -r new=new.parquet
+"""
+
+
+@main.command(
+    "test",
+    epilog=_SUITE,
+    context_settings={"ignore_unknown_options": True},
+    options_metavar="[OPTIONS OF evaluate OR compare]",
+)
+@click.argument("file")
+@click.argument("typed", nargs=-1, type=click.UNPROCESSED, metavar="")
+@output_options
+def run_tests(file: str, typed: tuple[str, ...], **options: Any) -> None:
+    """Run the gates of a TOML FILE.
+
+    The tables [evaluate] and [compare] of FILE are tests. Their keys are the options of these
+    commands, and metrics. Keys at the top of FILE apply to all tests. Further options on the
+    command line override those of FILE. Exit with code 3 if a test fails.
+    """
+    from sqlmetrics.cli.suite import Suite
+
+    check_not_parquet(options, "verdicts")
+    suite = Suite(file, typed)
+    write(options, lambda _: suite.run(), render=suite.text, opened=contextlib.nullcontext())
+    suite.check()
 
 
 @main.command()
@@ -355,7 +366,7 @@ def sql(
     if per_user:
         given = click.get_current_context().get_parameter_source
         for name in EVALUATED:
-            if name not in PER_USER and given(name) is not ParameterSource.DEFAULT:
+            if name not in PER_USER and given(name) is ParameterSource.COMMANDLINE:
                 option = "--" + name.replace("_", "-")
                 raise UsageError(
                     f"{option} applies to means over users only; remove it or --per-user"
@@ -372,7 +383,7 @@ def sql(
     show(text, "sql")
 
 
-class _RecordedCommand(click.Command):
+class _RecordedCommand(Command):
     """A command that keeps the arguments as typed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -485,7 +496,7 @@ Example:
 _NOT_IDENTIFIED = 4  # exit code
 
 
-@main.command(epilog=_IDENTIFIED)
+@main.command(epilog=_IDENTIFIED, short_help="Find the conventions that give reported numbers.")
 @click.argument("numbers", nargs=-1, required=True)
 @input_options
 @tried_option
@@ -605,7 +616,8 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
         raise UsageError(
             f"{name!r} is neither a convention nor a metric{suggestion(name, [*known(), *metrics])}"
         )
-    rows = Rows.of_records(listing(catalog) if name is None else choices(catalog, name))
+    records = listing(catalog) if name is None else choices(catalog, name)
+    rows = Rows.of_records(records, prose=("release", "title"))
     kind = kind or default_format()
     show(render_rows(rows, kind, None), kind)
 
@@ -626,10 +638,12 @@ def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: s
         raise UsageError("--slices and --stages list different things; remove one")
     listed = listing.slices if slices else listing.stages if stages else listing.metrics
     kind = kind or default_format()
-    show(render_rows(Rows.of_records(listed(Catalog.load(templates))), kind, None), kind)
+    prose = ("aliases", "title", "settings")
+    rows = Rows.of_records(listed(Catalog.load(templates)), prose)
+    show(render_rows(rows, kind, None), kind)
 
 
-@main.command()
+@main.command(short_help="Describe a metric or a slice: formula, settings and SQL.")
 @click.argument("metric")
 @click.option(
     "--convention",
@@ -640,7 +654,7 @@ def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: s
 )
 @templates_option
 def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
-    """Describe METRIC, a slice or a stage: formula, settings, source and SQL.
+    """Describe a metric, slice or stage: settings and SQL.
 
     METRIC can have settings: 'ndcg(gain=exponential)@10'.
     """

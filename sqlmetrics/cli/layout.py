@@ -6,14 +6,14 @@ import csv
 import io
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.cli.tables import Marks, table_text
 from sqlmetrics.errors import UsageError, example_rows
-from sqlmetrics.rows import NUMBER, TEXT, Rows
+from sqlmetrics.rows import PROSE, TEXT, Rows
 from sqlmetrics.stats.leaderboard import BEST, NOT_WORSE, marked_columns
 from sqlmetrics.terminal import one_line, visible, visible_json
 from sqlmetrics.wording import rounded
@@ -83,6 +83,13 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
             )
             return visible_json("".join(lines))
         return visible_json(json.dumps(records, ensure_ascii=False, indent=2, default=str) + "\n")
+    if kind in ("mlflow", "dvc"):
+        from sqlmetrics.stats.trackers import nested_values, values_by_name
+
+        values: Any = values_by_name(rows) if kind == "mlflow" else nested_values(rows)
+        return visible_json(
+            json.dumps(_rounded(values, digits), ensure_ascii=False, indent=2) + "\n"
+        )
     if kind == "csv":
         return _csv(rows, digits)
     return _LAYOUTS[kind](_cells(rows, digits), {})
@@ -187,6 +194,13 @@ def _cells(rows: Rows, digits: int | None) -> Rows:
     return replace(rows, names=[one_line(str(name)) for name in rows.names], values=values)
 
 
+def _rounded(values: Any, digits: int | None) -> Any:
+    """Round the numbers of nested dicts."""
+    if isinstance(values, dict):
+        return {name: _rounded(value, digits) for name, value in values.items()}
+    return _plain(values, digits)
+
+
 def _plain(value: Any, digits: int | None) -> Any:
     """Return a value that JSON can hold: no NaN, no NumPy types."""
     if _is_missing(value):
@@ -213,11 +227,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-Marks: TypeAlias = Mapping[int, Sequence[str]]
-"""Marks by column number: for each cell of the column, `best`, `not worse` or an empty text."""
-
 _SIGNS = {  # text before and after a value
-    "table": {BEST: ("", " *"), NOT_WORSE: ("", " ="), "": ("", "  ")},
     "markdown": {BEST: ("**", "**"), NOT_WORSE: ("", " ="), "": ("", "")},
     "latex": {BEST: (r"\textbf{", "}"), NOT_WORSE: (r"\underline{", "}"), "": ("", "")},
 }
@@ -226,6 +236,7 @@ _LEGENDS = {
     "markdown": "\n**bold** best; =",  # without the empty line, it would be a table row
     "latex": "% bold best; underlined",
 }
+_LEGENDS["github"] = _LEGENDS["markdown"]
 
 
 def _rows(
@@ -240,62 +251,18 @@ def _rows(
     return rows
 
 
-def _table(cells: Rows, marks: Marks) -> str:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    names, rows = list(cells.names), _rows(cells, marks, "table")
-    # the columns that identify a row come before the first floating-point column
-    leading = cells.kinds.index(NUMBER) if NUMBER in cells.kinds else len(names)
-    styles = [[""] * len(names) for _ in rows]
-    justify: list[Literal["left", "right"]] = [
-        "left" if kind == TEXT else "right" for kind in cells.kinds
-    ]
-    for column, its_marks in marks.items():
-        # aligned by hand: rich, aligning to the right, drops the spaces of an empty mark
-        justify[column] = "left"
-        width = max(len(line[column]) for line in [names, *rows])
-        for line in [names, *rows]:
-            line[column] = line[column].rjust(width)
-        for row_styles, mark in zip(styles, its_marks, strict=True):
-            row_styles[column] = "bold" if mark == BEST else ""
-    width = Console().width if sys.stdout.isatty() else 10_000
-    console = Console(width=width, force_terminal=sys.stdout.isatty())
-    widths = [max(len(line[column]) for line in [names, *rows]) + 3 for column in range(len(names))]
-    with console.capture() as capture:
-        for columns in _blocks(widths, leading, width - 1):
-            table = Table(header_style="bold")
-            for column in columns:
-                table.add_column(Text(names[column]), justify=justify[column], no_wrap=True)
-            for row, row_styles in zip(rows, styles, strict=True):
-                table.add_row(*[Text(row[column], row_styles[column]) for column in columns])
-            console.print(table)
-    return capture.get()
-
-
-def _blocks(widths: Sequence[int], leading: int, room: int) -> list[list[int]]:
-    """Split the columns into tables of at most `room` characters, each with the leading columns."""
-    first = list(range(leading))
-    blocks = [[*first]]
-    for column in range(leading, len(widths)):
-        taken = sum(widths[known] for known in blocks[-1])
-        if taken + widths[column] > room and len(blocks[-1]) > leading:
-            blocks.append([*first])
-        blocks[-1].append(column)
-    return blocks
+def markdown_text(text: str) -> str:
+    """Escape a text for Markdown, also for a cell of a table."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _markdown(cells: Rows, marks: Marks) -> str:
-    def escape(cell: str) -> str:
-        return cell.replace("|", "\\|")
-
     def line(row: Iterable[str]) -> str:
         return "| " + " | ".join(row) + " |\n"
 
-    rule = ["---" if kind == TEXT else "---:" for kind in cells.kinds]
-    rows = _rows(cells, marks, "markdown", escape)
-    return line(map(escape, cells.names)) + line(rule) + "".join(map(line, rows))
+    rule = ["---" if kind in (TEXT, PROSE) else "---:" for kind in cells.kinds]
+    rows = _rows(cells, marks, "markdown", markdown_text)
+    return line(map(markdown_text, cells.names)) + line(rule) + "".join(map(line, rows))
 
 
 def _latex(cells: Rows, marks: Marks) -> str:
@@ -312,11 +279,13 @@ def _latex(cells: Rows, marks: Marks) -> str:
         # LaTeX would read [ or * as an argument of the \\ that ends the row above
         return "{}" + text if text.startswith(("[", "*")) else text
 
-    sides = "".join("l" if kind == TEXT else "r" for kind in cells.kinds)
+    sides = "".join("l" if kind in (TEXT, PROSE) else "r" for kind in cells.kinds)
     rows = map(line, _rows(cells, marks, "latex", escape))
     header = line(map(escape, cells.names))
     body = "\\hline\n" + header + "\\hline\n" + "".join(rows) + "\\hline\n"
     return f"\\begin{{tabular}}{{{sides}}}\n{body}\\end{{tabular}}\n"
 
 
-_LAYOUTS = {"table": _table, "markdown": _markdown, "latex": _latex}
+_LAYOUTS = {
+    "table": table_text, "markdown": _markdown, "github": _markdown, "latex": _latex,
+}  # fmt: skip

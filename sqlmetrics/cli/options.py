@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -11,7 +11,8 @@ from sqlmetrics.stats.intervals import KINDS
 from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
 
 ENGINES = ["duckdb", "spark"]
-FORMATS = ["table", "csv", "json", "jsonl", "markdown", "latex"]
+FORMATS = ["table", "csv", "json", "jsonl", "markdown", "github", "latex"]
+TRACKERS = ["mlflow", "dvc"]  # formats for values of an evaluation
 TABLES = [
     (
         "interactions",
@@ -30,11 +31,38 @@ TABLES = [
     ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
 ]
 
+# the groups of options in help texts
+GROUPS = {
+    "Tables": (
+        *("recommendations", *(table for table, _, _ in TABLES)),
+        *("database", "columns", "key", "where"),
+        *("recommendations_table", *(f"{table}_table" for table, _, _ in TABLES)),
+    ),
+    "Metrics": (
+        *("cutoffs", "skip_missing", "partition", "start", "end", "nearest", "primary"),
+        *("test", "correction", "alpha", "per_user", "dialect", "physical"),
+    ),
+    "Definitions": ("conventions", "fallback", "settings", "templates"),
+    "Slices and intervals": (
+        *("by", "by_item", "combinations", "ci", "confidence", "resamples", "seed", "run_ci"),
+    ),
+    "Checks and gates": ("check", "strict", "trust_input", "fail_if", "fail_on_warnings"),
+    "Engine": (
+        *("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),
+        *("partitions",),
+    ),
+    "Output": (
+        *("kind", "digits", "output", "force", "name", "title", "no_examples"),
+        *("record", "from_record", "trust_record"),
+    ),
+}
+
 # the options that are arguments of evaluator methods
 PER_USER = ("by", "by_item", "skip_missing")
 OF_INTERVAL = ("ci", "confidence")
 RESAMPLED = ("resamples", "seed")
 EVALUATED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "run_ci")
+GATED = ("fail_if",)
 REPORTED = (
     *("by", "by_item", "primary", "title", "check"),
     *("test", "correction", "alpha", "confidence"),
@@ -158,6 +186,22 @@ check_option = click.option(
     default=None,
     help="Show the warnings of sqlmetrics check with the result; default: --check for up to a "
     "million recommendations.",
+)
+
+gate_options = _options(
+    click.option(
+        "--fail-if",
+        "fail_if",
+        multiple=True,
+        metavar="GATE",
+        help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
+        "[where SLICE=VALUE].",
+    ),
+    click.option(
+        "--fail-on-warnings",
+        is_flag=True,
+        help="Exit with code 3 if sqlmetrics check would warn; implies --check.",
+    ),
 )
 
 # names of tables that only the printed statement reads
@@ -305,21 +349,29 @@ test_options = _options(
     ),
 )
 
-output_options = _options(
-    click.option(
-        "--format",
-        "kind",
-        type=click.Choice(FORMATS),
-        help="Output format; default: table on a terminal, csv in a pipe.",
-    ),
-    click.option("--digits", type=click.IntRange(0, 17), help="Decimal places."),
-    click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write the result to FILE (.csv .json .jsonl .md .tex .txt .parquet).",
-    ),
-    click.option("--force", is_flag=True, help="Overwrite an existing output file."),
+
+def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], Any]:
+    return _options(
+        click.option(
+            "--format",
+            "kind",
+            type=click.Choice(formats),
+            help=f"Output format; default: table on a terminal, csv in a pipe.{more}",
+        ),
+        click.option("--digits", type=click.IntRange(0, 17), help="Decimal places."),
+        click.option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the result to FILE (.csv .json .jsonl .md .tex .txt .parquet).",
+        ),
+        click.option("--force", is_flag=True, help="Overwrite an existing output file."),
+    )
+
+
+output_options = _output_options(FORMATS)
+tracked_output_options = _output_options(
+    [*FORMATS, *TRACKERS], " mlflow and dvc are JSON files of values for these trackers."
 )
 
 

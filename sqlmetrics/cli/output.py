@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of
-from sqlmetrics.cli.options import EVALUATED, PER_USER
-from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
+from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.terminal import say, show
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.rows import Rows
+    from sqlmetrics.stats.gates import Verdict
 
 
 @contextlib.contextmanager
@@ -59,6 +61,71 @@ def record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], Non
         say(text)
 
 
+class Gates:
+    """The gates of a command, which fails after its result is written."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._fails_on_warnings = bool(options.get("fail_on_warnings"))
+        self.failed: list[GateError] = []
+        self.verdicts: list[Verdict] = []
+        self.n_warnings = 0
+
+    def result_of(self, compute: Callable[[Any], Any], evaluator: Any) -> Any:
+        """Compute a result, and return it even if it fails a gate."""
+        with self._counted_warnings():
+            try:
+                result = compute(evaluator)
+            except GateError as error:
+                self.failed.append(error)
+                result = error.frame
+        from sqlmetrics.evaluator import Evaluator
+        from sqlmetrics.run.gating import last_verdicts
+
+        if isinstance(evaluator, Evaluator):
+            self.verdicts = last_verdicts(evaluator)
+        return result
+
+    def text(
+        self,
+        result: Any,
+        kind: str,
+        digits: int | None,
+        render: Callable[[Any, str, int | None], str],
+    ) -> str:
+        """Lay out a result, with the verdicts in the format for GitHub."""
+        n_warnings = self.n_warnings if self._fails_on_warnings else 0
+        if kind != "github" or not (self.verdicts or n_warnings):
+            return render(result, kind, digits)
+        from sqlmetrics.cli.github import with_verdicts
+        from sqlmetrics.rows import Rows
+
+        rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+        return with_verdicts(rows, self.verdicts, digits, n_warnings)
+
+    def check(self) -> None:
+        """Raise a GateError if the result fails a gate, or if there were data warnings."""
+        reasons = [reason for error in self.failed for reason in error.reasons]
+        lines = [str(error) for error in self.failed]
+        if self._fails_on_warnings and self.n_warnings:
+            noun = "warning" if self.n_warnings == 1 else "warnings"
+            reasons.append(f"{self.n_warnings} data {noun} (--fail-on-warnings), shown above")
+            lines.append(reasons[-1])
+        if reasons:
+            raise GateError("\n  ".join(lines), reasons=reasons)
+
+    @contextlib.contextmanager
+    def _counted_warnings(self) -> Iterator[None]:
+        show = warnings.showwarning
+
+        def counted(message: Warning | str, category: type[Warning], *args: Any) -> None:
+            self.n_warnings += issubclass(category, DataWarning)
+            show(message, category, *args)
+
+        with warnings.catch_warnings():
+            warnings.showwarning = counted  # type: ignore[assignment]
+            yield
+
+
 def _same(path: str, other: str | None) -> bool:
     """Return whether two paths name the same file, which need not exist."""
     return other is not None and os.path.realpath(path) == os.path.realpath(other)
@@ -70,6 +137,12 @@ def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
         raise UsageError("--partition: a part has no record; remove --record and --from-record")
     if options["output"] in (None, "", "-"):
         raise UsageError("--partition: name the folder for the parts with -o FOLDER")
+    for name in ("fail_if", "fail_on_warnings"):
+        if options[name]:
+            raise UsageError(
+                f"--{name.replace('_', '-')} does not apply to --partition, because a gate needs "
+                "the whole result"
+            )
     for name in ("format", "digits"):
         if options["kind" if name == "format" else name] is not None:
             raise UsageError(
@@ -92,22 +165,25 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
 
     chosen, cutoffs = metrics or None, cutoffs_of(options)
     asked = asked_of(options, *(PER_USER if per_user else EVALUATED))
+    gates = {} if per_user else {name: options[name] for name in GATED}
     if per_user:
         asked["partition"] = options["partition"]
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
         method = evaluator.per_user if per_user else evaluator.evaluate
-        return method(chosen, cutoffs, **asked)
+        return method(chosen, cutoffs, **asked, **gates)
 
     def means(evaluator: Evaluator) -> Rows:
-        return evaluator.rows(chosen, cutoffs, **asked)
+        return evaluator.rows(chosen, cutoffs, **asked, **gates)
 
     def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
         evaluator.write_parquet(
             path, chosen, cutoffs, per_user=per_user, force=options["force"], **asked
         )
 
-    if options["engine"] == "duckdb" and not per_user:
+    if gates and gates["fail_if"] and str(options["output"]).endswith(".parquet"):
+        write(options, compute)  # the gates judge the rows, which the engine would not return
+    elif options["engine"] == "duckdb" and not per_user:
         write(options, means, write_parquet, render=render_rows)
     elif options["engine"] == "duckdb":
         write(options, compute, write_parquet)
@@ -115,6 +191,24 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
         _write_with_spark(options, write_parquet)
     else:
         write(options, compute)
+
+
+def comparison(
+    metrics: Sequence[str], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], Callable[[Evaluator], pd.DataFrame]]:
+    """Return the options that open the evaluator of a comparison, and the comparison."""
+    chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
+    given = options["recommendations"]
+    named = [text.partition("=")[0] for text in given] if isinstance(given, tuple) else []
+    models = given if isinstance(given, dict) else named
+    # otherwise, it names a value of the column model, not a table
+    table = options["baseline"] if options["baseline"] in models else None
+
+    def compute(evaluator: Evaluator) -> pd.DataFrame:
+        gates = {name: options[name] for name in GATED}
+        return evaluator.compare(chosen, cutoffs, baseline=options["baseline"], **asked, **gates)
+
+    return {**options, "baseline": table}, compute
 
 
 def _write_with_spark(
@@ -160,27 +254,29 @@ def write(
     path = None if target in (None, "-") else Path(target)
     given = options["kind"]
     kind = (given or default_format()) if path is None else format_of(path, given)
+    gates = Gates(options)
     with record_kept(options) as keep:
         with opened or evaluator_of(options) as evaluator:
-            if path is not None and kind == "parquet" and write_parquet is not None:
-                write_parquet(evaluator, path)
+            if path is None:
+                result = gates.result_of(compute, evaluator)
+                keep(evaluator, result)
+                text = gates.text(result, kind, options["digits"], render)
+            elif kind == "parquet" and write_parquet is not None:
+                gates.result_of(lambda opened: write_parquet(opened, path), evaluator)
                 keep(evaluator, path)
-                return
-            if path is not None:
+            else:
                 with whole_file(path, options["force"]) as temporary:
-                    frame = compute(evaluator)
-                    keep(evaluator, frame)
+                    result = gates.result_of(compute, evaluator)
+                    keep(evaluator, result)
                     if kind == "parquet":
-                        frame.attrs.clear()  # so that equal values give equal files
-                        frame.to_parquet(temporary, index=False)
+                        result.attrs.clear()  # so that equal values give equal files
+                        result.to_parquet(temporary, index=False)
                     else:
-                        text = render(frame, kind, options["digits"])
+                        text = gates.text(result, kind, options["digits"], render)
                         temporary.write_text(text, encoding="utf-8")
-                return
-            result = compute(evaluator)
-            keep(evaluator, result)
-            text = render(result, kind, options["digits"])
-        show(text, kind)
+        if path is None:
+            show(text, kind)
+    gates.check()
 
 
 @contextlib.contextmanager
@@ -193,6 +289,14 @@ def evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataE
         except DataError as error:
             opened = error
         yield opened
+
+
+def check_not_parquet(options: Mapping[str, Any], what: str) -> None:
+    """Raise a UsageError if the output is a Parquet file."""
+    if str(options["output"]).endswith(".parquet"):
+        raise UsageError(
+            f"-o: {what} cannot be written as Parquet; use .csv, .json, .jsonl, .md, .tex or .txt"
+        )
 
 
 def default_format() -> str:

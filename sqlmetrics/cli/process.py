@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import click
 
 from sqlmetrics import interrupts
+from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.cli.spelling import spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, suggestion
 from sqlmetrics.terminal import say, visible
@@ -102,9 +103,9 @@ def _written_whole() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
-    """Show every warning of the package as a message; leave other warnings to Python."""
-
+    """Show every warning of the package as a message, once; leave other warnings to Python."""
     others = warnings.showwarning
+    shown: set[str] = set()
 
     def show(
         message: Warning | str,
@@ -115,7 +116,10 @@ def _warnings_on_stderr() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, SqlmetricsWarning):
-            say(spelled(message))
+            text = spelled(message)
+            if text not in shown:
+                say(text)
+            shown.add(text)
         else:
             others(visible(str(message)), category, filename, lineno, file, line)
 
@@ -137,8 +141,48 @@ def _visible_errors() -> Iterator[None]:
         raise click.UsageError(visible(text), error.ctx) from error
 
 
+_LAST = "Output"  # the group of --help
+_MANY_OPTIONS = 12  # options of a command whose help has groups
+
+
+class _Lines(click.types.StringParamType):
+    """A text; an environment variable with several of them has one per line."""
+
+    envvar_list_splitter = "\n"
+
+
+class Command(click.Command):
+    """A command whose options can be set by environment variables, such as SQLMETRICS_THREADS."""
+
+    def __init__(self, *args: Any, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        for option in self.params:
+            if isinstance(option, click.Option):
+                longest = max(option.opts, key=len).lstrip("-")
+                option.envvar = f"SQLMETRICS_{longest.replace('-', '_').upper()}"
+                if option.multiple and option.type is click.STRING:
+                    option.type = _Lines()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in groups, if there are many."""
+        params = self.get_params(ctx)
+        options = {str(param.name): param for param in params if isinstance(param, click.Option)}
+        if len(options) < _MANY_OPTIONS:
+            super().format_options(ctx, formatter)
+            return
+        grouped = {name for names in GROUPS.values() for name in names}
+        groups = {**GROUPS, _LAST: (*GROUPS[_LAST], *(options.keys() - grouped))}  # --help
+        for title, names in groups.items():
+            shown = [options[name].get_help_record(ctx) for name in names if name in options]
+            if records := list(filter(None, shown)):
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 class CommandGroup(click.Group):
     """Command group that keeps the order of definition and suggests names for unknown commands."""
+
+    command_class = Command
 
     def main(
         self,

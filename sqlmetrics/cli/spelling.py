@@ -41,15 +41,17 @@ def on_command_line(named: Argument | Command) -> str:
     if named.name in ONLY_IN_PYTHON:
         return f"{in_python(named)} in Python"
     parameter = parameters()[_PARAMETERS.get(named.name, named.name)]
+    several = isinstance(named.value, list)
     if isinstance(parameter, click.Argument):
-        return str(parameter.name).upper()
+        return shlex.join(named.value) if several else str(parameter.name).upper()
     assert isinstance(parameter, click.Option)
     if named.value is False:
         return parameter.secondary_opts[0]
     option = parameter.opts[0]
     if named.value is None or named.value is True:
         return option
-    value = _metavar(parameter) if named.value is ... else shlex.quote(str(named.value))
+    text = ",".join(map(str, named.value)) if several else str(named.value)
+    value = _metavar(parameter) if named.value is ... else shlex.quote(text)
     return f"{option} {named.entry}={value}" if named.entry else f"{option} {value}"
 
 

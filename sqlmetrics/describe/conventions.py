@@ -16,14 +16,13 @@ def all_settings(catalog: Catalog) -> list[Settings]:
 
 
 def listing(catalog: Catalog) -> list[dict[str, str | int]]:
-    """List the conventions: name, release, number of covered metrics, title, citation."""
+    """List the conventions: name, release, number of covered metrics, title."""
     return [
         {
             "convention": settings.convention.name,
             "release": settings.convention.release,
             "metrics": len(catalog.metrics if settings.covered is None else settings.covered),
             "title": settings.convention.title,
-            "cite": settings.convention.cite,
         }
         for settings in all_settings(catalog)
     ]

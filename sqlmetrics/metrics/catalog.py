@@ -24,7 +24,7 @@ from sqlmetrics.metrics.front_matter import (
 )
 from sqlmetrics.metrics.other_names import elsewhere
 
-EVERYTHING = "all"  # as a metric name: every metric
+EVERYTHING = "all"  # as a metric name: every metric with `in_all`
 
 
 def template_root() -> Path:
@@ -69,16 +69,11 @@ class Catalog:
         Raises:
             TemplateError: a folder or front matter cannot be read, or a name is taken.
         """
-        built_in = _built_in()
-        catalog = cls(
-            built_in.metrics,
-            built_in.stages,
-            built_in.checks,
-            built_in.slices,
-            built_in.alternatives,
-        )
-        catalog.stage_params.update(built_in.params)
-        for folder in map(Path, folders):
+        own = [Path(folder) for folder in folders]
+        if not own:
+            return _without_own()
+        catalog = _of_built_in()
+        for folder in own:
             if not folder.is_dir():
                 raise TemplateError(f"the template folder {folder} does not exist")
             for path in _files(folder):
@@ -197,6 +192,20 @@ def _built_in() -> _BuiltIn:
         ],
         params=read_params(settings, tomllib.loads(settings.read_text(encoding="utf-8"))),
     )
+
+
+def _of_built_in() -> Catalog:
+    """Create a catalog of the templates of the package."""
+    known = _built_in()
+    catalog = Catalog(known.metrics, known.stages, known.checks, known.slices, known.alternatives)
+    catalog.stage_params.update(known.params)
+    return catalog
+
+
+@functools.cache
+def _without_own() -> Catalog:
+    """Return the catalog that all evaluators without own templates share."""
+    return _of_built_in()
 
 
 def _files(folder: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import set_to
+from sqlmetrics.messages import Argument, Message, set_to
 from sqlmetrics.metrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.metrics.conventions import Convention, load_all
 from sqlmetrics.metrics.requests import MetricRequest, requests_of
@@ -105,16 +105,26 @@ class Definitions:
         if metrics is None:
             calls = [MetricSpec(name, implied=True) for name in self.catalog.default_set()]
             return expand_cutoffs(calls, DEFAULT_K if k is None else k)
+        if isinstance(metrics, Mapping):
+            named = [
+                f"{name}@{cutoff}"
+                for name, cutoffs in metrics.items()
+                for cutoff in (cutoffs if isinstance(cutoffs, list | tuple) else [cutoffs])
+            ]
+            raise UsageError(
+                f"metrics is a dict, {metrics!r}",
+                remedy=Message("write cutoffs into the specs: ", Argument("metrics", named)),
+            )
         if not isinstance(metrics, Iterable):
             raise UsageError(f"metrics must be specs such as 'ndcg@10', not {metrics!r}")
-        specs = [metrics] if isinstance(metrics, str) else list(metrics)
+        specs: list[str | MetricSpec] = [metrics] if isinstance(metrics, str) else list(metrics)
         if not specs:
             raise UsageError("the list of metrics is empty; omit it for the default set")
         read = [spec if isinstance(spec, MetricSpec) else parse_spec(spec) for spec in specs]
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
     def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
-        """Replace `all` by every metric; with `per_user`, by every metric with per-user values."""
+        """Replace `all` by the metrics that it includes; with `per_user`, by those of users."""
         if call.metric != EVERYTHING:
             return [call]
         if call.params:
@@ -124,5 +134,5 @@ class Definitions:
         return [
             replace(call, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()
-            if metric.grain == "user" or not per_user
+            if metric.in_all and (metric.grain == "user" or not per_user)
         ]

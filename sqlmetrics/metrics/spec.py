@@ -67,18 +67,10 @@ def parse_spec(text: str) -> MetricSpec:
     """
     match = _SPEC.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        is_file = isinstance(text, str) and re.search(r"[./\\]", text)
-        hint: Message | str = ""
-        if is_file:
-            recommendations, interactions = Argument("recommendations"), Argument("interactions")
-            hint = Message(
-                "pass a file with ", recommendations, " or ", interactions,
-                ", and put a glob in quotes",
-            )  # fmt: skip
         raise UsageError(
             f"invalid metric {text!r}; write name, name@k or name(param=value, …)@k, for example "
             "ndcg(gain=exponential)@10",
-            remedy=hint,
+            remedy=_hint(text) if isinstance(text, str) else "",
         )
     params: dict[str, Value] = {}
     if match["params"] and match["params"].strip():
@@ -96,9 +88,34 @@ def parse_spec(text: str) -> MetricSpec:
     return MetricSpec(match["name"].lower(), tuple(sorted(params.items())), cutoff)
 
 
+def _hint(text: str) -> Message | str:
+    """Return the remedy for common mistakes in a metric."""
+    if re.fullmatch(r"\d+([\s,]+\d+)*", text.strip()):
+        cutoffs = [int(number) for number in re.findall(r"\d+", text)]
+        return _give_cutoffs(sorted({5, *cutoffs}) if cutoffs != [5] else [5, 10])
+    names = [part.strip() for part in re.split(r"[,;\s]+(?![^(]*\))", text.strip())]
+    if len(names) > 1 and all(map(_SPEC.fullmatch, names)):
+        return Message("give several metrics as ", Argument("metrics", names))
+    if re.search(r"[./\\]", text):
+        recommendations, interactions = Argument("recommendations"), Argument("interactions")
+        return Message(
+            "pass a file with ", recommendations, " or ", interactions,
+            ", and put a glob in quotes",
+        )  # fmt: skip
+    return ""
+
+
+def _give_cutoffs(cutoffs: list[int]) -> Message:
+    return Message("give several cutoffs as ", Argument("k", cutoffs))
+
+
 def parse_cutoff(value: Any) -> int:
     """Return a cutoff as an int; raise an error unless it is a positive whole number."""
-    problem = UsageError(f"k must be a positive whole number, not {value!r}")
+    numbers = re.findall(r"\d+", value) if isinstance(value, str) else []
+    problem = UsageError(
+        f"k must be a positive whole number, not {value!r}",
+        remedy=_give_cutoffs(list(map(int, numbers))) if len(numbers) > 1 else "",
+    )
     if isinstance(value, bool):
         raise problem
     try:

@@ -26,7 +26,9 @@ def physical(planner: Planner, plan: Plan) -> Plan:
     `planner` has the dialect of the engine and planned most stages of the plan. Every allowed
     alternative is used, and sums are exact where templates request it.
     """
-    (root,) = physical_nodes(planner, [plan.root])
+    (root,) = planner.once(
+        ("physical", plan.root.key), lambda: physical_nodes(planner, [plan.root])
+    )
     return plan if root is plan.root else replace(plan, root=root)
 
 

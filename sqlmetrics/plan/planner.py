@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -24,6 +26,10 @@ from sqlmetrics.tables.sources import RANKED
 
 # key of the cutoffs among the values of a query
 CUTOFFS_OF_ROWS = "cutoffs of rows"
+
+_T = TypeVar("_T")
+_recent: deque[Planner] = deque(maxlen=8)  # of all evaluators in this process
+_recent_lock = threading.Lock()
 
 
 class StageSource:
@@ -53,9 +59,14 @@ class StageSource:
         """
 
 
+NO_OTHER_STAGES = StageSource()
+
+
 @dataclass(frozen=True)
 class Planner:
-    """Plans queries over the given tables; its only state is a cache of planned queries.
+    """Plans queries over the given tables; its only state is a cache of its plans.
+
+    Planners for equal tables are equal; see `shared`.
 
     Attributes:
         catalog: the templates.
@@ -82,9 +93,28 @@ class Planner:
     fuse: bool = True
     keeps: bool = True
     dialect: str = DIALECT
-    stages: StageSource = field(default_factory=StageSource)
+    stages: StageSource = NO_OTHER_STAGES
     context: Mapping[str, Any] = field(default_factory=dict)
-    _memo: dict[Any, Query] = field(default_factory=dict, init=False)
+    _memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def shared(self) -> Planner:
+        """Return a recent planner of this process that equals this one, with all its plans.
+
+        A plan reads tables by name, so evaluators of other tables with the same columns can use it.
+        """
+        with _recent_lock:
+            for planner in _recent:
+                if planner == self:
+                    return planner
+            _recent.append(self)
+            return self
+
+    def once(self, key: Any, plan: Callable[[], _T]) -> _T:
+        """Plan what `key` describes, or return the plan from the cache."""
+        if key not in self._memo:
+            self._memo[key] = plan()
+        known: _T = self._memo[key]
+        return known
 
     @property
     def keys(self) -> Keys:
@@ -127,11 +157,15 @@ class Planner:
 
         Checks for errors read the lists as given, including seen items.
         """
-        values = {**cutoff_context([None]), **values}
+        known = {**cutoff_context([None]), **values}
         if not check.table or (check.at_the_door and check.table in RANKED):
-            values = as_given(values)
-        text = self.text(check.body, str(check.path), values)
-        return Plan(bound(check.name, text, lambda table: self.node(table, values)))
+            known = as_given(known)
+
+        def plan() -> Plan:
+            text = self.text(check.body, str(check.path), known)
+            return Plan(bound(check.name, text, lambda table: self.node(table, known)))
+
+        return self.once(("check", check.name, _settings(known)), plan)
 
     # ---- values of metrics ---------------------------------------------------------------------
 
@@ -167,8 +201,8 @@ class Planner:
         Raises:
             TemplateError: the query does not return exactly the keys, k and value.
         """
-        memo = ("metric", metric.name, _settings(values))
-        if memo not in self._memo:
+
+        def plan() -> Query:
             text = self.metric_text(metric, values)
             query = bound(metric.name, text, lambda table: self.node(table, values, metric))
             expected = [*(["model"] if metric.grain == "run" else self.keys.lists), "k", "value"]
@@ -180,8 +214,9 @@ class Planner:
                     remedy="select {{ keys }}, k and value: {{ keys }} are the columns of a list",
                 )
             self.stages.check_metric(metric, query)
-            self._memo[memo] = query
-        return self._memo[memo]
+            return query
+
+        return self.once(("metric", metric.name, _settings(values)), plan)
 
     def at_cutoffs(
         self, query: Query, values: Mapping[str, Any], ks: Sequence[int | None]
@@ -229,11 +264,12 @@ class Planner:
             MissingTableError: the table was not given.
             TemplateError: no stage or table has this name.
         """
-        memo = (name, _settings(values))
-        if memo not in self._memo:
+
+        def plan() -> Query:
             other = self.stages.node(self, name, values, metric)
-            self._memo[memo] = self._usual(name, values, metric) if other is None else other
-        return self._memo[memo]
+            return self._usual(name, values, metric) if other is None else other
+
+        return self.once((name, _settings(values)), plan)
 
     def _usual(self, name: str, values: Mapping[str, Any], metric: Metric | None) -> Query:
         inputs = self.inputs

@@ -85,6 +85,15 @@ class Resolved:
     interval: Interval = field(default_factory=Interval)
     warnings: tuple[Message, ...] = ()
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Return what distinguishes this request from others without slices."""
+        requests = tuple(
+            (one.convention, one.call, one.k, one.chosen, tuple(one.values.items()))
+            for one in self.requests
+        )
+        return requests, self.interval, self.warnings
+
 
 @dataclass(frozen=True)
 class Reads:

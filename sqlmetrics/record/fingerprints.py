@@ -9,6 +9,7 @@ last bytes. The last bytes of a Parquet file hold the number of rows and the ran
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -33,6 +34,7 @@ _HUGE = re.compile(r"(UBIGINT|HUGEINT|UHUGEINT)\Z")
 _TIMES = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_S|TIMESTAMP_MS|TIMESTAMP WITH TIME ZONE)\Z")
 
 
+@functools.lru_cache(maxsize=64)
 def identity(*roots: Node) -> str:
     """Return a hash of a result's queries, regardless of the files or tables that they read."""
     names: dict[str, str] = {}

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlmetrics.errors import GateError, UsageError, callers_level, suggestion
+from sqlmetrics.errors import UsageError, callers_level, suggestion
 from sqlmetrics.messages import SEVERAL_MODELS, Argument, Message
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
-from sqlmetrics.metrics.spec import MetricSpec, parse_spec
+from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.request import Asked, planned, reads_of
+from sqlmetrics.run import gating
 from sqlmetrics.run.path import evaluate, execute, own_templates_named, present, results, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
-from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
+from sqlmetrics.stats.gates import COMPARISON, check_known
 from sqlmetrics.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def compare(
         UsageError, DataError: see `Evaluator.compare`.
     """
     session.engine.check_comparisons()
-    gates = _read_gates(session, fail_if)
+    gates = gating.read(session, fail_if, COMPARISON)
     with own_templates_named(session):
         of = results(session, asked)
         of.check_comparable()  # before reading any table
@@ -82,7 +83,9 @@ def compare(
         if gates:
             others = [model for model in models(session) if model != chosen]
             computed = [(request.call.name, request.k) for request in of.requests]
-            check_known(gates, computed, others, interval=testing.interval)
+            attributes = () if of.slicing is None else of.slicing.attributes
+            slices = gating.columns_of_slices(session, attributes)
+            check_known(gates, computed, others, interval=testing.interval, slices=slices)
         run = planned(of, of.comparison(chosen, testing.test))
         frame = execute(
             session,
@@ -101,24 +104,7 @@ def compare(
         confidence=asked.interval.confidence,
         correction=testing.correction,
     )
-    if failed := failures(frame, gates) if gates else []:
-        text = "\n  ".join(["the comparison fails", *failed])
-        raise GateError(text, frame=frame, reasons=failed)
-    return frame
-
-
-def _read_gates(session: Session, texts: str | Iterable[str]) -> list[Gate]:
-    """Parse gates, with their metrics spelled as in results."""
-    definitions = session.definitions
-
-    def canonical(call: MetricSpec) -> str:
-        resolved, _ = definitions.first.resolve(replace(call, cutoff=None), definitions.has_rank)
-        return str(resolved)
-
-    if not isinstance(texts, Iterable):
-        raise UsageError(f"gates must be expressions such as 'ndcg@10 < -1%', not {texts!r}")
-    texts = [texts] if isinstance(texts, str) else list(texts)
-    return [parse_gate(text, canonical) for text in texts]
+    return gating.passed(session, frame, gates, COMPARISON)
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:

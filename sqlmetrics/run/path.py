@@ -26,8 +26,10 @@ from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, r
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Frame, warn_of_empty_slices
 from sqlmetrics.plan.unknown_columns import unknown_column
+from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
+from sqlmetrics.stats.gates import EVALUATION, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,16 +40,34 @@ _T = TypeVar("_T")
 NUMBERS = ("slice_names", "item_slice_names")
 
 
-def evaluate(session: Session, asked: Asked, deliver: Callable[[Plan], Frame]) -> Frame:
+def evaluate(
+    session: Session,
+    asked: Asked,
+    deliver: Callable[[Plan], Frame],
+    fail_if: str | Iterable[str] = (),
+) -> Frame:
     """Compute a request, and return its rows in the form that `deliver` returns.
 
     Raises:
+        GateError: the rows fail a gate of `fail_if`; the error has the rows.
         UsageError, DataError: see `Evaluator.evaluate`.
     """
+    gates = gating.read(session, fail_if, EVALUATION)
     with own_templates_named(session):
         run = plan(session, asked)
+        if gates:
+            check_known(
+                gates,
+                [(request.call.name, request.k) for request in run.requests],
+                gating.named_models(session),
+                interval=asked.interval.kind,
+                slices=gating.columns_of_slices(
+                    session, [sliced.attribute for sliced in run.slices]
+                ),
+                of=EVALUATION,
+            )
         rows = execute(session, run, deliver, asked.partition)
-    return present(rows, run)
+    return gating.passed(session, present(rows, run), gates, EVALUATION)
 
 
 def per_user(session: Session, asked: Asked) -> pd.DataFrame:
@@ -124,9 +144,17 @@ def results(session: Session, asked: Asked, planner: Planner | None = None) -> R
 
 
 def plan(session: Session, asked: Asked) -> PlannedRun:
-    """Resolve and plan a request."""
-    of = results(session, asked)
-    return planned(of, of.per_user() if asked.per_user else of.summary())
+    """Resolve and plan a request, or return its plan from an earlier call."""
+    definitions, planner = session.definitions, session.planner
+    resolved = resolve(definitions, planner, asked)
+
+    def new() -> PlannedRun:
+        of = results_of(definitions, planner, resolved)
+        return planned(of, of.per_user() if asked.per_user else of.summary())
+
+    if resolved.attributes:  # slices have settings beside those of the requests
+        return new()
+    return planner.once((asked.per_user, definitions.are_named, *resolved.identity), new)
 
 
 def execute(

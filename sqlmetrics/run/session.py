@@ -17,6 +17,7 @@ from sqlmetrics.engines.open import open_engine
 from sqlmetrics.errors import (
     DataError,
     DataWarning,
+    GateError,
     SqlmetricsWarning,
     UsageError,
     callers_level,
@@ -33,6 +34,7 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.record.record import Recorder
 from sqlmetrics.run.public_calls import PublicCall, lock_of
 from sqlmetrics.sql.query_graph import Plan
+from sqlmetrics.stats.gates import Verdict
 from sqlmetrics.tables.filters import check_tables
 from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
@@ -113,13 +115,14 @@ class Session:
             baseline_model=baseline_model,
             checked=not self.trusts_input,
             dialect=self.engine.dialect,
-        )
+        ).shared()
         self.definitions = replace(definitions, has_rank=self.planner.has_rank)
         self.executor = Executor(self.engine, self.planner, partitions)
         self.data_warnings = DataWarnings(
             self.engine, self.planner, self.definitions, self.trusts_input
         )
         self.call: PublicCall | None = None
+        self.verdicts: list[Verdict] = []  # of the gates of the last result
         self._warned: set[Message] = set()  # data warnings that were issued
         self._may_change = self.engine.embedded is not None and not all(
             source.is_held for table in self.tables.values() for source in table.sources
@@ -218,7 +221,11 @@ class Session:
             self.call = PublicCall(self.checks_data)
             try:
                 self._check_columns()
-                yield
+                try:
+                    yield
+                except GateError:  # the result exists although a gate failed
+                    self._warn_of_data(self.call)
+                    raise
                 self._warn_of_data(self.call)
             finally:
                 self.call = None

@@ -19,6 +19,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.messages import Message, filled, set_to
 from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.sql.compiled_templates import CompiledTemplates
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
 
@@ -44,6 +45,7 @@ def environment() -> jinja2.Environment:
         undefined=_Undefined,
         autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
         keep_trailing_newline=True,
+        bytecode_cache=CompiledTemplates(),
     )
     env.globals.update(
         ident=identifier,
@@ -76,7 +78,7 @@ def macro(name: str) -> Callable[..., str]:
 def render(source: str, context: Mapping[str, Any], where: str) -> str:
     """Render the text of a template; `where` names the template in errors."""
     try:
-        return _compile(source).render(context).strip()
+        return _compile(source, where).render(context).strip()
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(f"{where}, line {error.lineno}: {error.message}") from error
     except jinja2.TemplateError as error:
@@ -95,8 +97,11 @@ def render_file(template: str, context: Mapping[str, Any]) -> str:
 
 
 @functools.lru_cache(maxsize=512)
-def _compile(source: str) -> jinja2.Template:
-    return environment().from_string(source)
+def _compile(source: str, where: str) -> jinja2.Template:
+    def of(name: str) -> str | None:
+        return source if name == where else None
+
+    return jinja2.FunctionLoader(of).load(environment(), where, environment().globals)
 
 
 def _refuse(message: str, remedy: str = "", settings: bool = False) -> None:

@@ -626,7 +626,11 @@ def _frames_of_equal_rows(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         if spec is None or spec.args.get("kind") != "RANGE" or not isinstance(node.this, exp.Count):
             continue
         order = [
-            exp.Ordered(this=one.this.copy(), desc=not one.args.get("desc"))
+            exp.Ordered(
+                this=one.this.copy(),
+                desc=not one.args.get("desc"),
+                nulls_first=not one.args.get("nulls_first"),
+            )
             for one in node.args["order"].expressions
         ]
         groups = [part.copy() for part in node.args.get("partition_by") or ()]

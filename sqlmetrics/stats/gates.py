@@ -1,26 +1,65 @@
-"""Gates such as `als: ndcg@10 ci_low < -1%`, which make a comparison of models fail."""
+"""Gates such as `als: ndcg@10 ci_low < -1%`, which make a comparison or an evaluation fail."""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
+from sqlmetrics.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
-    *("difference", "ci_low", "ci_high", "value", "baseline_value"),
-    *("p_value", "p_adjusted", "relative"),
-)
-GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]"
+GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
 
-_OF_BASELINE = ("difference", "ci_low", "ci_high")  # percentages are shares of the baseline's value
+
+@dataclass(frozen=True)
+class Gated:
+    """A kind of result with gates.
+
+    Attributes:
+        name: the name of the result.
+        computed: the participle for metrics and models of the result.
+        columns: the columns that gates can name, the default first.
+        of_baseline: the columns whose percentages are shares of the baseline's value.
+        examples: gates for messages.
+    """
+
+    name: str
+    computed: str
+    columns: tuple[str, ...]
+    of_baseline: tuple[str, ...]
+    examples: tuple[str, ...]
+
+    @property
+    def in_percent(self) -> tuple[str, ...]:
+        """Return the columns whose thresholds can be given in percent."""
+        return (*self.of_baseline, "relative") if self.of_baseline else ()
+
+
+COMPARISON = Gated(
+    "comparison",
+    "compared",
+    (
+        *("difference", "ci_low", "ci_high", "value", "baseline_value"),
+        *("p_value", "p_adjusted", "relative", "n_users"),
+    ),
+    ("difference", "ci_low", "ci_high"),
+    ("ndcg@10 < -1%", "als: ndcg@10 ci_high < 0"),
+)
+EVALUATION = Gated(
+    "evaluation",
+    "computed",
+    ("value", "ci_low", "ci_high", "std", "n_users"),
+    (),
+    ("ndcg@10 < 0.2", "ndcg@10 n_users < 1000"),
+)
+
 _OPERATORS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below"),
     "<=": (operator.le, "at or below"),
@@ -33,17 +72,19 @@ _GATE = re.compile(
         (?: \s+ (?P<column>[A-Za-z_]\w*) )? \s*
         (?P<operator> [<>]=? ) \s*
         (?P<number> [-+]? (?: \d+ (?:\.\d*)? | \.\d+ ) (?:[eE][-+]?\d+)? ) \s*
-        (?P<percent> % )? \s*""",
+        (?P<percent> % )? \s*
+        (?: \s where \s+ (?P<slices>\S.*?) \s* )?""",
     re.VERBOSE | re.ASCII,
 )
 
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition under which a comparison fails: a column of its row is beyond a threshold.
+    """A condition under which a result fails: a column of one of its rows is beyond a threshold.
 
     `model` and `k` are None if the gate applies to all models or cutoffs. `metric` is spelled as in
     results. `is_share` is true if the threshold was given in percent; `1%` is stored as 0.01.
+    `slices` are the names and values of the slices that the gate applies to; none for all.
     """
 
     text: str
@@ -54,13 +95,15 @@ class Gate:
     operator: str
     threshold: float
     is_share: bool
+    slices: tuple[tuple[str, str], ...] = ()
 
     def is_about(self, row: Mapping[str, Any]) -> bool:
-        """Return whether the gate applies to a row of a comparison."""
+        """Return whether the gate applies to a row of a result."""
         return (
             self.metric == row["metric"]
-            and self.model in (None, str(row["model"]))
+            and self.model in (None, str(row.get("model")))
             and self.k in (None, row["k"])
+            and all(str(row[name]) == value for name, value in self.slices)
         )
 
     def is_beyond(self, number: float, limit: float) -> bool:
@@ -68,17 +111,46 @@ class Gate:
         return _OPERATORS[self.operator][0](number, limit)
 
 
-def parse_gate(text: str, canonical: Callable[[MetricSpec], str] = lambda call: call.name) -> Gate:
-    """Parse a gate, `[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%]`: the condition of failure.
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of a gate on one row of a result.
 
-    `ndcg@10 < -1%` fails if a model loses more than 1 % of the baseline's value. `ndcg@10
-    ci_high < 0` fails if the whole confidence interval is a loss. `ndcg@10 ci_low < -1%` fails
-    unless the interval excludes a loss of more than 1 %. A gate without MODEL applies to all
-    models, a gate without @k to all cutoffs. Gates always apply to all slices and conventions.
+    Attributes:
+        gate: the gate.
+        row: the number of the row, from 0.
+        place: the name of the row: `als, ndcg@10, country=DE`.
+        number: the number in the column of the gate; None if it is missing.
+        problem: why the row fails the gate; None if it passes.
+    """
 
-    COLUMN is one of `COLUMNS`, by default `difference`. For `difference`, `ci_low` and `ci_high`,
-    percentages are relative to |baseline_value|, so `-1%` is a loss even if that value is negative.
-    For `relative`, `10%` is 0.1. Other columns accept no percentage.
+    gate: Gate
+    row: int
+    place: str
+    number: float | None
+    problem: str | None
+
+    @property
+    def sentence(self) -> str:
+        """Return the sentence about a row that fails."""
+        return f'{self.place}: {self.problem}; gate "{self.gate.text}"'
+
+
+def parse_gate(
+    text: str,
+    canonical: Callable[[MetricSpec], str] = lambda call: call.name,
+    of: Gated = COMPARISON,
+) -> Gate:
+    """Parse a gate, the condition of failure; see `GRAMMAR`.
+
+    A comparison fails `ndcg@10 < -1%` if a model loses more than 1 % of the baseline's value,
+    `ndcg@10 ci_high < 0` if the whole confidence interval is a loss, and `ndcg@10 ci_low < -1%`
+    unless the interval excludes a loss of more than 1 %. An evaluation fails `ndcg@10 < 0.2` if the
+    value is below 0.2. A gate without MODEL applies to all models, without @k to all
+    cutoffs, without `where` to all slices and conventions.
+
+    COLUMN is one of the columns of `of`, by default the first. For `difference`, `ci_low` and
+    `ci_high` of a comparison, percentages are relative to |baseline_value|, so `-1%` is a loss even
+    if that value is negative. For `relative`, `10%` is 0.1. Other columns accept no percentage.
 
     `canonical`: function that spells a metric, without its cutoff, as in results (`AP` -> `map`).
 
@@ -87,29 +159,36 @@ def parse_gate(text: str, canonical: Callable[[MetricSpec], str] = lambda call: 
     """
     match = _GATE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
+        examples = " or ".join(map(repr, of.examples))
         raise UsageError(
             f"cannot parse the gate {text!r}; write {GRAMMAR}, where OP is one of "
-            f"{', '.join(_OPERATORS)}, e.g. 'ndcg@10 < -1%' or 'als: ndcg@10 ci_high < 0'; "
-            "a gate states when the comparison fails"
+            f"{', '.join(_OPERATORS)}, e.g. {examples}; a gate states when the {of.name} fails"
         )
-    column = match["column"] or "difference"
-    if column not in COLUMNS:
+    column = match["column"] or of.columns[0]
+    if column not in of.columns:
         raise UsageError(
             f"the gate {text!r} has an unknown column {column!r}; use one of "
-            + ", ".join(COLUMNS)
-            + suggestion(column, COLUMNS)
+            + ", ".join(of.columns)
+            + suggestion(column, of.columns)
         )
-    is_share = match["percent"] is not None
-    if is_share and column not in (*_OF_BASELINE, "relative"):
+    number, is_share = float(match["number"]), match["percent"] is not None
+    if is_share and column not in of.in_percent:
+        allowed = (
+            f"percentages are allowed only for {', '.join(of.in_percent)}"
+            if of.in_percent
+            else f"percentages are allowed only in comparisons; write {number / 100:g}"
+        )
+        raise UsageError(f"the gate {text!r} gives {column} in percent; {allowed}")
+    if match["spec"] in of.columns:
+        metric, _, others = text.partition(match["spec"])
         raise UsageError(
-            f"the gate {text!r} gives {column} in percent; percentages are allowed only for "
-            + ", ".join((*_OF_BASELINE, "relative"))
+            f"the gate {text!r} names no metric; {match['spec']} is a column. Write a metric in "
+            f"front, e.g. '{metric}ndcg@10 {match['spec']}{others}'"
         )
     try:
         call = parse_spec(match["spec"])
     except UsageError as error:
         raise UsageError(f"the gate {text!r}: {error}") from None
-    number = float(match["number"])
     return Gate(
         text=text.strip(),
         model=match["model"],
@@ -119,63 +198,90 @@ def parse_gate(text: str, canonical: Callable[[MetricSpec], str] = lambda call: 
         operator=match["operator"],
         threshold=number / 100 if is_share else number,
         is_share=is_share,
+        slices=_slices_of(text, match["slices"]) if match["slices"] else (),
     )
+
+
+def _slices_of(text: str, slices: str) -> tuple[tuple[str, str], ...]:
+    """Parse `country=DE, age=20`; values may contain commas."""
+    pairs = [part.partition("=") for part in re.split(r",\s*(?=[^,=]+=)", slices)]
+    if not all(name.strip() and equals and value.strip() for name, equals, value in pairs):
+        raise UsageError(
+            f"the gate {text!r}: cannot parse {slices!r}; write where SLICE=VALUE, e.g. "
+            "'where country=DE'"
+        )
+    return tuple((name.strip(), value.strip()) for name, _, value in pairs)
 
 
 def check_known(
     gates: Iterable[Gate],
     metrics_and_ks: Iterable[tuple[str, int | None]],
-    models: Iterable[str],
+    models: Iterable[str] | None,
     *,
     interval: str | None = None,
+    slices: Iterable[str] = (),
+    of: Gated = COMPARISON,
 ) -> None:
-    """Check that every gate applies to at least one row of the comparison.
+    """Check that every gate applies to at least one row of the result.
 
     Args:
         gates: the gates.
-        metrics_and_ks: the compared metrics, spelled as in results, with their cutoffs; None for
-            whole lists.
-        models: the models compared with the baseline.
-        interval: the confidence interval of the comparison; "none" allows no gates on its ends.
+        metrics_and_ks: the metrics, spelled as in results, with their cutoffs; None for whole
+            lists.
+        models: the models with rows; None if they are not known yet.
+        interval: the kind of confidence interval; "none" allows no gates on its ends.
+        slices: the names of the columns to slice by.
+        of: the kind of result.
 
     Raises:
-        UsageError: a gate names a metric, cutoff or model that is not compared, or a confidence
-            limit if there is no interval.
+        UsageError: a gate names a metric, cutoff, model or column of slices without rows, or a
+            confidence limit if there is no interval.
     """
-    pairs, names = unique(metrics_and_ks), unique(map(str, models))
+    pairs, columns = unique(metrics_and_ks), unique(slices)
+    names = None if models is None else unique(map(str, models))
     metrics = unique(metric for metric, _ in pairs)
     for gate in gates:
         about = f"the gate {gate.text!r} names"
-        if gate.model is not None and gate.model not in names:
-            raise UsageError(f"{about} the model {gate.model!r}{_compared(gate.model, names)}")
+        if gate.model is not None and names is not None and gate.model not in names:
+            there_are = _others(gate.model, names, of)
+            if not names and of is EVALUATION:
+                there_are = ", but the models have no names; remove it"
+            raise UsageError(f"{about} the model {gate.model!r}{there_are}")
         if gate.metric not in metrics:
-            raise UsageError(f"{about} the metric {gate.metric!r}{_compared(gate.metric, metrics)}")
+            there_are = _others(gate.metric, metrics, of)
+            raise UsageError(f"{about} the metric {gate.metric!r}{there_are}")
         cutoffs = [k for metric, k in pairs if metric == gate.metric]
         if gate.k is not None and gate.k not in cutoffs:
             there_are = ", ".join("whole lists" if k is None else f"@{k}" for k in cutoffs)
             raise UsageError(
-                f"{about} {gate.metric}@{gate.k}; cutoffs compared for {gate.metric}: {there_are}"
+                f"{about} {gate.metric}@{gate.k}; cutoffs {of.computed} for {gate.metric}: "
+                f"{there_are}"
             )
         if interval == "none" and gate.column in ("ci_low", "ci_high"):
             raise UsageError(
                 f"{about} {gate.column}, but no confidence interval is computed; "
                 "choose another interval than 'none'"
             )
+        for name, _ in gate.slices:
+            if name not in columns:
+                there_are = f"slices: {', '.join(columns)}" if columns else "there are no slices"
+                raise UsageError(
+                    f"{about} the slice column {name!r}; {there_are}{suggestion(name, columns)}"
+                )
 
 
-def _compared(name: str, known: Iterable[str]) -> str:
+def _others(name: str, known: Iterable[str], of: Gated) -> str:
     there_are = ", ".join(known) or "nothing"
-    return f", which is not compared; compared: {there_are}{suggestion(name, known)}"
+    return f", which is not {of.computed}; {of.computed}: {there_are}{suggestion(name, known)}"
 
 
 def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str]:
-    """Find the rows of a comparison that fail the gates.
+    """Find the rows of a comparison or an evaluation that fail the gates.
 
     Args:
-        frame: one row per comparison, with the columns `[convention,] [columns of slices,] metric,
-            k, model, baseline, value, baseline_value, difference, ci_low, ci_high, relative, …,
-            p_value, p_adjusted, …, n_users`.
-        gates: the gates, such as `"ndcg@10 ci_low < -1%"`.
+        frame: the result of `Evaluator.compare` or `Evaluator.evaluate`.
+        gates: the gates, such as `"ndcg@10 ci_low < -1%"` (comparison) or `"ndcg@10 < 0.2"`
+            (evaluation).
 
     Returns:
         One sentence per gate and row that fails it, in their order. A row fails a gate if it has no
@@ -184,42 +290,71 @@ def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str
     Raises:
         UsageError: a gate cannot be parsed, or applies to no row.
     """
+    of = COMPARISON if "baseline" in frame.columns else EVALUATION
     given = [gates] if isinstance(gates, str) else gates
-    read = [parse_gate(gate) if isinstance(gate, str) else gate for gate in given]
-    rows: list[dict[Any, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    slices = list(map(str, frame.columns[: frame.columns.get_loc("metric")]))
+    read = [parse_gate(gate, of=of) if isinstance(gate, str) else gate for gate in given]
+    judged = verdicts(Rows.of_frame(frame), read, of)
+    return [verdict.sentence for verdict in judged if verdict.problem]
+
+
+def verdicts(result: Rows, gates: Sequence[Gate], of: Gated) -> list[Verdict]:
+    """Return the verdict of every gate on every row that it applies to.
+
+    Raises:
+        UsageError: a gate applies to no row.
+    """
+    rows: list[dict[str, Any]] = [
+        {
+            name: None if value != value else value  # NaN
+            for name, value in zip(result.names, row, strict=True)
+        }
+        for row in result.values
+    ]
+    slices = [name for name in result.names[: result.names.index("metric")] if name != "model"]
     pairs = [(row["metric"], None if row["k"] is None else int(row["k"])) for row in rows]
-    check_known(read, pairs, [row["model"] for row in rows])
-    sentences = []
-    for gate in read:
-        chosen = [row for row in rows if gate.is_about(row)]
+    models = [row["model"] for row in rows] if "model" in result.names else []
+    check_known(gates, pairs, models, slices=slices, of=of)
+    found = []
+    for gate in gates:
+        chosen = [(number, row) for number, row in enumerate(rows) if gate.is_about(row)]
         if not chosen:
-            raise UsageError(f"the gate {gate.text!r} applies to no comparison")
-        for row in chosen:
-            if problem := _problem(gate, row):
-                sentences.append(f'{_place(row, slices)}: {problem}; gate "{gate.text}"')
-    return sentences
+            raise UsageError(f"the gate {gate.text!r} applies to no row{_values(gate, rows)}")
+        found += [
+            Verdict(gate, number, _place(row, slices), row[gate.column], _problem(gate, row))
+            for number, row in chosen
+        ]
+    return found
+
+
+def _values(gate: Gate, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the known slices, if the gate names an unknown one."""
+    for name, value in gate.slices:
+        known = unique(str(row[name]) for row in rows)
+        if value not in known:
+            return f": no slice {name}={value}; there are {', '.join(known)}"
+    return ""
 
 
 def _place(row: Mapping[str, Any], slices: Iterable[str]) -> str:
     """Return the name of a row: `als, ndcg@10, country=DE`."""
+    models = [str(row["model"])] if "model" in row else []
     metric = row["metric"] if row["k"] is None else f"{row['metric']}@{row['k']}"
     wheres = [f"{name}={'NULL' if row[name] is None else row[name]}" for name in slices]
-    return ", ".join([str(row["model"]), metric, *wheres])
+    return ", ".join([*models, metric, *wheres])
 
 
 def _problem(gate: Gate, row: Mapping[str, Any]) -> str | None:
     """Return why a row fails a gate, or None if it passes."""
-    number, base = row[gate.column], row["baseline_value"]
-    of_baseline = gate.is_share and gate.column in _OF_BASELINE
+    number, base = row[gate.column], row.get("baseline_value")
+    of_baseline = gate.is_share and gate.column in COMPARISON.of_baseline
     if number is None or (of_baseline and base is None):
         missing = gate.column if number is None else "baseline_value"
-        return f"{missing} is missing, {_why(missing, row)}"
-    limit = gate.threshold * abs(base) if of_baseline else gate.threshold
+        return f"{missing} is missing{_why(missing, row)}"
+    limit = gate.threshold * abs(base) if of_baseline and base is not None else gate.threshold
     if not gate.is_beyond(number, limit):
         return None
     percent = 100 * gate.threshold
-    if of_baseline:
+    if of_baseline and base is not None:
         share = f"{_shown(gate, 100 * number / abs(base), percent)} % of " if base else ""
         size = f"|{base:.4g}|" if base < 0 else f"{base:.4g}"
         shown = f"{number:.4g} ({share}{row['baseline']}'s {size})"
@@ -233,6 +368,8 @@ def _problem(gate: Gate, row: Mapping[str, Any]) -> str | None:
 
 def _shown(gate: Gate, number: float, bound: float) -> str:
     """Round to the fewest digits, at least four, that keep the number beyond the bound."""
+    if isinstance(number, int):
+        return str(number)
     texts = (f"{number:.{digits}g}" for digits in range(4, 17))
     return next((text for text in texts if gate.is_beyond(float(text), bound)), f"{number:.17g}")
 
@@ -240,8 +377,12 @@ def _shown(gate: Gate, number: float, bound: float) -> str:
 def _why(missing: str, row: Mapping[str, Any]) -> str:
     """Return why a row lacks a number, as far as the row shows it."""
     users = row["n_users"]
+    if users is None:
+        return f", because {row['metric']} has one value for all users together"
+    if users == 0 and "baseline" in row:
+        return f", because no user has values of both this model and {row['baseline']}"
     if users == 0:
-        return f"because no user has values of both this model and {row['baseline']}"
+        return ", because no user has a value"
     if missing == "relative" and row["baseline_value"] == 0:
-        return f"because {row['baseline']}'s value is 0"
-    return "because there is only one user" if users == 1 else f"over {users} users"
+        return f", because {row['baseline']}'s value is 0"
+    return ", because there is only one user" if users == 1 else f", over {users} users"

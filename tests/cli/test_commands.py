@@ -21,7 +21,9 @@ from click.testing import CliRunner, Result
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.cli.layout import render_frame
+from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.definitions import DEFAULT_K
 from tests.support.processes import PATIENCE, without_check
 
 COMMANDS = list(main.commands)
@@ -192,15 +194,15 @@ GROUP BY {{ keys }}, k
 
 def test_a_metric_of_ones_own(folder: Path) -> None:
     (folder / "own").mkdir()
-    (folder / "own" / "n_hits.sql.j2").write_text(OWN_METRIC)
+    (folder / "own" / "own_hits.sql.j2").write_text(OWN_METRIC)
     own = ["--templates", "own"]
-    assert "n_hits" in run("list", *own).stdout
-    assert "Hits in the list" in run("describe", "n_hits", *own).stdout
-    assert "n_hits" in run("sql", *INPUT, "n_hits@3", *own).stdout
-    assert rows_of("evaluate", *INPUT, "n_hits@3", *own)[0]["value"] == 2 / 4
-    assert sum(row["n_hits"] for row in rows_of("per-user", *INPUT, "n_hits@3", *own)) == 2
-    error = run("evaluate", *INPUT, "n_hits@3", code=2).stderr
-    assert "unknown metric 'n_hits'" in error
+    assert "own_hits" in run("list", *own).stdout
+    assert "Hits in the list" in run("describe", "own_hits", *own).stdout
+    assert "own_hits" in run("sql", *INPUT, "own_hits@3", *own).stdout
+    assert rows_of("evaluate", *INPUT, "own_hits@3", *own)[0]["value"] == 2 / 4
+    assert sum(row["own_hits"] for row in rows_of("per-user", *INPUT, "own_hits@3", *own)) == 2
+    error = run("evaluate", *INPUT, "own_hits@3", code=2).stderr
+    assert "unknown metric 'own_hits'" in error
 
 
 @pytest.mark.parametrize(
@@ -618,7 +620,7 @@ def test_demo_into_a_file() -> None:
         (["describe"], 2, ["METRIC"]),
         (["demo"], 2, ["DIRECTORY"]),
         (["-r", "recs.parquet"], 2, ["-r"]),
-        (["evaluate", "-r", "-", "-i", "-", "mrr"], 2, ["stdin", "-r", "-i"]),
+        (["evaluate", "-r", "-", "-i", "-", "mrr"], 2, ["stdin (-)", "several tables"]),
     ],
 )  # fmt: skip
 def test_mistakes(arguments: list[str], code: int, words: list[str]) -> None:
@@ -686,10 +688,33 @@ def test_help(command: str) -> None:
             assert parameter.help, f"{command}: {parameter.opts} has no help"
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_groups(command: str) -> None:
+    """A command with many options shows each of them in one group."""
+    text = run(command, "--help").stdout
+    titles = [line[:-1] for line in text.splitlines() if line[:-1] in GROUPS]
+    params = main.commands[command].params
+    options = [param for param in params if isinstance(param, click.Option)]
+    if not titles:
+        assert len(options) < 12
+        return
+    assert titles == [title for title in GROUPS if title in titles]
+    assert {option.name for option in options} <= {n for names in GROUPS.values() for n in names}
+    for name in [option.opts[-1] for option in options] + ["--help"]:
+        assert len(re.findall(rf"^  (?:-\w, )?{name}(?![\w-])", text, re.M)) == 1, name
+
+
+def test_help_names_the_default_set() -> None:
+    text = " ".join(run("evaluate", "--help").stdout.split())
+    *names, last = Catalog.load().default_set()
+    assert f"compute {', '.join(names)} and {last} at cutoff {DEFAULT_K}" in text
+
+
 def test_help_of_all() -> None:
     text = run("--help").stdout
     for command in COMMANDS:
         assert command in text
+    assert "..." not in text.partition("Commands:")[2]  # every summary fits
     assert run("--version").stdout.strip().endswith(sm.__version__)
 
 

@@ -337,6 +337,24 @@ BOTH: dict[str, tuple[list[str], Callable[[sm.Evaluator], Any], str, str]] = {
         "--fallback standard",
         "fallback='standard'",
     ),
+    "cutoffs": (
+        ["ndcg", "20", "-k", "10"],
+        lambda ev: ev.evaluate(["ndcg", "20"], k=10),
+        "several cutoffs as -k 5,20",
+        "several cutoffs as k=[5, 20]",
+    ),
+    "a text of cutoffs": (
+        ["ndcg", "-k", "5 10"],
+        lambda ev: ev.evaluate("ndcg", k="5 10"),
+        "not '5 10'. Give several cutoffs as -k 5,10",
+        "not '5 10'. Give several cutoffs as k=[5, 10]",
+    ),
+    "metrics": (
+        ["ndcg(gain=linear, ideal=all_k)@5,map"],
+        lambda ev: ev.evaluate("ndcg(gain=linear, ideal=all_k)@5,map"),
+        "several metrics as 'ndcg(gain=linear, ideal=all_k)@5' map",
+        "several metrics as metrics=['ndcg(gain=linear, ideal=all_k)@5', 'map']",
+    ),
     "an interval": (
         ["ndcg@2", "--run-ci"],
         lambda ev: ev.evaluate("ndcg@2", run_ci=True),
@@ -375,6 +393,12 @@ def test_each_side_shows_its_own_spelling(case: str) -> None:
     assert python in said
     assert python not in shown
     assert option not in said
+
+
+def test_a_dict_is_no_metrics() -> None:
+    asked: Any = {"ndcg": 10, "map": [5, 20]}
+    with pytest.raises(sm.UsageError, match=r"metrics=\['ndcg@10', 'map@5', 'map@20'\]$"):
+        evaluator().evaluate(asked)
 
 
 @pytest.mark.usefixtures("folder")

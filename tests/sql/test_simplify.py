@@ -227,6 +227,16 @@ CASES: dict[str, tuple[str, str]] = {
         "counts AS ( SELECT count(*) AS n FROM items ) "
         "SELECT model, counts.n FROM models CROSS JOIN counts",
     ),
+    "names that differ in case are one name": (
+        """
+        own AS (SELECT "USER_ID" AS user_id, item_id AS item_id FROM lists_table),
+        users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id)
+        SELECT own.item_id, users.n FROM own INNER JOIN users ON users.user_id = own.user_id
+        """,
+        "WITH users AS ( SELECT user_id, count(*) AS n FROM truth_table GROUP BY user_id ) "
+        "SELECT item_id, users.n FROM lists_table AS own INNER JOIN users "
+        'ON users.user_id = own."USER_ID"',
+    ),
     "one row of constants": (
         """
         cutoffs AS (SELECT 2 AS k)

@@ -153,7 +153,7 @@ def test_rendered_queries_are_lint_clean(share: int) -> None:
 # ---------------------------------------------------------------- all choices
 
 
-MANY_FORMS = {"dcg", "matched", "ndcg", "ranked"}  # all of them take seconds
+MANY_FORMS = {"dcg", "graded_items", "matched", "ndcg", "ranked"}  # all of them take seconds
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")
@@ -341,7 +341,7 @@ def test_stars_are_spelled_out(path: Path) -> None:
     ],
 )
 def test_stages_say_what_a_row_is(stage: Stage) -> None:
-    assert stage.title.startswith("one row per ")
+    assert stage.title.startswith(("one row per ", "one row: "))
     for text, label in {text: label for label, text in renderings(stage)}.items():
         comments = [line for line in text.splitlines() if line.startswith("--")]
         assert text.startswith("-- one row"), label

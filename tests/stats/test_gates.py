@@ -121,7 +121,9 @@ def test_other_texts_are_refused_with_the_grammar_and_an_example(text: str) -> N
             "ndcg@10 ci_hi < 0",
             "has an unknown column 'ci_hi'; use one of difference, .*mean 'ci_high'",
         ),
-        ("ndcg n_users < 5", "has an unknown column 'n_users'; use one of difference"),
+        ("ndcg std < 5", "has an unknown column 'std'; use one of difference"),
+        ("als: n_users < 5", "names no metric; n_users is .* e.g. 'als: ndcg@10 n_users < 5'$"),
+        ("ndcg < 5 where DE", "cannot parse 'DE'; write where SLICE=VALUE"),
         ("ndcg p_value < 5%", "gives p_value in percent; .* difference, ci_low, ci_high, relative"),
         ("ndcg value < 5%", "gives value in percent"),
         ("ndcg@0 < 5", "the gate 'ndcg@0 < 5': k must be a positive whole number"),
@@ -156,6 +158,7 @@ def test_what_has_no_meaning_is_refused(text: str, message: str) -> None:
         ("ndcg relative < -0.03", "als, ndcg@10: relative -0.031 is below -0.03"),
         ("ndcg p_adjusted < 0.05", "als, ndcg@10: p_adjusted 0.04 is below 0.05"),
         ("ndcg baseline_value < 0.5", "als, ndcg@10: baseline_value 0.4 is below 0.5"),
+        ("ndcg n_users <= 1e6", "als, ndcg@10: n_users 100 is at or below 1000000"),
         # rounded, it would not be beyond what it is beyond
         ("ndcg value < 0.38760001", "als, ndcg@10: value 0.3876 is below 0.38760001"),
         ("ndcg value > 0.38759999", "als, ndcg@10: value 0.3876 is above 0.38759999"),
@@ -267,6 +270,24 @@ def test_every_segment_and_convention_is_looked_at() -> None:
     ]
 
 
+def test_a_gate_can_be_about_some_slices() -> None:
+    rows = [
+        {"country": country, "district": city, **row(difference=-0.1)}
+        for country, city in [("DE", "Berlin, Mitte"), ("DE", "Bonn"), ("(none)", "Bonn")]
+    ]
+    assert len(said("ndcg < 0", *rows)) == 3
+    assert len(said("ndcg < 0 where country=DE", *rows)) == 2
+    (found,) = said("ndcg<0 where country = DE, district=Berlin, Mitte", *rows)
+    assert "country=DE, district=Berlin, Mitte: difference" in found
+    assert len(said("als: ndcg@10 < -1% where country=(none)", *rows)) == 1
+    with pytest.raises(UsageError, match=r"no row: no slice country=AT; there are DE, \(none\)$"):
+        said("ndcg < 0 where country=AT", *rows)
+    with pytest.raises(UsageError, match=r"slice column 'contry'; slices: country, .*'country'"):
+        said("ndcg < 0 where contry=DE", *rows)
+    with pytest.raises(UsageError, match=r"slice column 'country'; there are no slices$"):
+        said("ndcg < 0 where country=DE", row())
+
+
 def test_gates_are_looked_at_in_their_order() -> None:
     gates = [parse_gate(text) for text in ("map < 0", "ndcg@5 > 1", "als: ndcg@5 < 0")]
     found = failures(table(*ROWS), gates)
@@ -318,7 +339,7 @@ def test_an_interval_that_is_not_computed_is_refused(column: str) -> None:
 
 def test_a_gate_about_none_of_the_rows_is_refused() -> None:
     rows = [row(model="als", k=5), row(model="knn", k=10)]
-    with pytest.raises(UsageError, match="the gate 'als: ndcg@10 < 0' applies to no comparison"):
+    with pytest.raises(UsageError, match="the gate 'als: ndcg@10 < 0' applies to no row"):
         said("als: ndcg@10 < 0", *rows)
     with pytest.raises(UsageError, match=r"the metric 'ndcg', which is not compared; .*: nothing"):
         failures(table(*rows).iloc[:0], [parse_gate("ndcg < 0")])
@@ -347,3 +368,77 @@ def test_python_raises_what_the_command_line_ends_with() -> None:
     pd.testing.assert_frame_equal(caught.value.frame, frame)
     assert len(caught.value.reasons) == 1
     assert "sqlmetrics" in caught.value.frame.attrs
+
+
+# ---------------------------------------------------------------- gates of one model
+
+
+def value(**changed: Any) -> dict[str, Any]:
+    """Return one row of an evaluation."""
+    return {
+        "metric": "ndcg",
+        "k": 10,
+        "value": 0.19,
+        "n_users": 943,
+        "std": 0.18,
+        "ci_low": 0.17,
+        "ci_high": 0.21,
+        **changed,
+    }
+
+
+COVERAGE = value(metric="coverage", value=0.31, n_users=None, std=None, ci_low=None, ci_high=None)
+
+
+@pytest.mark.parametrize(
+    ("gate", "sentences"),
+    [
+        ("ndcg@10 < 0.2", ["ndcg@10: value 0.19 is below 0.2"]),
+        ("ndcg@10 value >= 0.2", []),
+        ("ndcg ci_low < 0.18", ["ndcg@10: ci_low 0.17 is below 0.18"]),
+        ("ndcg n_users < 1000", ["ndcg@10: n_users 943 is below 1000"]),
+        ("ndcg std > 0.1", ["ndcg@10: std 0.18 is above 0.1"]),
+        ("coverage < 0.4", ["coverage@10: value 0.31 is below 0.4"]),
+        (
+            "coverage n_users < 1",
+            [
+                "coverage@10: n_users is missing, because coverage has one value for all users "
+                "together"
+            ],
+        ),
+    ],
+)
+def test_gates_of_an_evaluation(gate: str, sentences: list[str]) -> None:
+    found = failures(table(value(), COVERAGE), gate)
+    assert found == [f'{sentence}; gate "{gate}"' for sentence in sentences]
+
+
+def test_a_metric_without_users_fails() -> None:
+    (found,) = failures(table(value(value=np.nan, n_users=0)), "ndcg < 0.2")
+    assert found.startswith("ndcg@10: value is missing, because no user has a value;")
+
+
+def test_models_and_slices_of_an_evaluation() -> None:
+    rows = [
+        {"model": model, "convention": "ranx", "country": "DE", **value(value=number)}
+        for model, number in [("als", 0.1), ("knn", 0.3)]
+    ]
+    (found,) = failures(table(*rows), "ndcg < 0.2 where country=DE, convention=ranx")
+    assert found.startswith("als, ndcg@10, convention=ranx, country=DE: value 0.1 is below 0.2;")
+    assert failures(table(*rows), "knn: ndcg < 0.2") == []
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("ndcg < 20%", "gives value in percent; .* only in comparisons; write 0.2$"),
+        ("ndcg difference < 0", "unknown column 'difference'; use one of value, ci_low"),
+        ("als: ndcg < 1", "names the model 'als', but the models have no names; remove it"),
+        ("recal < 1", "the metric 'recal', which is not computed; computed: ndcg$"),
+        ("ndcg@5 < 1", "names ndcg@5; cutoffs computed for ndcg: @10$"),
+        ("ndcg", "e.g. 'ndcg@10 < 0.2' .* a gate states when the evaluation fails"),
+    ],
+)
+def test_gates_without_a_meaning_for_an_evaluation(gate: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        failures(table(value()), gate)

@@ -192,26 +192,43 @@ def _without_groups(select: exp.Select, statement: Statement) -> exp.Select:
     return whole
 
 
+def _default_of(node: exp.Expr, alias: str) -> tuple[exp.Column, exp.Expr, list[exp.Expr]] | None:
+    """Split a value with a default for a missing row: its column, the default, other columns.
+
+    Such a value is `coalesce(table.column, default)`, or `CASE WHEN table.key IS NULL THEN default
+    ELSE table.column END`.
+    """
+    read: list[exp.Expr] = []
+    if isinstance(node, exp.Coalesce):
+        column, defaults = node.this, node.expressions
+    else:
+        column, defaults = node.args.get("default"), [one.args["true"] for one in node.args["ifs"]]
+        read = [one.this.this for one in node.args["ifs"] if isinstance(one.this, exp.Is)]
+        if len(read) != 1 or not isinstance(read[0], exp.Column) or read[0].table != alias:
+            return None
+    if len(defaults) != 1 or not isinstance(column, exp.Column) or column.table != alias:
+        return None
+    return column, defaults[0], read
+
+
 def _add_missing(reader: exp.Select, table: exp.Table, values: Mapping[str, exp.Expr]) -> bool:
     """Simplify the reader's defaults for a missing row; False: it also reads the row otherwise."""
     alias = alias_of(table)
     instead: list[tuple[exp.Expr, exp.Expr]] = []
     seen: set[int] = set()
-    for case in find_all(reader, exp.Case):
-        column, ifs = case.args.get("default"), case.args["ifs"]
-        if len(ifs) != 1 or not isinstance(column, exp.Column) or column.table != alias:
+    for node in find_all(reader, exp.Case, exp.Coalesce):
+        known = _default_of(node, alias)
+        if known is None:
             continue
-        condition, default = ifs[0].this, ifs[0].args["true"]
-        if not isinstance(condition, exp.Is) or condition.this.table != alias:
-            continue
+        column, default, read = known
         empty = of_no_rows(values[column.name])
         if empty == default:
-            instead.append((case, column))
+            instead.append((node, column))
         elif isinstance(empty, exp.Null):
-            instead.append((case, exp.Coalesce(this=column, expressions=[default])))
+            instead.append((node, exp.Coalesce(this=column, expressions=[default])))
         else:
             return False
-        seen |= {id(column), id(condition.this)}
+        seen |= {id(column), *map(id, read)}
     for column in columns_in(reader, without=[table.parent] if table.parent else []):
         is_other = column.table == alias and id(column) not in seen
         if is_other and not isinstance(of_no_rows(values[column.name]), exp.Null):

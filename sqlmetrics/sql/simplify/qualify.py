@@ -10,6 +10,7 @@ from sqlmetrics.sql.simplify.relations import (
     alias_of,
     branches_of,
     find_all,
+    is_among,
     is_of_result,
     joins_of,
     names_in_using,
@@ -111,7 +112,9 @@ def _known(table: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> Sequence[st
 
 def _owner(column: str, levels: Sequence[Sources]) -> str:
     for sources in levels:
-        owners = [alias for alias, columns in sources.items() if columns and column in columns]
+        owners = [
+            alias for alias, columns in sources.items() if columns and is_among(column, columns)
+        ]
         if len(owners) == 1:
             return owners[0]
         unknown = [alias for alias, columns in sources.items() if columns is None]

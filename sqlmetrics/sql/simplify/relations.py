@@ -81,6 +81,11 @@ def walk(
     return found
 
 
+def is_among(name: str, names: Sequence[str]) -> bool:
+    """Is a column with this name one of these? DuckDB ignores case, also of quoted names."""
+    return name.lower() in [other.lower() for other in names]
+
+
 def find_all(
     tree: exp.Expr,
     *kinds: type[_Node],

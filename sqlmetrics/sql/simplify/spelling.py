@@ -11,6 +11,7 @@ from sqlmetrics.sql.simplify.relations import (
     alias_of,
     columns_in,
     find_all,
+    is_among,
     is_correlated,
     is_in_order,
     names_in_using,
@@ -63,7 +64,9 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
     merged = names_in_using(select)
     columns = [node for node in own_nodes(select) if isinstance(node, exp.Column) and node.table]
     for column in [column for column in columns if not _is_hidden(column, select)]:
-        owners = [alias for alias, names in known.items() if names is None or column.name in names]
+        owners = [
+            alias for alias, names in known.items() if names is None or is_among(column.name, names)
+        ]
         if (len(owners) == 1 and owners[0] == column.table) or (
             column.name in merged and column.table in known and len(owners) == 0
         ):
@@ -73,7 +76,8 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
 def _is_hidden(column: exp.Column, select: exp.Select) -> bool:
     """Would ORDER BY read another column of the result under this name?"""
     return is_in_order(column, select) and any(
-        e.alias_or_name == column.name and e.unalias() != column for e in select.expressions
+        is_among(column.name, [e.alias_or_name]) and e.unalias() != column
+        for e in select.expressions
     )
 
 

@@ -1,0 +1,242 @@
+"""Run the gates of a file: `sqlmetrics test FILE`.
+
+The file is TOML. Its keys are the options of evaluate and compare without dashes in front, and
+`metrics`. Keys at the top apply to every test. A test is a table `[evaluate]` or `[compare]`, or
+one of several tables `[[evaluate]]` or `[[compare]]`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from sqlmetrics.cli import github
+from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of
+from sqlmetrics.cli.layout import render_rows
+from sqlmetrics.cli.options import EVALUATED, GATED
+from sqlmetrics.cli.output import Gates, comparison
+from sqlmetrics.errors import GateError, UsageError, suggestion
+from sqlmetrics.rows import NUMBER, TEXT, Rows
+
+if TYPE_CHECKING:
+    from sqlmetrics.evaluator import Evaluator
+
+TESTED = ("evaluate", "compare")  # the commands with gates
+NAME = "name"
+PASSED, FAILED = "pass", "FAIL"
+# parameters that choose the output, which is that of the command test
+_NOT_IN_FILES = {
+    *("kind", "digits", "output", "force", "record", "from_record", "trust_record", "partition"),
+    *("help",),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test of a file.
+
+    Attributes:
+        name: the name of the test in results and messages.
+        command: the command that computes the result, "evaluate" or "compare".
+        options: the values of the command's parameters, by the name of the parameter.
+    """
+
+    name: str
+    command: click.Command
+    options: Mapping[str, Any]
+
+
+class Suite:
+    """The tests of a file, and their verdicts.
+
+    Args:
+        path: the file.
+        typed: further options of the command line, which override those of the file.
+
+    Raises:
+        UsageError: the file cannot be read, or has an unknown key or a test without gates.
+    """
+
+    def __init__(self, path: str, typed: Sequence[str]) -> None:
+        self._path = path
+        self._tests = list(_tests_of(path))
+        self._options = [self._parsed(test, typed) for test in self._tests]
+        self.failed: list[str] = []  # the reasons
+        self._n_failed = 0
+
+    def _parsed(self, test: Case, typed: Sequence[str]) -> dict[str, Any]:
+        """Return the options of a test, as click parses those of a command line."""
+        defaults = {name: value for name, value in test.options.items() if name != "metrics"}
+        name = str(test.command.name)
+        current = click.get_current_context(silent=True)  # its options for help have two names
+        parent = None if current is None else current.find_root()
+        try:
+            context = test.command.make_context(
+                name, list(typed), parent=parent, default_map=defaults
+            )
+        except click.UsageError as error:
+            raise UsageError(f"{self._path}, {test.name}: {error.format_message()}") from None
+        for parameter in context.command.params:
+            source = context.get_parameter_source(str(parameter.name))
+            if parameter.name in _NOT_IN_FILES and source is ParameterSource.COMMANDLINE:
+                raise UsageError(
+                    f"{parameter.opts[-1]} does not apply to sqlmetrics test; remove it"
+                )
+        options = context.params
+        options["metrics"] = options["metrics"] or tuple(test.options.get("metrics", ()))
+        if not (options["fail_if"] or options["fail_on_warnings"]):
+            raise UsageError(
+                f"{self._path}, {test.name}: the test cannot fail; add fail-if or fail-on-warnings"
+            )
+        return options
+
+    def run(self) -> Rows:
+        """Run the tests, and return a row per gate and row of a result."""
+        found: list[tuple[Any, ...]] = []
+        for test, options in zip(self._tests, self._options, strict=True):
+            gates = Gates(options)
+            self._compute(test, options, gates)
+            found += [
+                (
+                    FAILED if verdict.problem else PASSED,
+                    *(test.name, verdict.place, verdict.gate.column, verdict.number),
+                    verdict.gate.text,
+                )
+                for verdict in gates.verdicts
+            ]
+            if options["fail_on_warnings"]:
+                verdict = FAILED if gates.n_warnings else PASSED
+                of_tables = ("tables", "warnings", gates.n_warnings, "fail-on-warnings")
+                found.append((verdict, test.name, *of_tables))
+            try:
+                gates.check()
+            except GateError as error:
+                self._n_failed += 1
+                self.failed += [f"{test.name}: {reason}" for reason in error.reasons]
+        names = ["verdict", "test", "row", "column", "number", "gate"]
+        return Rows(names, [TEXT, TEXT, TEXT, TEXT, NUMBER, TEXT], found)
+
+    def _compute(self, test: Case, options: dict[str, Any], gates: Gates) -> None:
+        """Compute the result of a test; `gates` keeps the verdicts."""
+        metrics = options["metrics"]
+        if test.command.name == "compare":
+            options, compute = comparison(metrics, options)
+        else:
+            asked = {**asked_of(options, *EVALUATED), **{name: options[name] for name in GATED}}
+
+            def compute(evaluator: Evaluator) -> Any:
+                return evaluator.rows(metrics or None, cutoffs_of(options), **asked)
+
+        with evaluator_of(options) as evaluator:
+            gates.result_of(compute, evaluator)
+
+    def text(self, rows: Rows, kind: str, digits: int | None) -> str:
+        """Lay out the verdicts; GitHub gets signs and a summary."""
+        if kind != "github":
+            return render_rows(rows, kind, digits)
+        signs = {PASSED: github.PASSED, FAILED: github.FAILED}
+        values = [(signs[verdict], *row) for verdict, *row in rows.values]
+        head = github.summary(self._n_failed, len(self._tests), "test")
+        return f"{head}\n{render_rows(Rows(rows.names, rows.kinds, values), kind, digits)}"
+
+    def check(self) -> None:
+        """Raise a GateError if a test failed."""
+        if self.failed:
+            noun = "test" if len(self._tests) == 1 else "tests"
+            found = f"{self._n_failed} of {len(self._tests)} {noun} failed"
+            raise GateError("\n  ".join([found, *self.failed]), reasons=self.failed)
+
+
+def _tests_of(path: str) -> Iterator[Case]:
+    """Read the tests of a file."""
+    from sqlmetrics.cli.commands import main  # a circular import at the top of the module
+
+    content = _read(path)
+    commands = {name: main.commands[name] for name in TESTED}
+    shared = {key: value for key, value in content.items() if key not in TESTED}
+    known = {key for command in commands.values() for key in _keys(command)}
+    _check_keys(path, "", shared, known, [*known, *TESTED])
+    for command, given in content.items():
+        if command not in TESTED:
+            continue
+        sections = given if isinstance(given, list) else [given]
+        for number, section in enumerate(sections, start=1):
+            if not isinstance(section, Mapping):
+                raise UsageError(f"{path}: {command} is not a table; write [{command}]")
+            name = command if len(sections) == 1 else f"{command} {number}"
+            keys = _keys(commands[command])
+            _check_keys(path, f", {name}", section, {*keys, NAME}, [*keys, NAME])
+            values = {**{key: shared[key] for key in shared if key in keys}, **section}
+            name = str(values.pop(NAME, name))
+            options = {
+                str(keys[key].name): _value(keys[key], value, f"{path}, {name}: {key}")
+                for key, value in values.items()
+            }
+            yield Case(name, commands[command], options)
+    if not any(command in content for command in TESTED):
+        raise UsageError(f"{path}: the file has no test; add a table [evaluate] or [compare]")
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"{path} cannot be read: {reason}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}") from None
+
+
+def _keys(command: click.Command) -> dict[str, click.Parameter]:
+    """Map the keys of files to the parameters of a command: `memory-limit`, `k`, `metrics`."""
+    keys = {}
+    for parameter in command.params:
+        if parameter.name not in _NOT_IN_FILES:
+            is_option = isinstance(parameter, click.Option)
+            longest = max(parameter.opts, key=len) if is_option else str(parameter.name)
+            keys[longest.lstrip("-")] = parameter
+    return keys
+
+
+def _check_keys(
+    path: str, where: str, given: Mapping[str, Any], known: set[str], names: Sequence[str]
+) -> None:
+    for key in given:
+        if key not in known:
+            raise UsageError(
+                f"{path}{where}: unknown key {key!r}; keys are metrics and the options of evaluate "
+                f"and compare, without the dashes in front{suggestion(key, names)}"
+            )
+
+
+def _value(parameter: click.Parameter, value: Any, what: str) -> Any:
+    """Return the value of a key, in the form that click takes from its own configuration.
+
+    Raises:
+        UsageError: the value has the wrong type.
+    """
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        if not isinstance(value, bool):
+            raise UsageError(f"{what} must be true or false, not {value!r}")
+        return value
+    several = parameter.multiple or parameter.nargs == -1
+    if isinstance(value, Mapping):
+        if not several or "=" not in str(parameter.metavar):
+            raise UsageError(f"{what} cannot be a table; write a text")
+        value = [f"{name}={_text(entry, what)}" for name, entry in value.items()]
+    texts = [_text(entry, what) for entry in (value if isinstance(value, list) else [value])]
+    return texts if several else ",".join(texts)
+
+
+def _text(value: Any, what: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise UsageError(f"{what} must be a text, a number or a list of them, not {value!r}")

@@ -1,0 +1,70 @@
+"""Gates of results: parse them with the definitions of a session, and judge the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlmetrics.errors import GateError, UsageError
+from sqlmetrics.metrics.spec import MetricSpec
+from sqlmetrics.plan.slices import Attribute, Frame
+from sqlmetrics.rows import Rows
+from sqlmetrics.run.public_calls import OnSession
+from sqlmetrics.run.session import Session
+from sqlmetrics.stats.gates import Gate, Gated, Verdict, parse_gate, verdicts
+
+
+def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
+    """Parse gates, with their metrics spelled as in results.
+
+    Raises:
+        UsageError: a text is not a gate.
+    """
+    definitions = session.definitions
+
+    def canonical(call: MetricSpec) -> str:
+        resolved, _ = definitions.first.resolve(replace(call, cutoff=None), definitions.has_rank)
+        return str(resolved)
+
+    session.verdicts = []
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    return [parse_gate(text, canonical, of) for text in texts]
+
+
+def last_verdicts(evaluator: OnSession) -> list[Verdict]:
+    """Return the verdicts of the gates of the last result, by gate and row."""
+    return evaluator._session.verdicts
+
+
+def columns_of_slices(session: Session, attributes: Iterable[Attribute]) -> list[str]:
+    """Return the names of the columns of a result that gates can select rows by."""
+    conventions = ["convention"] if session.definitions.are_named else []
+    return [*conventions, *(attribute.name for attribute in attributes)]
+
+
+def named_models(session: Session) -> list[str] | None:
+    """Return the models with names; None if a column contains the names."""
+    lists = session.tables.get("recommendations")
+    if lists is None or not session.planner.several_models:
+        return []
+    return [source.model for source in lists.sources if source.model is not None] or None
+
+
+def passed(session: Session, result: Frame, gates: Sequence[Gate], of: Gated) -> Frame:
+    """Return a result whose gates all pass; the session keeps the verdicts.
+
+    Raises:
+        GateError: the result fails a gate; the error has the result.
+        UsageError: a gate applies to no row.
+    """
+    if not gates:
+        return result
+    rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+    session.verdicts = verdicts(rows, gates, of)
+    failed: list[str] = [verdict.sentence for verdict in session.verdicts if verdict.problem]
+    if failed:
+        text = "\n  ".join([f"the {of.name} fails", *failed])
+        raise GateError(text, frame=result, reasons=failed)
+    return result

@@ -1,0 +1,235 @@
+"""Gates on the command line: evaluate --fail-if, --fail-on-warnings and the command test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+
+# user 1 finds its item at rank 1, user 2 at rank 2, user 3 not at all
+LISTS = pd.DataFrame({
+    "user_id": [1, 1, 2, 2, 3, 3], "item_id": [11, 12, 12, 11, 11, 12], "rank": [1, 2] * 3,
+})  # fmt: skip
+TRUTH = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [11, 11, 13]})
+USERS = pd.DataFrame({"user_id": [1, 2, 3], "country": ["DE", "AT", "AT"]})
+HISTORY = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [12, 13, 14]})
+SEEN = pd.DataFrame({"user_id": [1, 2, 4], "item_id": [12, 13, 11]})  # 12 is in the list of user 1
+TABLES = ["-r", "lists.csv", "-i", "truth.csv"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, frame in {"lists": LISTS, "truth": TRUTH, "users": USERS, "history": HISTORY}.items():
+        frame.to_csv(f"{name}.csv", index=False)
+    LISTS.assign(item_id=12).drop_duplicates(["user_id"]).to_csv("worse.csv", index=False)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0, **variables: str) -> Result:
+    result = CliRunner().invoke(main, list(arguments), env=variables)
+    assert not isinstance(result.exception, Exception), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_one_model_fails_after_its_result_is_written() -> None:
+    gates = ["mrr@2 < 0.5", "mrr@2 < 0.4 where country=AT", "hit_rate n_users < 2"]
+    options = [part for gate in gates for part in ("--fail-if", gate)]
+    tables = [*TABLES, "--users", "users.csv", "--by", "country", "--no-check"]
+    result = run("evaluate", "mrr@2", "hit_rate@2", *tables, *options, code=3)
+    assert result.stdout.startswith("country,metric,k,value")
+    assert result.stderr == (
+        "sqlmetrics: error: the evaluation fails\n"
+        '  mrr@2, country=AT: value 0.25 is below 0.5; gate "mrr@2 < 0.5"\n'
+        '  mrr@2, country=AT: value 0.25 is below 0.4; gate "mrr@2 < 0.4 where country=AT"\n'
+        '  hit_rate@2, country=DE: n_users 1 is below 2; gate "hit_rate n_users < 2"\n'
+    )
+    assert run("evaluate", "mrr@2", *tables, "--fail-if", "mrr < 0.2").stderr == ""
+
+
+def test_files_are_written_although_a_gate_fails() -> None:
+    coverage = ["evaluate", "coverage@2", *TABLES, "--history", "history.csv", "--no-check"]
+    for name in ("out.json", "out.parquet"):
+        run(*coverage, "--fail-if", "coverage@2 < 0.9", "-o", name, code=3)
+    (row,) = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    assert row["value"] == pytest.approx(1 / 3)  # 12, of 12, 13 and 14
+    assert pd.read_parquet("out.parquet")["value"].tolist() == [row["value"]]
+
+
+def test_gates_are_checked_before_the_tables_are_read() -> None:
+    Path("truth.csv").write_text("user_id,item_id\n1,11\n1,11\n", encoding="utf-8")  # refused
+    for gate, message in {
+        "ndcg < 1": "names the metric 'ndcg', which is not computed; computed: mrr",
+        "als: mrr < 1": "the models have no names",
+        "mrr < 1 where country=DE": "there are no slices",
+    }.items():
+        assert message in run("evaluate", "mrr@2", *TABLES, "--fail-if", gate, code=2).stderr
+    partition = ["--partition", "1/2", "-o", "parts", "--fail-if", "mrr < 1"]
+    assert "whole result" in run("evaluate", "mrr@2", *TABLES, *partition, code=2).stderr
+
+
+def test_warnings_can_fail_a_command() -> None:
+    SEEN.to_csv("history.csv", index=False)
+    seen = ["evaluate", "mrr@2", *TABLES, "--history", "history.csv"]
+    result = run(*seen, "--fail-on-warnings", code=3)
+    assert result.stdout.startswith("metric,k,value")
+    assert "is in the user's history" in result.stderr
+    assert result.stderr.endswith(
+        "sqlmetrics: error: 1 data warning (--fail-on-warnings), shown above\n"
+    )
+    both = run(*seen, "--fail-on-warnings", "--fail-if", "mrr < 1", code=3).stderr
+    assert "the evaluation fails\n  mrr@2: value 0.5 is below 1;" in both
+    assert both.endswith("\n  1 data warning (--fail-on-warnings), shown above\n")
+    assert run("evaluate", "mrr@2", *TABLES, "--fail-on-warnings").stderr == ""
+    for opposite in ("--no-check", "--trust-input"):
+        refused = run(*seen, "--fail-on-warnings", opposite, code=2)
+        assert f"needs the checks that {opposite} skips" in refused.stderr
+
+
+def test_gates_in_python() -> None:
+    with sm.Evaluator(LISTS, TRUTH, history=SEEN, check=True) as evaluator:
+        with (
+            pytest.warns(sm.DataWarning, match="history"),
+            pytest.raises(sm.GateError) as failed,
+        ):
+            evaluator.evaluate(["mrr@1", "mrr@2"], fail_if=["mrr < 0.5", "mrr > 2"])
+        assert evaluator.evaluate("mrr@2", fail_if="mrr@2 < 0.5").loc[0, "value"] == 0.5
+    assert failed.value.reasons == ['mrr@1: value 0.3333 is below 0.5; gate "mrr < 0.5"']
+    assert list(failed.value.frame["value"]) == [pytest.approx(1 / 3), 0.5]
+    assert failed.value.frame.attrs["sqlmetrics"]["result"] == "evaluate"
+
+
+# ---------------------------------------------------------------- the command test
+
+SUITE = """
+recommendations = { new = "lists.csv", old = "worse.csv" }
+interactions = "truth.csv"
+users = "users.csv"
+metrics = ["mrr@2", "hit_rate"]
+k = [1, 2]
+check = false
+
+[evaluate]
+by = "country"
+fail-if = ["new: mrr@2 < 0.3", "new: hit_rate@1 n_users < 1"]
+
+[compare]
+name = "not worse"
+baseline = "old"
+test = "bootstrap"
+resamples = 20
+ci = "none"
+fail-if = "mrr@2 <= 0"
+"""
+
+
+def written(text: str) -> str:
+    Path("gates.toml").write_text(text, encoding="utf-8")
+    return "gates.toml"
+
+
+def test_a_file_of_gates() -> None:
+    result = run("test", written(SUITE), "--format", "json", code=3)
+    rows: list[dict[str, Any]] = json.loads(result.stdout)
+    assert list(rows[0]) == ["verdict", "test", "row", "column", "number", "gate"]
+    assert [tuple(row.values())[:5] for row in rows] == [
+        ("FAIL", "evaluate", "new, mrr@2, country=AT", "value", 0.25),
+        ("pass", "evaluate", "new, mrr@2, country=DE", "value", 1.0),
+        ("pass", "evaluate", "new, hit_rate@1, country=AT", "n_users", 2),
+        ("pass", "evaluate", "new, hit_rate@1, country=DE", "n_users", 1),
+        ("pass", "not worse", "new, mrr@2", "difference", 0.5),
+    ]
+    assert result.stderr == (
+        "sqlmetrics: error: 1 of 2 tests failed\n"
+        "  evaluate: new, mrr@2, country=AT: value 0.25 is below 0.3; "
+        'gate "new: mrr@2 < 0.3"\n'
+    )
+
+
+def test_typed_options_override_those_of_the_file() -> None:
+    only = SUITE.partition("[compare]")[0].replace("new: ", "").replace("by = ", "# by = ")
+    lines = run("test", written(only), "-r", "lists.csv").stdout.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["verdict", "pass", "pass"]
+    failed = run("test", "gates.toml", "-r", "lists.csv", "--fail-if", "mrr@2 < 0.6", code=3)
+    assert len(failed.stdout.splitlines()) == 2  # instead of the gates of the file
+
+
+def test_warnings_are_a_verdict() -> None:
+    SEEN.to_csv("history.csv", index=False)
+    gates = """
+        recommendations = "lists.csv"
+        interactions = "truth.csv"
+        history = "history.csv"
+        metrics = "mrr@2"
+        fail-on-warnings = true
+        [[evaluate]]
+        [[evaluate]]
+        set = { audience = "relevant" }
+    """
+    result = run("test", written(gates), code=3)
+    assert [line.split(",")[:5] for line in result.stdout.splitlines()[1:]] == [
+        ["FAIL", f"evaluate {number}", "tables", "warnings", "1"] for number in (1, 2)
+    ]
+    assert result.stderr.count("is in the user's history") == 1
+    assert "2 of 2 tests failed\n  evaluate 1: 1 data warning" in result.stderr
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[evaluate]\nfail-if = 'mrr < 1'\nfail_if = 'x'", "unknown key 'fail_if'.*'fail-if'"),
+        ("thread = 2\n[evaluate]", "gates.toml: unknown key 'thread'.*'threads'"),
+        ("[evaluate]\nbaseline = ['a', {}]", "evaluate: baseline must be a text, a number or"),
+        ("[evaluate]\ncheck = 'no'", "check must be true or false, not 'no'"),
+        ("[evaluate]\nconfidence = 'high'\nfail-if = 'x'", "evaluate: Invalid value for"),
+        ("[evaluate]\nitems = { a = 'b' }", "items cannot be a table; write a text"),
+        ("evaluate = 1", r"evaluate is not a table; write \[evaluate\]"),
+        ("[evaluate]\nrecord = 'x'", "evaluate: unknown key 'record'"),
+        ("[evaluate]", "evaluate: the test cannot fail; add fail-if or fail-on-warnings"),
+        ("metrics = 'mrr'", "the file has no test"),
+        ("metrics = ", "gates.toml is not valid TOML: Invalid value"),
+    ],
+)
+def test_mistakes_in_a_file(text: str, message: str) -> None:
+    stderr = run("test", written(text), code=2).stderr
+    assert stderr.startswith("sqlmetrics: error: gates.toml")
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(stderr)
+
+
+def test_mistakes_on_the_command_line() -> None:
+    assert "nothing.toml cannot be read" in run("test", "nothing.toml", code=2).stderr
+    for arguments, message in {
+        ("--treads", "2"): "No such option '--treads'",
+        ("--partition", "1/2"): "--partition does not apply to sqlmetrics test",
+        ("-o", "x.parquet"): "verdicts cannot be written as Parquet",
+    }.items():
+        assert message in run("test", written(SUITE), *arguments, code=2).stderr
+
+
+# ---------------------------------------------------------------- environment variables
+
+
+def test_environment_variables_set_options() -> None:
+    variables = {
+        "SQLMETRICS_FORMAT": "jsonl",
+        "SQLMETRICS_INTERACTIONS": "truth.csv",
+        "SQLMETRICS_K": "1,2",
+        "SQLMETRICS_SET": "no_relevant=zero\nties=item_desc",
+        "SQLMETRICS_CHECK": "false",
+        "SQLMETRICS_FAIL_IF": "mrr@2 < 0.6\nmrr@1 > 1",
+    }
+    result = run("evaluate", "mrr", "-r", "lists.csv", code=3, **variables)
+    assert [json.loads(line)["k"] for line in result.stdout.splitlines()] == [1, 2]
+    assert result.stderr.endswith('mrr@2: value 0.5 is below 0.6; gate "mrr@2 < 0.6"\n')
+    typed = ["--format", "csv", "--fail-if", "mrr < 0"]
+    assert run("evaluate", "mrr", "-r", "lists.csv", *typed, **variables).stdout[:6] == "metric"

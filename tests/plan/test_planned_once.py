@@ -1,0 +1,60 @@
+"""Plans of equal requests over equal tables are shared, also between evaluators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.plan.results import Results
+
+LISTS = pd.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 11, 10], "rank": [1, 2, 1]})
+TRUTH = pd.DataFrame({"user_id": [1, 2], "item_id": [11, 12]})
+ANSWER = pd.DataFrame({"user_id": [1, 2], "item_id": [10, 10]})
+
+
+def value(truth: pd.DataFrame, *metrics: str, lists: Any = LISTS, **options: Any) -> list[float]:
+    with sm.Evaluator(lists, truth, check=False, **options) as evaluator:
+        found: list[float] = evaluator.evaluate(list(metrics) or "precision@1")["value"].tolist()
+        return found
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the results that are planned."""
+    counts: list[int] = []
+    usual = Results.__post_init__
+
+    def counted(results: Results) -> None:
+        counts.append(len(results.requests))
+        usual(results)
+
+    monkeypatch.setattr(Results, "__post_init__", counted)
+    return counts
+
+
+def test_new_rows_need_no_new_plan(planned: list[int]) -> None:
+    assert value(TRUTH) == [0.0]
+    before = len(planned)
+    assert value(ANSWER) == [1.0]  # other rows of the same columns
+    assert len(planned) == before
+
+
+def test_other_requests_and_columns_are_planned_anew() -> None:
+    assert value(TRUTH, "precision@1", "precision@2") == [0.0, 0.25]
+    assert value(TRUTH, "precision@2", settings={"precision.divisor": "length"}) == [0.25]
+    assert value(TRUTH, "precision(divisor=length)@2", "precision@2") == [0.25, 0.25]
+    assert value(ANSWER, "precision(divisor=length)@2", "precision@2") == [0.75, 0.5]
+    by_score = LISTS.assign(rank=-LISTS["rank"]).rename(columns={"rank": "score"})
+    assert value(TRUTH, lists=by_score) == [0.0]
+    assert value(ANSWER, lists=by_score) == [1.0]
+    assert value(ANSWER, where={"interactions": "user_id = 1"}) == [1.0]
+
+
+def test_conventions_with_the_same_name_are_told_apart(tmp_path: Any) -> None:
+    own = tmp_path / "own.toml"
+    for divisor, expected in (("k", 0.5), ("length", 0.75)):
+        own.write_text(f'[metrics.precision]\ndivisor = "{divisor}"\n', encoding="utf-8")
+        assert value(ANSWER, "precision@2", convention=own) == [expected]
