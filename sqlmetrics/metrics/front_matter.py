@@ -326,7 +326,7 @@ def _split(path: Path) -> tuple[str, dict[str, Any], str]:
             f"{path}: the file must start with front matter: a line {{#---, TOML, a line ---#}}"
         )
     try:
-        meta = tomllib.loads(match["toml"])
+        meta = tomllib.loads("\n" + match["toml"])  # so that errors have the lines of the file
     except tomllib.TOMLDecodeError as error:
         raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
     # blank lines preserve the line numbers in error messages
