@@ -43,10 +43,13 @@ BETTER = {"high": "higher values", "low": "lower values"}
 FAMILIES = {
     "accuracy": "Accuracy: relevant items in the top k",
     "ranking": "Ranking: order and grades of the judged items",
+    "judged": "Judged pools: items with and without a judgement",
     "money": "Money: prices of the hits",
     "novelty": "Novelty: popularity of the recommended items",
     "diversity": "Diversity: differences between recommended items",
-    "catalogue": "Catalogue: share of the catalogue that is recommended",
+    "catalogue": "Catalogue: spread of the recommendations over the items",
+    "ratings": "Ratings and probabilities",
+    "lists": "Lists: length and completeness of the lists",
     "logs": "Logs: estimates from logged rewards",
 }
 INDEX = """# Metrics
@@ -56,7 +59,9 @@ worked example and the definitions of other libraries. `python docs/generate.py`
 from the template of the metric, its worked cases in `tests/cases` and the files of the conventions.
 
 A cutoff follows the name: `ndcg@10`. Settings go in brackets: `ndcg(gain=exponential)@10`. Without
-a cutoff, the metric is computed for whole lists. `all` stands for every metric.
+a cutoff, the metric is computed for whole lists. `all` stands for every metric except those
+of [ratings and probabilities](#ratings-and-probabilities), whose scores must be in the unit of the
+relevance, or probabilities.
 """
 NOTATION = """## Notation
 
@@ -70,6 +75,7 @@ All formulas are for one user, unless they have a sum over users, and for the
 | N | number of relevant items of the user |
 | h with index r | 1 if the item at rank r is relevant (a hit), otherwise 0 |
 | H with index r | number of hits at ranks 1 to r |
+| [ … ] | 1 if the condition in the brackets holds, otherwise 0 |
 
 The value of a metric is the mean over users. [Settings](../reference/settings.md#averaging)
 explains which users count.

@@ -110,7 +110,7 @@ CASE
 {%- elif aggregate == "median_low" -%} quantile_disc({{ value }}, 0.5)
 {%- elif aggregate == "quantile" -%} quantile_cont({{ value }}, {{ quantile }})
 {%- elif aggregate == "quantile_low" -%} quantile_disc({{ value }}, {{ quantile }})
-{%- elif aggregate in ("min", "max") -%} {{ aggregate }}({{ value }})
+{%- elif aggregate in ("sum", "min", "max") -%} {{ aggregate }}({{ value }})
 {%- else -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
 {%- endif -%}
 {%- endmacro -%}
@@ -121,6 +121,37 @@ CASE
 {%- if relevant_from is none -%} {{ relevance }} > 0
 {%- elif relevant_from | string == "-inf" -%} TRUE
 {%- else -%} {{ relevance }} >= {{ relevant_from }}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The number of hits that reaches a recall. In doubles, 0.7 * 10 can be slightly more or less than
+    7; trec_eval adds 0.9 and truncates (up to version 9), or rounds (version 10). -#}
+{%- macro hits_for_recall(rule, recall, n_relevant) -%}
+{%- if rule == "exact" -%} {{ recall }} * {{ n_relevant }} - 1e-9
+{%- elif rule == "trec_eval_9" -%} floor({{ recall }} * {{ n_relevant }} + 0.9)
+{%- else -%} round({{ recall }} * {{ n_relevant }})
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The mean rank of a user's relevant items. With catalogue_mean, relevant items that are not in the
+    top k have the mean of the ranks below it, down to the number of items in the catalogue. -#}
+{%- macro mean_rank_of_relevant(unlisted) -%}
+{%- if unlisted == "drop" -%} avg(rank)
+{%- else -%}
+(
+        sum(rank)
+        + (max(n_relevant) - count(hit_number))
+        * ({{ divided_by("length") }} + 1 + (SELECT count(*) FROM catalogue)) / 2
+    ) / max(n_relevant)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The prediction for an item of a list: its score, or minus its rank in a list that has no scores
+    or whose order is not that of the scores. -#}
+{%- macro predicted_by(order, score_type, table) -%}
+{%- if order != "score" -%} -{{ table }}.rank
+{%- elif score_type == "float" -%} {{ single_precision(table ~ ".score") }}
+{%- else -%} {{ table }}.score
 {%- endif -%}
 {%- endmacro -%}
 

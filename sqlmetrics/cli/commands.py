@@ -109,7 +109,7 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute the mean of METRICS (e.g. ndcg@10) over users.
 
     Without METRICS, compute hit_rate, map, mrr, ndcg, precision and recall at cutoff 10. The name
-    all stands for every metric.
+    all stands for every metric except those of ratings and probabilities.
 
     With --partition I/N, compute one partition of the users and write it to the folder given by -o.
     Once the folder has all N parts, sqlmetrics reduce FOLDER prints the result.

@@ -34,7 +34,8 @@ TABLES = [
 # the groups of options in help texts
 GROUPS = {
     "Tables": (
-        *("recommendations", *(table for table, _, _ in TABLES), "columns", "key", "where"),
+        *("recommendations", *(table for table, _, _ in TABLES)),
+        *("database", "columns", "key", "where"),
         *("recommendations_table", *(f"{table}_table" for table, _, _ in TABLES)),
     ),
     "Metrics": (

@@ -217,7 +217,7 @@ class Maker:
         ranges: dict[tuple[float, float], list[str]] = {}
         for request in self.results.requests:
             bounds = request.metric.range
-            if bounds is not None and request.values["aggregate"] != "half_width":
+            if bounds is not None and request.values["aggregate"] not in ("half_width", "sum"):
                 names = ranges.setdefault(bounds, [])
                 names += [request.call.name] if request.call.name not in names else []
         summary = f"{self.name}_summary"

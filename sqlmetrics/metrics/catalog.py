@@ -24,7 +24,7 @@ from sqlmetrics.metrics.front_matter import (
 from sqlmetrics.metrics.other_names import elsewhere
 from sqlmetrics.metrics.spec import MetricSpec
 
-EVERYTHING = "all"  # as a metric name: every metric
+EVERYTHING = "all"  # as a metric name: every metric with `in_all`
 
 
 def template_root() -> Path:

@@ -124,7 +124,7 @@ class Definitions:
         return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
 
     def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
-        """Replace `all` by every metric; with `per_user`, by every metric with per-user values."""
+        """Replace `all` by the metrics that it includes; with `per_user`, by those of users."""
         if call.metric != EVERYTHING:
             return [call]
         if call.params:
@@ -134,5 +134,5 @@ class Definitions:
         return [
             replace(call, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()
-            if metric.grain == "user" or not per_user
+            if metric.in_all and (metric.grain == "user" or not per_user)
         ]

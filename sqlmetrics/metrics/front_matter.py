@@ -221,7 +221,8 @@ class Metric(Template):
     stage with one row per user for whom the metric is defined; empty for all users. `undefined`: a
     description of the cases with a NULL value. `tex`: the formula in TeX for the documentation, one
     equation per line. `exact`: columns with exact sums in the physical plan, which do not depend on
-    the order of rows.
+    the order of rows. `in_all`: whether `all` includes the metric; false for metrics that need
+    columns that few tables have.
     """
 
     family: str = "custom"
@@ -235,6 +236,7 @@ class Metric(Template):
     unbounded: str = ""  # describes the range if it has no fixed bounds
     higher_is_better: bool | None = None
     in_default_set: bool = False
+    in_all: bool = True
     formula: str = ""
     tex: str = ""
     cite: str = ""

@@ -82,9 +82,9 @@ def compare(
         if gates:
             others = [model for model in models(session) if model != chosen]
             computed = [(request.call.name, request.k) for request in of.requests]
-            check_known(
-                gates, computed, others, interval=testing.interval, slices=gating.slices_of(of)
-            )
+            attributes = () if of.slicing is None else of.slicing.attributes
+            slices = gating.columns_of_slices(session, attributes)
+            check_known(gates, computed, others, interval=testing.interval, slices=slices)
         run = planned(of, of.comparison(chosen, testing.test))
         frame = execute(
             session,

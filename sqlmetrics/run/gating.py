@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from sqlmetrics.errors import GateError, UsageError
 from sqlmetrics.metrics.spec import MetricSpec
-from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.slices import Frame
+from sqlmetrics.plan.slices import Attribute, Frame
 from sqlmetrics.rows import Rows
 from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
@@ -39,11 +38,10 @@ def last_verdicts(evaluator: OnSession) -> list[Verdict]:
     return evaluator._session.verdicts
 
 
-def slices_of(results: Results) -> list[str]:
+def columns_of_slices(session: Session, attributes: Iterable[Attribute]) -> list[str]:
     """Return the names of the columns of a result that gates can select rows by."""
-    slices = [] if results.slicing is None else results.slicing.attributes
-    conventions = ["convention"] if results.with_convention else []
-    return [*conventions, *(attribute.name for attribute in slices)]
+    conventions = ["convention"] if session.definitions.are_named else []
+    return [*conventions, *(attribute.name for attribute in attributes)]
 
 
 def named_models(session: Session) -> list[str] | None:

@@ -54,17 +54,18 @@ def evaluate(
     """
     gates = gating.read(session, fail_if, EVALUATION)
     with own_templates_named(session.catalog):
-        of = results(session, asked)
+        run = plan(session, asked)
         if gates:
             check_known(
                 gates,
-                [(request.call.name, request.k) for request in of.requests],
+                [(request.call.name, request.k) for request in run.requests],
                 gating.named_models(session),
                 interval=asked.interval.kind,
-                slices=gating.slices_of(of),
+                slices=gating.columns_of_slices(
+                    session, [sliced.attribute for sliced in run.slices]
+                ),
                 of=EVALUATION,
             )
-        run = planned(of, of.per_user() if asked.per_user else of.summary())
         rows = execute(session, run, deliver, asked.partition)
     return gating.passed(session, present(rows, run), gates, EVALUATION)
 

@@ -24,7 +24,9 @@ from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.query_graph import DIALECT, new_name
 from sqlmetrics.sql.quoting import identifier
 
-_BY_CASE = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg, exp.StddevSamp)
+_BY_CASE = (
+    exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg, exp.StddevSamp, exp.VariancePop
+)  # fmt: skip
 _NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offset", "windows")
 
 

@@ -194,15 +194,15 @@ GROUP BY {{ keys }}, k
 
 def test_a_metric_of_ones_own(folder: Path) -> None:
     (folder / "own").mkdir()
-    (folder / "own" / "n_hits.sql.j2").write_text(OWN_METRIC)
+    (folder / "own" / "own_hits.sql.j2").write_text(OWN_METRIC)
     own = ["--templates", "own"]
-    assert "n_hits" in run("list", *own).stdout
-    assert "Hits in the list" in run("describe", "n_hits", *own).stdout
-    assert "n_hits" in run("sql", *INPUT, "n_hits@3", *own).stdout
-    assert rows_of("evaluate", *INPUT, "n_hits@3", *own)[0]["value"] == 2 / 4
-    assert sum(row["n_hits"] for row in rows_of("per-user", *INPUT, "n_hits@3", *own)) == 2
-    error = run("evaluate", *INPUT, "n_hits@3", code=2).stderr
-    assert "unknown metric 'n_hits'" in error
+    assert "own_hits" in run("list", *own).stdout
+    assert "Hits in the list" in run("describe", "own_hits", *own).stdout
+    assert "own_hits" in run("sql", *INPUT, "own_hits@3", *own).stdout
+    assert rows_of("evaluate", *INPUT, "own_hits@3", *own)[0]["value"] == 2 / 4
+    assert sum(row["own_hits"] for row in rows_of("per-user", *INPUT, "own_hits@3", *own)) == 2
+    error = run("evaluate", *INPUT, "own_hits@3", code=2).stderr
+    assert "unknown metric 'own_hits'" in error
 
 
 @pytest.mark.parametrize(

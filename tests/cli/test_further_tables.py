@@ -15,9 +15,9 @@ import pytest
 from click.testing import Result
 
 from tests.support.further_tables import (
+    ALL,
     ASPECTS,
     BASELINE,
-    CATALOG,
     DIVERSITY,
     GRADED,
     HISTORY,
@@ -81,7 +81,7 @@ class TestCommandLine:
         result = run("evaluate", *SCORES, *FURTHER, "all@2")
         assert without_check(result.stderr) == ""
         frame = table_of(result)
-        assert frame["metric"].tolist() == list(CATALOG.metrics)
+        assert frame["metric"].tolist() == list(ALL)
         assert set(frame["k"]) == {2}
 
     def test_all_per_user(self) -> None:
@@ -100,7 +100,7 @@ class TestCommandLine:
         assert len(line) < 1_500
         assert result.stdout.startswith("metric,k,value,n_users,std,ci_low,ci_high\n")
         frame = table_of(result)
-        assert set(frame["metric"]) == set(CATALOG.metrics) - set(NEED_MORE)
+        assert set(frame["metric"]) == ALL.keys() - NEED_MORE
 
     @pytest.mark.parametrize("arguments", [["per-user"], ["sql"], ["sql", "--per-user"]], ids=str)
     def test_skip_missing_of_other_commands(self, arguments: list[str]) -> None:

@@ -33,6 +33,7 @@ VARIANTS = [
     "mar(divisor=min_relevant_length)@10",
     "recall(relevant_from=3)@5",
     "recall(aggregate=half_width)@5",
+    "n_hits(aggregate=sum)@5",
     "kendall_tau(variant=a)@10",
     "intra_list_diversity(over=category)@10",
     "intra_list_diversity(sample_users=9,runs=2,seed=3)@10",

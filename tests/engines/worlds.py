@@ -30,7 +30,7 @@ def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
         return _table(
             "user_id item_id score",
             [
-                (user(u), item(i), draw.choice([0.25, 0.5, 0.5, 0.75, 1.0, 3.5]))
+                (user(u), item(i), draw.choice([0.25, 0.5, 0.5, 0.625, 0.75, 1.0]))
                 for u in users
                 for i in draw.sample(ITEMS, draw.choice([1, 2, 3, 7, 12, 20]))
             ],

@@ -228,7 +228,7 @@ def test_sets_of_metrics_give_what_the_evaluator_gives(kind: str) -> None:
 
 
 def test_every_metric_has_a_macro_with_the_tables_that_it_reads() -> None:
-    assert set(of_metrics()) == {*CATALOG.metrics, "snips"}
+    assert set(of_metrics()) == {*CATALOG.metrics, "relative_precision", "snips"}
     in_order = [
         "recommendations",
         "interactions",
@@ -620,7 +620,9 @@ def test_the_script_is_readable() -> None:
     queries = re.findall(r"^(?:WITH )?sm_(\w+) AS (?:[A-Z ]* )?\(\n(.*)$", text, re.M)
     without_comment = {name for name, first in queries if not first.lstrip().startswith("-- ")}
     assert len(queries) > 500
-    assert without_comment <= {*CATALOG.metrics, "given"}, "a metric's own query has none"
+    # judged is also the name of a stage
+    own = {*CATALOG.metrics, "judged_2", "given"}
+    assert without_comment <= own, "a metric's own query has none"
     assert "/* one row" not in text
     assert all(line == line.rstrip() for line in text.splitlines())
 

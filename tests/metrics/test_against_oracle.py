@@ -77,11 +77,42 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "ideal": ["min_k_relevant", "all_k", "all_relevant", "min_relevant_length"],
     },
     "r_precision": {},
+    "ncrr": {},
+    "interpolated_precision": {
+        "recall": [0.5, 0, 0.7, 1],
+        "reached": ["exact", "trec_eval_9", "trec_eval_10"],
+    },
+    "eleven_point": {"reached": ["exact", "trec_eval_9", "trec_eval_10"]},
+    "n_hits": {},
+    "n_recommended": {},
+    "n_relevant": {},
+    "judged": {"divisor": ["length", "k"], "scope": ["user", "run"]},
+    "hole": {"divisor": ["length", "k"], "scope": ["user", "run"]},
+    "rbp": {"p": [0.8, 0, 1], "gain": ["binary", "linear"], "normalise": ["none", "ideal"]},
 }
 
 # None: left out of the call. A sample of users is another matter, see test_sampled_users.py.
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
+    "pairwise_accuracy": {"among": ["judged", "list"], "pairs": ["graded", "binary"]},
+    "mean_rank": {"unlisted": ["drop", "catalogue_mean"]},
+    "first_rank": {},
+    "percentile_rank": {"unlisted": ["drop", "catalogue_mean"]},
+    "partial_auc": {},
+    "pap": {},
+    "lrap": {},
+    "coverage_error": {},
+    "ranking_loss": {},
+    "accuracy": {"short_lists": ["full", "as_is"]},
+    "mcc": {"short_lists": ["full", "as_is"]},
+    "bpref": {
+        "divisor": ["min_nonrelevant_relevant", "relevant"],
+        "no_nonrelevant": ["one", "undefined"],
+    },
+    "fallout": {
+        "nonrelevant": ["judged", "catalogue"],
+        "no_nonrelevant": ["undefined", "zero", "one"],
+    },
     "roc_auc": {},
     "err": {"max_grade": [None, 4, 6.5], "stop": ["exponential", "linear"]},
     "pfound": {
@@ -108,11 +139,53 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "money_precision": {},
     "money_recall": {},
     "coverage": {"counted": ["known", "all"], "scale": ["share", "count"]},
+    "gini": {
+        "population": ["catalogue", "recommended"],
+        "divisor": ["n", "n_minus_1"],
+        "weights": ["none", "geometric", "log2"],
+    },
+    "item_entropy": {
+        "scale": ["bits", "nats", "normalised", "effective"],
+        "by": ["rows", "lists"],
+    },
+    "user_coverage": {"at_least": [1, 3, None]},
+    "sufficient": {"deep": ["false", "true"]},
+    "unrepeated": {"deep": ["false", "true"]},
+    "average_precision": {},
+    **{
+        metric: {
+            "average": ["rows", "users"],
+            "rows": ["matched", "relevant"],
+            "missing": ["ignore", "value"],
+        }
+        for metric in ("mae", "mse", "rmse")
+    },
+    "r2": {"missing": ["ignore", "value"]},
+    "explained_variance": {"missing": ["ignore", "value"]},
+    # scores are drawn that are no probabilities
+    "log_loss": {"scores": ["logit"], "eps": [1e-15, 0.2]},
+    "normalised_entropy": {"scores": ["logit"], "eps": [1e-15, 0.2]},
+    "brier": {"scores": ["logit"]},
+    "calibration_ratio": {"scores": ["logit"]},
+    "ece": {
+        "scores": ["logit"],
+        "bins": ["equal_width", "equal_mass"],
+        "n_bins": [10, 3],
+        "norm": ["l1", "l2", "max"],
+    },
 }
-NEEDS_RELEVANCE = {"kendall_tau", "spearman_rho", "auc", "err", "pfound"}
-NEEDS_SCORE = {"doubly_robust"}
+OF_SCORES = oracle.RATINGS | oracle.PROBABILITIES
+NEEDS_RELEVANCE = {
+    "kendall_tau", "spearman_rho", "auc", "err", "pfound", "bpref", "fallout",
+    "pairwise_accuracy", "average_precision", *OF_SCORES,
+}  # fmt: skip
+NEEDS_SCORE = {"doubly_robust", *OF_SCORES}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
-NEEDS_UNIQUE = {"kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust"}
+NEEDS_UNIQUE = {
+    "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
+    "bpref", "fallout", "pairwise_accuracy", "lrap", "coverage_error", "ranking_loss",
+    "average_precision", *OF_SCORES,
+}  # fmt: skip
 
 
 def needs_no_relevance(metric: str, params: Mapping[str, Any]) -> bool:
@@ -162,12 +235,14 @@ FURTHER_CALLS: list[Call] = [
     ("ndcg", {"discount": "course", "extra_divisor": "k", "ideal": "all_k"}),
     ("ndcg", {"gain": "exponential", "discount": "course_text"}),
     ("mar", {"divisor": "min_relevant_length"}),
+    ("rbp", {"gain": "linear", "max_grade": 5}),
+    ("rmse", {"missing": "value", "missing_value": 2.5}),
 ]
 
 N_LARGE = 18
 N_LARGE_FURTHER = 12  # every call is made in two of them
 FIRST_FURTHER_SEED = 18  # likewise
-FIRST_SEED = 0  # such that the large worlds draw every value of every setting
+FIRST_SEED = 4  # such that the large worlds draw every value of every setting
 
 TEXT_IDS = ["a", "A", "aa", "b", "B", "Zz", "z", "10", "9", "é"]
 INTEGER_IDS = [1, 2, 3, 9, 10, 11, 20, 100, 101, -4]
@@ -320,6 +395,10 @@ def make_further_world(
         for metric, params in calls
         if (graded or needs_no_relevance(metric, params))
         and (by in ("score", "both") or metric not in NEEDS_SCORE)
+        and (
+            world.settings["duplicate_recommendations"] != "cut_then_dedup"
+            or metric not in oracle.OF_MISSES
+        )
         and (
             world.settings["duplicate_recommendations"] != "count_once"
             or metric not in NEEDS_UNIQUE

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.metrics.catalog import Catalog
 from tests.support.calls import definitions
 from tests.support.further_tables import (
+    ALL,
     CATALOG,
     EVERYTHING,
     GRADED,
@@ -35,20 +35,20 @@ def test_all_metrics_at_five_cutoffs_are_one_table() -> None:
         settings=EXAMPLE_SETTINGS,
     ) as evaluator:
         result = evaluator.evaluate("all", k=FIVE_CUTOFFS)
-    expected = [
-        (model, metric, k)
-        for model in models
-        for metric in Catalog.load().metrics
-        for k in FIVE_CUTOFFS
-    ]
+    expected = [(model, metric, k) for model in models for metric in ALL for k in FIVE_CUTOFFS]
     keys = result[["model", "metric", "k"]].itertuples(index=False, name=None)
     assert list(keys) == expected
     assert result["value"].notna().all()
 
 
+def test_ratings_and_probabilities_are_not_among_all() -> None:
+    left_out = CATALOG.metrics.keys() - ALL.keys()
+    assert {CATALOG.metrics[name].family for name in left_out} == {"ratings"}
+
+
 def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
     result = everything.evaluate("all")
-    assert result["metric"].tolist() == list(CATALOG.metrics)
+    assert result["metric"].tolist() == list(ALL)
     assert result["k"].isna().all()
     assert result["value"].notna().all()
     values = result.set_index("metric")["value"].to_dict()
@@ -59,23 +59,23 @@ def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
 
 def test_all_per_user_is_every_metric_that_has_such_values(everything: sm.Evaluator) -> None:
     frame = everything.per_user("all@2")
-    of_users = [metric.name for metric in CATALOG.metrics.values() if metric.grain == "user"]
+    of_users = [metric.name for metric in ALL.values() if metric.grain == "user"]
     assert list(frame.columns) == ["user_id", "k", *of_users]
-    assert 0 < len(of_users) < len(CATALOG.metrics)
+    assert 0 < len(of_users) < len(ALL)
     assert frame["k"].tolist() == [2, 2]
     assert frame.notna().all(axis=None)
 
 
 def test_all_at_a_cutoff(everything: sm.Evaluator) -> None:
     at_ten = everything.evaluate("all@10")
-    assert at_ten["metric"].tolist() == list(CATALOG.metrics)
+    assert at_ten["metric"].tolist() == list(ALL)
     assert set(at_ten["k"]) == {10}
-    expected = everything.evaluate(list(CATALOG.metrics), k=10)
+    expected = everything.evaluate(list(ALL), k=10)
     pd.testing.assert_frame_equal(at_ten, expected)
     several = definitions(everything).pairs(["mrr@2", "all@1", "all"], k=[1, 2])
     pairs = [(call.name, k) for call, k in several]
     assert pairs[0] == ("mrr", 2)
-    assert set(pairs) == {(metric, k) for metric in CATALOG.metrics for k in (1, 2)}
+    assert set(pairs) == {(metric, k) for metric in ALL for k in (1, 2)}
 
 
 @pytest.mark.parametrize("spec", ["all(divisor=k)", "all(divisor=k)@10", "all(audience=both)"])

@@ -300,7 +300,7 @@ OWN = {
         'title = "items in the top k"\naudience = "recommended"',
         "SELECT {{ keys }}, k, count(*) AS value FROM listed GROUP BY {{ keys }}, k",
     ),
-    "n_hits": (
+    "own_hits": (
         'title = "hits"\nwhen_empty = 0',
         "SELECT {{ keys }}, k, count(*) AS value FROM hits GROUP BY {{ keys }}, k",
     ),
@@ -341,21 +341,21 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_metric_without_interactions_beside_one_with(own: Path) -> None:
     lists, truth = {1: [10, 11], 2: [12]}, {1: [11], 9: [10]}
-    specs = ["list_length@1", "n_hits", "list_length"]
+    specs = ["list_length@1", "own_hits", "list_length"]
     with Evaluator(lists, truth, templates=own) as evaluator:
         result = evaluator.evaluate(specs)
-        users = evaluator.per_user(["list_length", "n_hits"])
+        users = evaluator.per_user(["list_length", "own_hits"])
     # over users 1 and 2, who have lists, and over 1 and 9, who want something
     assert result["value"].tolist() == [(1 + 1) / 2, (1 + 0) / 2, (2 + 1) / 2]
     assert result["n_users"].tolist() == [2, 2, 2]
     assert users["user_id"].tolist() == [1, 2, 9]
     assert users["list_length"].fillna(-1).tolist() == [2, 1, -1]
-    assert users["n_hits"].fillna(-1).tolist() == [1, -1, 0]
+    assert users["own_hits"].fillna(-1).tolist() == [1, -1, 0]
     with Evaluator(lists, templates=own) as evaluator:
         assert evaluator.evaluate("list_length")["value"].item() == (2 + 1) / 2
-        with pytest.raises(sm.MissingTableError, match=r"the metric n_hits .*interactions=…"):
+        with pytest.raises(sm.MissingTableError, match=r"the metric own_hits .*interactions=…"):
             evaluator.evaluate(specs)
-        with pytest.warns(sm.SqlmetricsWarning, match="omitted because .*: n_hits$") as warned:
+        with pytest.warns(sm.SqlmetricsWarning, match="omitted because .*: own_hits$") as warned:
             result = evaluator.evaluate(specs, skip_missing=True)
     assert len(warned) == 1
     assert result["metric"].tolist() == ["list_length", "list_length"]

@@ -28,7 +28,11 @@ WITHOUT_VALUE = {
 WITHOUT_CUTOFF = {
     "ranx": {"r-precision"},
     "recommenders": {"auc", "catalog_coverage"},
-    "trec_eval": {"set_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"},
+    "trec_eval": {
+        *("set_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"),
+        *("bpref", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),
+        *(f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)),
+    },
 }
 
 

@@ -14,6 +14,7 @@ divides by k here and by the length of the list there is compared for whole list
 """
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,6 +58,20 @@ OF_THE_LIST_GIVEN = {
 }
 OF_WHOLE_LISTS_ALONE = {"map", "ndcg", "precision", "f_beta"}  # the first two have a cut of its own
 SPECS = sorted({*CUT_BY_TREC_EVAL, *OF_THE_LIST_GIVEN})
+# compared where no grade is below 0: trec_eval has such documents in its pool, without a judgement
+COUNTS_AND_POOLS = {
+    "n_recommended": "num_ret",
+    "n_relevant": "num_rel",
+    "n_hits": "num_rel_ret",
+    "bpref": "bpref",
+    "eleven_point": "11pt_avg",
+    "interpolated_precision": "iprec_at_recall_0.50",
+    **{
+        f"interpolated_precision(recall={tenths / 10:g})": f"iprec_at_recall_{tenths / 10:.2f}"
+        for tenths in range(11)
+        if tenths != 5
+    },
+}
 
 
 class World:
@@ -213,8 +228,9 @@ def test_worlds_are_hard_enough() -> None:
 def test_everything_that_the_convention_covers_is_compared() -> None:
     covers = Convention.load("trec_eval").covers
     assert covers is not None
-    assert set(covers) == {*CUT_BY_TREC_EVAL.values(), *OF_THE_LIST_GIVEN.values()}
-    assert {of_list.partition("(")[0] for of_list in SPECS} == {
+    compared = [CUT_BY_TREC_EVAL, OF_THE_LIST_GIVEN, COUNTS_AND_POOLS]
+    assert set(covers) == {measure for of_kind in compared for measure in of_kind.values()}
+    assert {spec.partition("(")[0] for spec in (*SPECS, *COUNTS_AND_POOLS)} == {
         metric_of(spec) for spec in covers.values()
     }
 
@@ -258,3 +274,22 @@ def test_package_agrees_with_trec_eval(world: World) -> None:
                 assert row["value"] == pytest.approx(sum(values) / len(values), rel=0, abs=1e-12)
                 assert row["n_users"] == len(world.qrels())
     assert_agree(world, ours)
+
+
+def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
+    world.interactions = [(user, item, max(g or 0, 0)) for user, item, g in world.interactions]
+    measures = {re.sub(r"_\d\.\d\d$", "", measure) for measure in COUNTS_AND_POOLS.values()}
+    with sm.Evaluator(
+        recommendation_frame(world.recommendations),
+        interaction_frame(world.interactions),
+        convention="trec_eval",
+    ) as evaluator:
+        users = evaluator.per_user(list(COUNTS_AND_POOLS), k=CUTOFFS)
+    judge = pytrec_eval.RelevanceEvaluator(world.qrels(), measures)
+    for k in CUTOFFS:
+        cut = judge.evaluate({user: first(k, scores) for user, scores in world.run().items()})
+        for spec, measure in COUNTS_AND_POOLS.items():
+            expected = {user: of_user[measure] for user, of_user in cut.items()}
+            values = values_by_user(users, spec, k)
+            found = {user: value for user, value in values.items() if user in expected}
+            assert found == pytest.approx(expected, rel=0, abs=1e-9), f"{spec}, k = {k}"

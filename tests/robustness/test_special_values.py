@@ -222,7 +222,8 @@ def test_more_special_scores(numbers: list[float | None], precision: str) -> Non
 def special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
     """Whatever the relevance is: refused, or values between 0 and 1."""
     truth = truth_table().set_column(2, "relevance", pa.array(numbers, pa.float64()))
-    options = {"settings": {"relevant_from": threshold, "gain": gain}}
+    history = pa.table({"user_id": [9] * 5, "item_id": [11, 12, 13, 14, 15]})
+    options = {"history": history, "settings": {"relevant_from": threshold, "ndcg.gain": gain}}
 
     def call() -> pd.DataFrame:
         with sm.Evaluator(lists_table(), truth, items=items_table(), **options) as evaluator:

@@ -153,7 +153,7 @@ def test_rendered_queries_are_lint_clean(share: int) -> None:
 # ---------------------------------------------------------------- all choices
 
 
-MANY_FORMS = {"dcg", "matched", "ndcg", "ranked"}  # all of them take seconds
+MANY_FORMS = {"dcg", "graded_items", "matched", "ndcg", "ranked"}  # all of them take seconds
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: f"{t.path.parent.name}-{t.name}")

@@ -80,6 +80,8 @@ VALUES = {
 }
 DIVERSITY, BY_CATEGORY = "intra_list_diversity", "intra_list_diversity(over=category)"
 CATALOG = Catalog.load()
+# what `all` stands for: ratings and probabilities are left to those who name them
+ALL = {name: metric for name, metric in CATALOG.metrics.items() if metric.in_all}
 EVERYTHING = {"recommendations": SCORED, "interactions": GRADED, **TABLES}
 
 
@@ -141,7 +143,9 @@ def renamed(table: pa.Table, *columns: str) -> pa.Table:
 
 # table -> the metrics that need it, each with the column that the table may lack
 NEEDS: dict[str, dict[str, str | None]] = {
-    "history": {"coverage": None, "popularity": None, "surprisal": None},
+    "history": dict.fromkeys(
+        ["accuracy", "coverage", "gini", "mcc", "percentile_rank", "popularity", "surprisal"]
+    ),
     "items": {
         "intra_list_diversity": "features",
         "intra_list_diversity(over=category)": "category",
@@ -153,7 +157,17 @@ NEEDS: dict[str, dict[str, str | None]] = {
     "logs": {"ctr": None, "ips": None, "doubly_robust": None},
     "recommendations": {"doubly_robust": "score"},
     "interactions": dict.fromkeys(
-        ["auc", "err", "kendall_tau", "pfound", "spearman_rho"], "relevance"
+        [
+            "auc",
+            "bpref",
+            "err",
+            "fallout",
+            "kendall_tau",
+            "pairwise_accuracy",
+            "pfound",
+            "spearman_rho",
+        ],
+        "relevance",
     ),
 }
 # what ranks and a truth without relevance are not enough for

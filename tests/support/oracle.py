@@ -88,27 +88,86 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "money_precision": {},
     "money_recall": {},
     "coverage": {"counted": "known", "scale": "share"},
+    "gini": {
+        "population": "catalogue",
+        "divisor": "n",
+        "weights": "none",
+        "patience": 0.85,
+    },
+    "item_entropy": {"scale": "bits", "by": "rows"},
+    "user_coverage": {"at_least": 1},
+    "sufficient": {"deep": "false"},
+    "unrepeated": {"deep": "false", "duplicate_recommendations": "keep"},
     "auc": {},
+    "average_precision": {},
+    "mae": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
+    "mse": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
+    "rmse": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
+    "r2": {"missing": "ignore", "missing_value": 0},
+    "explained_variance": {"missing": "ignore", "missing_value": 0},
+    "log_loss": {"scores": "probability", "eps": 1e-15},
+    "normalised_entropy": {"scores": "probability", "eps": 1e-15},
+    "brier": {"scores": "probability"},
+    "calibration_ratio": {"scores": "probability"},
+    "ece": {"scores": "probability", "bins": "equal_width", "n_bins": 10, "norm": "l1"},
     "ctr": {"statistic": "estimate"},
     "ips": {"divisor": "recommended", "max_weight": None, "statistic": "estimate"},
     "doubly_robust": {"max_weight": None, "statistic": "estimate"},
     "inter_list_diversity": {"sample_users": None, "runs": 10, "seed": 1},
+    "n_hits": {},
+    "n_recommended": {},
+    "n_relevant": {},
+    "judged": {"divisor": "length", "scope": "user"},
+    "hole": {"divisor": "length", "scope": "user"},
+    "bpref": {"divisor": "min_nonrelevant_relevant", "no_nonrelevant": "one"},
+    "fallout": {"nonrelevant": "judged", "no_nonrelevant": "undefined"},
+    "ncrr": {},
+    "accuracy": {"short_lists": "full"},
+    "mcc": {"short_lists": "full"},
+    "pairwise_accuracy": {"among": "judged", "pairs": "graded"},
+    "mean_rank": {"unlisted": "drop"},
+    "first_rank": {},
+    "percentile_rank": {"unlisted": "drop"},
+    "partial_auc": {},
+    "pap": {},
+    "interpolated_precision": {"recall": 0.5, "reached": "exact"},
+    "eleven_point": {"reached": "exact"},
+    "lrap": {},
+    "coverage_error": {},
+    "ranking_loss": {},
+    "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
 }
 
 # Worked out from the list and the relevant rows alone, by value_for_user.
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
+    "n_hits", "rbp", "ncrr", "interpolated_precision", "eleven_point",
 }  # fmt: skip
 
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
+OF_HITS |= {"bpref", "lrap", "ranking_loss"}
+
+# Of the first k misses of the whole list.
+OF_MISSES = {"partial_auc", "pap"}
 
 # One value for all users together.
-RUN_METRICS = {"coverage", "auc", "ctr", "ips", "doubly_robust", "inter_list_diversity"}
+RATINGS = {"mae", "mse", "rmse", "r2", "explained_variance"}
+PROBABILITIES = {"log_loss", "normalised_entropy", "brier", "calibration_ratio", "ece"}
+RUN_METRICS = RATINGS | PROBABILITIES | {
+    "coverage", "gini", "item_entropy", "auc", "average_precision", "ctr", "ips", "doubly_robust",
+    "inter_list_diversity",
+}  # fmt: skip
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
 # with a relevant item.
-OF_RECOMMENDED = {"surprisal", "popularity", "unexpectedness", "intra_list_diversity"}
+OF_RECOMMENDED = {
+    "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
+    "sufficient", "unrepeated",
+}  # fmt: skip
+
+# Averaged over users with any row in the interactions.
+OF_JUDGED = {"judged", "hole", "user_coverage"}
 
 ALIASES = {
     "hitrate": "hit_rate",
@@ -121,8 +180,17 @@ ALIASES = {
     "a_ndcg": "alpha_ndcg",
     "dr": "doubly_robust",
     "snips": "ips",
+    "num_rel_ret": "n_hits",
+    "num_ret": "n_recommended",
+    "num_rel": "n_relevant",
+    "opa": "pairwise_accuracy",
+    "iprec": "interpolated_precision",
+    "relative_precision": "precision",
 }
-ALIASED_PARAMS: dict[str, dict[str, Any]] = {"snips": {"divisor": "weights"}}
+ALIASED_PARAMS: dict[str, dict[str, Any]] = {
+    "snips": {"divisor": "weights"},
+    "relative_precision": {"divisor": "min_k_relevant"},
+}
 
 
 # ---------------------------------------------------------------- the lists
@@ -358,6 +426,40 @@ def value_for_user(
     if metric == "hit_rate":
         return 1.0 if hits else 0.0
 
+    if metric == "n_hits":
+        return len(hits)
+
+    def interpolated(recall: float) -> float:
+        """Find the highest precision among the ranks with enough hits."""
+        needed = {
+            "exact": math.ceil(recall * n_relevant - 1e-9),
+            "trec_eval_9": int(recall * n_relevant + 0.9),
+            "trec_eval_10": math.floor(recall * n_relevant + 0.5),
+        }[params["reached"]]
+        ranks = range(1, length + 1)
+        return max((hits_until(r) / r for r in ranks if hits_until(r) >= needed), default=0.0)
+
+    if metric == "interpolated_precision":
+        return interpolated(params["recall"])
+
+    if metric == "eleven_point":
+        return statistics.fmean(interpolated(tenths / 10) for tenths in range(11))
+
+    if metric == "ncrr":
+        best_places = range(1, counts["min_k_relevant"] + 1)
+        return sum(1 / position for position, _ in hits) / sum(1 / place for place in best_places)
+
+    if metric == "rbp":
+        weights = [params["p"] ** (position - 1) for position in range(1, length + 1)]
+        total = 0.0
+        for position, grade in hits:
+            highest = params["max_grade"]
+            gain = 1.0 if params["gain"] == "binary" else grade / highest if highest else 0.0
+            total += gain * weights[position - 1]
+        if params["normalise"] == "ideal":
+            return total / sum(weights[: min(n_relevant, length)])
+        return (1 - params["p"]) * total
+
     if metric == "precision":
         return len(hits) / counts[params["divisor"]]
 
@@ -538,6 +640,74 @@ def pooled_auc(relevant: list[float], others: list[float]) -> float | None:
     return wins / (len(relevant) * len(others))
 
 
+# ---------------------------------------------------------------- judged items
+
+
+def bpref(
+    items: list[Item],
+    relevant: Mapping[Item, float],
+    others: set[Item],
+    n_relevant: int,
+    params: Mapping[str, Any],
+) -> float | None:
+    """Count, for every relevant item of a list, the items judged not relevant above it."""
+    if not others and params["no_nonrelevant"] == "undefined":
+        return None
+    rivals = n_relevant if params["divisor"] == "relevant" else min(len(others), n_relevant)
+    total = 0.0
+    for place, item in enumerate(items):
+        if item in relevant:
+            above = sum(1 for other in items[:place] if other in others)
+            total += 1 - min(above, n_relevant) / rivals if above else 1
+    return total / n_relevant if n_relevant else 0.0
+
+
+def partial_auc(flags: list[bool], n_relevant: int, k: int | None, only_first: bool) -> float:
+    """Count, for every hit, how many of the first k misses stand below it."""
+    n_misses = max(flags.count(False), 1) if k is None else k
+    n_hits = flags.count(True) if k is None else k
+    total = n_seen = 0
+    for place, hit in enumerate(flags):
+        if hit:
+            n_seen += 1
+            if n_seen <= n_hits or not only_first:
+                total += max(n_misses - flags[:place].count(False), 0)
+    best = min(n_relevant, n_relevant if k is None else k) if only_first else n_relevant
+    return total / (n_misses * best) if n_relevant else 0.0
+
+
+def of_labels(metric: str, labels: list[tuple[float, bool]]) -> float | None:
+    """Compare every relevant item of a list with the items predicted at least as high."""
+    hits = [predicted for predicted, hit in labels if hit]
+    misses = [predicted for predicted, hit in labels if not hit]
+    depths = [sum(1 for other, _ in labels if other >= predicted) for predicted in hits]
+    if metric == "coverage_error":
+        return max(depths, default=None)
+    if not hits:
+        return 1.0 if metric == "ranking_loss" else 0.0
+    if metric == "lrap":
+        found = [sum(1 for other in hits if other >= predicted) for predicted in hits]
+        return statistics.fmean(n / depth for n, depth in zip(found, depths, strict=True))
+    wrong = [miss >= hit for hit in hits for miss in misses]
+    return statistics.fmean(wrong) if wrong else 0.0
+
+
+def pairwise_accuracy(compared: list[tuple[float, float]]) -> float | None:
+    """Compare (predicted, grade) of every two items with different grades; a tie is wrong."""
+    found = []
+    for (predicted, grade), (other_predicted, other_grade) in itertools.combinations(compared, 2):
+        if grade != other_grade:
+            better, worse = sorted([(grade, predicted), (other_grade, other_predicted)])[::-1]
+            found.append(1.0 if better[1] > worse[1] else 0.0)
+    return statistics.fmean(found) if found else None
+
+
+def fallout(shown: int, of_all: int, no_nonrelevant: str) -> float | None:
+    if of_all <= 0:
+        return {"undefined": None, "zero": 0.0, "one": 1.0}[no_nonrelevant]
+    return shown / of_all
+
+
 # ---------------------------------------------------------------- logs
 
 
@@ -657,6 +827,171 @@ def all_of_them(n_users: int, drawn: int | None) -> None:
         raise NotImplementedError("a sample of some of the users")
 
 
+# ---------------------------------------------------------------- scores against relevance
+
+Rating = tuple[float, float]  # score, relevance
+
+
+def error_of(metric: str, ratings: Sequence[Rating]) -> float:
+    if metric == "mae":
+        return statistics.fmean(abs(score - grade) for score, grade in ratings)
+    mean = statistics.fmean((score - grade) ** 2 for score, grade in ratings)
+    return {"mse": mean, "rmse": math.sqrt(mean)}[metric]
+
+
+def error_of_ratings(
+    metric: str, of_users: Iterable[Sequence[Rating]], params: Mapping[str, Any]
+) -> float | None:
+    """Compare predicted ratings with the truth; `of_users` has those of each user."""
+    groups = [ratings for ratings in of_users if ratings]
+    together = [rating for ratings in groups for rating in ratings]
+    if not together:
+        return None
+    if metric in ("mae", "mse", "rmse"):
+        if params["average"] == "users":
+            return statistics.fmean(error_of(metric, ratings) for ratings in groups)
+        return error_of(metric, together)
+    spread = statistics.pvariance([grade for _, grade in together])
+    if spread == 0:
+        return None
+    if metric == "r2":
+        return 1 - error_of("mse", together) / spread
+    return 1 - statistics.pvariance([grade - score for score, grade in together]) / spread
+
+
+def probability(score: float, scores: str) -> float:
+    if scores == "logit":
+        return 1 / (1 + math.exp(-score))
+    assert 0 <= score <= 1, "no probability"
+    return score
+
+
+def log_loss(pairs: Sequence[tuple[float, bool]], eps: float) -> float:
+    """Return the mean of -ln(probability of what happened)."""
+    total = 0.0
+    for predicted, is_relevant in pairs:
+        kept = min(max(predicted, eps), 1 - eps)
+        total -= math.log(kept if is_relevant else 1 - kept)
+    return total / len(pairs)
+
+
+def bins_of(
+    pairs: Sequence[tuple[float, bool]], bins: str, n_bins: int
+) -> list[list[tuple[float, bool]]]:
+    found: dict[int, list[tuple[float, bool]]] = {}
+    for pair in pairs:
+        if bins == "equal_width":
+            number = min(int(pair[0] * n_bins), n_bins - 1)
+        else:
+            smaller = sum(1 for other in pairs if other[0] < pair[0])
+            number = smaller * n_bins // len(pairs)
+        found.setdefault(number, []).append(pair)
+    return list(found.values())
+
+
+def calibration_error(pairs: Sequence[tuple[float, bool]], params: Mapping[str, Any]) -> float:
+    gaps = []
+    for members in bins_of(pairs, params["bins"], params["n_bins"]):
+        mean = statistics.fmean(predicted for predicted, _ in members)
+        share = statistics.fmean(float(is_relevant) for _, is_relevant in members)
+        gaps.append((len(members) / len(pairs), abs(mean - share)))
+    if params["norm"] == "max":
+        return max(gap for _, gap in gaps)
+    if params["norm"] == "l2":
+        return math.sqrt(sum(weight * gap**2 for weight, gap in gaps))
+    return sum(weight * gap for weight, gap in gaps)
+
+
+def of_probabilities(
+    metric: str, pairs: Sequence[tuple[float, bool]], params: Mapping[str, Any]
+) -> float | None:
+    """Compare probabilities with what happened."""
+    if not pairs:
+        return None
+    rate = statistics.fmean(float(is_relevant) for _, is_relevant in pairs)
+    if metric == "log_loss":
+        return log_loss(pairs, params["eps"])
+    if metric == "normalised_entropy":
+        if rate in (0, 1):
+            return None
+        entropy_of_rate = -(rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
+        return log_loss(pairs, params["eps"]) / entropy_of_rate
+    if metric == "brier":
+        return statistics.fmean((predicted - is_relevant) ** 2 for predicted, is_relevant in pairs)
+    if metric == "calibration_ratio":
+        if rate == 0:
+            return None
+        return sum(predicted for predicted, _ in pairs) / sum(1 for _, hit in pairs if hit)
+    if metric == "ece":
+        return calibration_error(pairs, params)
+    raise ValueError(metric)
+
+
+def average_precision(relevant: list[float], others: list[float]) -> float | None:
+    """Add up precision times the recall that each threshold gains."""
+    total, before = 0.0, 0.0
+    for threshold in sorted({*relevant, *others}, reverse=True):
+        hits = sum(1 for predicted in relevant if predicted >= threshold)
+        false = sum(1 for predicted in others if predicted >= threshold)
+        if not relevant:
+            return None
+        recall = hits / len(relevant)
+        total += (recall - before) * hits / (hits + false)
+        before = recall
+    return total if relevant else None
+
+
+# ---------------------------------------------------------------- exposure of items
+
+
+def weight_of_place(place: int, params: Mapping[str, Any]) -> float:
+    """Say what a place of a list, the first is 1, adds to the exposure of its item."""
+    if params["weights"] == "geometric":
+        return float(params["patience"] ** (place - 1))
+    return {"none": 1.0, "log2": discounted(place, "log2_max2")}[params["weights"]]
+
+
+def gini(exposures: list[float], divisor: str) -> float | None:
+    """Return half the mean difference of two exposures, relative to the mean exposure."""
+    n, total = len(exposures), math.fsum(exposures)
+    differences = math.fsum(abs(a - b) for a in exposures for b in exposures)
+    pairs = {"n": n, "n_minus_1": n - 1}[divisor]
+    return differences / (2 * pairs * total) if pairs and total else None
+
+
+def entropy(exposures: list[float], scale: str, n_catalogue: int) -> float | None:
+    total = math.fsum(exposures)
+    shares = [exposure / total for exposure in exposures]
+    if scale == "nats":
+        return -math.fsum(share * math.log(share) for share in shares)
+    bits = -math.fsum(share * math.log2(share) for share in shares)
+    if scale == "normalised":
+        return bits / math.log2(n_catalogue) if n_catalogue > 1 else None
+    return {"bits": bits, "effective": 2**bits}[scale]
+
+
+def value_of_exposure(
+    metric: str,
+    lists: Iterable[list[Item]],
+    catalogue: Iterable[Item],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Return a metric of how often items are in a list."""
+    exposures: dict[Item, float] = {}
+    for items in lists:
+        for place, item in enumerate(items, start=1):
+            if metric == "gini":
+                weight = weight_of_place(place, params)
+            else:
+                weight = {"rows": 1.0, "lists": 1 / len(items)}[params["by"]]
+            exposures[item] = exposures.get(item, 0) + weight
+    if metric == "item_entropy":
+        return entropy(list(exposures.values()), params["scale"], len(set(catalogue)))
+    if params["population"] == "catalogue":
+        exposures = {item: exposures.get(item, 0) for item in catalogue}
+    return gini(list(exposures.values()), params["divisor"])
+
+
 # ---------------------------------------------------------------- attributes of items
 
 
@@ -766,6 +1101,17 @@ def lists_of(
     return lists
 
 
+def catalogue_of(
+    history: Iterable[tuple[User, Item]] | None,
+    items: Iterable[tuple[Any, ...]] | None,
+    settings: Mapping[str, Any],
+) -> set[Item]:
+    """Return the items that could have been recommended."""
+    if settings["catalogue"] == "items":
+        return {row[0] for row in items or []}
+    return {item for _, item in history or []}
+
+
 def with_rank(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [row if len(row) == 3 else (*row, None) for row in rows]
 
@@ -787,11 +1133,14 @@ class World:
     """The tables as they are looked up. `lists` and `baseline` are cut to k."""
 
     lists: dict[User, list[Item]]
+    whole: dict[User, list[Item]]
     scores: dict[User, dict[Item, float | None]]
     by_score: bool
     judged: dict[User, dict[Item, float | None]]
     relevant: dict[User, dict[Item, float]]
     relevant_copies: dict[User, list[Item]]  # every relevant row that can be hit
+    n_relevant: dict[User, int]
+    catalogue: set[Item]
     users_of: dict[Item, set[User]]  # of the history
     rows_of: dict[Item, int]  # likewise
     n_history_users: int
@@ -814,6 +1163,36 @@ class World:
                     predicted = score_as_ordered(score, settings)
                 found.append((item, predicted, relevance))
         return found
+
+    def predicted(self, user: User, rank: int, item: Item, settings: Mapping[str, Any]) -> float:
+        if not self.by_score:
+            return float(-rank)
+        score = self.scores[user][item]
+        assert score is not None
+        return score_as_ordered(score, settings)
+
+    def scored(self, user: User) -> list[tuple[Item, float, float]]:
+        """Return (item, score, relevance) of the recommended items that the user has judged."""
+        found = []
+        for item in self.lists.get(user, []):
+            if item in self.judged.get(user, {}):
+                relevance, score = self.judged[user][item], self.scores[user][item]
+                assert relevance is not None, "no column relevance"
+                assert score is not None, "no column score"
+                found.append((item, score, relevance))
+        return found
+
+    def ratings(self, params: Mapping[str, Any]) -> Iterable[list[Rating]]:
+        """Return (score, relevance) of the items of each user with a list that are compared."""
+        for user in self.lists:
+            rows = self.scored(user)
+            for item, relevance in self.judged.get(user, {}).items():
+                if params["missing"] == "value" and item not in self.whole[user]:
+                    assert relevance is not None, "no column"
+                    rows.append((item, params["missing_value"], relevance))
+            if params.get("rows") == "relevant":
+                rows = [row for row in rows if row[0] in self.relevant.get(user, {})]
+            yield [(score, relevance) for _, score, relevance in rows]
 
     def aspects_of(self, user: User) -> dict[Item, set[Any]]:
         found: dict[Item, set[Any]] = {}
@@ -838,12 +1217,25 @@ def logged(
 def value_of_run(
     metric: str, world: World, params: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> float | None:
-    if metric == "auc":
+    if metric in RATINGS:
+        return error_of_ratings(metric, world.ratings(params), params)
+
+    if metric in PROBABILITIES:
+        pairs = [
+            (probability(score, params["scores"]), item in world.relevant.get(user, {}))
+            for user in world.lists
+            for item, score, _ in world.scored(user)
+        ]
+        return of_probabilities(metric, pairs, params)
+
+    if metric in ("auc", "average_precision"):
         relevant, others = [], []
         for user in world.lists:
             for item, predicted, _ in world.matched(user, settings):
                 of_kind = relevant if item in world.relevant.get(user, {}) else others
                 of_kind.append(predicted)
+        if metric == "average_precision":
+            return average_precision(relevant, others)
         return pooled_auc(relevant, others)
 
     if metric == "inter_list_diversity":
@@ -876,6 +1268,78 @@ def value_of_user(
     price = world.attributes.price
     flags = hit_places(items, relevant, settings)
 
+    if metric == "n_recommended":
+        return len(items)
+
+    if metric == "n_relevant":
+        return world.n_relevant.get(user, 0)
+
+    if metric in ("judged", "hole"):
+        known = set(world.judged.get(user, {}))
+        if params["scope"] == "run":
+            known = {item for of_user in world.judged.values() for item in of_user}
+        counted = [item for item in items if (item in known) == (metric == "judged")]
+        size = len(items) if params["divisor"] == "length" or k is None else k
+        return len(counted) / size if items else 0.0
+
+    others = set(world.judged.get(user, {})) - set(relevant)  # judged not relevant
+    if metric == "bpref":
+        return bpref(items, relevant, others, world.n_relevant.get(user, 0), params)
+
+    if metric == "fallout":
+        if params["nonrelevant"] == "judged":
+            shown, of_all = len(others & set(items)), len(others)
+        else:
+            shown = flags.count(False)
+            of_all = len(world.catalogue) - world.n_relevant.get(user, 0)
+        return fallout(shown, of_all, params["no_nonrelevant"])
+
+    if metric in ("accuracy", "mcc"):
+        shown = len(items) if params["short_lists"] == "as_is" or k is None else k
+        tp, n_relevant = flags.count(True), world.n_relevant.get(user, 0)
+        fp, fn = shown - tp, n_relevant - tp
+        tn = max(len(world.catalogue) - shown - fn, 0)
+        if metric == "accuracy":
+            return (tp + tn) / (tp + fp + fn + tn)
+        root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        return (tp * tn - fp * fn) / root if root else 0.0
+
+    if metric == "pairwise_accuracy":
+        judged = world.judged.get(user, {})
+        compared = []
+        for rank, item in enumerate(items, start=1):
+            if item in judged or params["among"] == "list":
+                grade = judged.get(item) or 0.0
+                if params["pairs"] == "binary":
+                    grade = 1.0 if item in relevant else 0.0
+                compared.append((world.predicted(user, rank, item, settings), grade))
+        return pairwise_accuracy(compared)
+
+    if metric in ("mean_rank", "first_rank", "percentile_rank"):
+        # with every copy of a relevant row that can be hit
+        ranks: list[float] = [
+            rank
+            for rank, (item, hit) in enumerate(zip(items, flags, strict=True), start=1)
+            if hit
+            for _ in range(copies.count(item))
+        ]
+        if params.get("unlisted") == "catalogue_mean":
+            behind = (len(items) + 1 + len(world.catalogue)) / 2
+            ranks += [behind] * (world.n_relevant.get(user, 0) - len(ranks))
+        if not ranks:
+            return None
+        if metric == "first_rank":
+            return min(ranks)
+        mean = statistics.fmean(ranks)
+        return mean if metric == "mean_rank" else 100 * (mean - 1) / len(world.catalogue)
+
+    if metric in ("lrap", "coverage_error", "ranking_loss"):
+        ranked = enumerate(zip(items, flags, strict=True), start=1)
+        labels = [
+            (world.predicted(user, rank, item, settings), hit) for rank, (item, hit) in ranked
+        ]
+        return of_labels(metric, labels)
+
     # What a user's relevant items decide, whether or not the user has a list.
     if metric == "alpha_ndcg":
         aspects = world.aspects_of(user)
@@ -904,7 +1368,20 @@ def value_of_user(
         return mean_distance([vectors[item] for item in known])
 
     if not items:
-        return None if metric == "popularity" else 0.0
+        return None if metric in ("popularity", "unrepeated") else 0.0
+
+    positions = len(items) if k is None else k
+    if metric == "user_coverage":
+        at_least = positions if params["at_least"] in (None, "none") else params["at_least"]
+        return float(len(items) >= at_least)
+
+    if metric == "sufficient":
+        filled = len(items) / positions
+        return filled if params["deep"] == "true" else float(filled == 1)
+
+    if metric == "unrepeated":
+        different = len(set(items)) / len(items)
+        return different if params["deep"] == "true" else float(different == 1)
 
     if metric == "money_precision":
         priced = with_attribute(items, price, settings)
@@ -988,6 +1465,10 @@ def evaluate(
     metric = ALIASES.get(metric, metric)
     params = DEFAULTS[metric] | params
     of_metric = {"audience": "recommended"} if metric in OF_RECOMMENDED else {}
+    if metric in OF_JUDGED:
+        of_metric = {"audience": "judged"}
+    if metric == "unrepeated":
+        of_metric["duplicate_recommendations"] = params["duplicate_recommendations"]
     settings = STANDARD | of_metric | dict(settings or {})
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
     of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
@@ -999,12 +1480,14 @@ def evaluate(
         counted = {item for of_user in lists.values() for item in of_user}
         if (params["counted"], params["scale"]) == ("all", "count"):
             return len(counted), {}
-        source = {"history": history, "items": items}[settings["catalogue"]]
-        assert source is not None
-        catalogue = {row[1 if settings["catalogue"] == "history" else 0] for row in source}
+        catalogue = catalogue_of(history, items, settings)
         if params["counted"] == "known":
             counted = counted & catalogue
         return len(counted) / {"share": len(catalogue), "count": 1}[params["scale"]], {}
+
+    if metric in ("gini", "item_entropy"):
+        all_items = catalogue_of(history, items, settings)
+        return value_of_exposure(metric, lists.values(), all_items, params), {}
 
     judged = by_user(interactions)
     truth = {user: relevant_rows(rows, settings) for user, rows in judged.items()}
@@ -1017,12 +1500,15 @@ def evaluate(
         rows_of[item] = rows_of.get(item, 0) + 1
     world = World(
         lists=lists,
+        whole=lists_of(recommendations, settings, None, largest_k or k),
         scores=scores_of(recommendations, settings),
         by_score=bool(recommendations)
         and order_of(with_rank([recommendations[0][1:]]), settings) == "score",
         judged={user: highest_grades(rows) for user, rows in judged.items()},
         relevant={user: dict(rows) for user, rows in truth.items()},
         relevant_copies={u: [item for item, _ in rows] for u, rows in truth.items()},
+        n_relevant={user: len(grades) for user, grades in best.items()},
+        catalogue=catalogue_of(history, items, settings),
         users_of=users_of,
         rows_of=rows_of,
         n_history_users=len({user for user, _ in history or []}),
@@ -1033,6 +1519,10 @@ def evaluate(
     )
     if metric in RUN_METRICS:
         return value_of_run(metric, world, params, settings), {}
+
+    if metric == "rbp" and params["max_grade"] is None:
+        grades = [grade for of_user in world.relevant.values() for grade in of_user.values()]
+        params = params | {"max_grade": max(grades, default=0)}
 
     users = audience_of(
         recommended=set(lists),
@@ -1050,8 +1540,16 @@ def evaluate(
             relevant = world.relevant.get(user, {})
             if not has_hit(metric, of_user, relevant, size, world.aspects_of(user)):
                 continue
-        if metric in ACCURACY:
-            found: float | None = value_for_user(
+        found: float | None
+        if metric in OF_MISSES:
+            flags = hit_places(whole.get(user, []), world.relevant.get(user, {}), settings)
+            found = partial_auc(flags, size, k, only_first=metric == "pap")
+            n_counted = len(flags) if k is None else k
+            early = (hit and flags[:p].count(False) < n_counted for p, hit in enumerate(flags))
+            if settings["no_hits"] == "drop" and not any(early):
+                found = None
+        elif metric in ACCURACY:
+            found = value_for_user(
                 metric, of_user, truth.get(user, []), grades, size, k, params, settings
             )
         else:

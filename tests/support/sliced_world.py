@@ -23,12 +23,15 @@ AGES = [100, 5, 18]
 SETTINGS = {"missing_attributes": "ignore"}  # items lack prices and vectors
 LISTED = [  # metrics that also judge other items
     "popularity", "surprisal", "unexpectedness", "intra_list_diversity(over=category)",
-    "money_precision",
+    "money_precision", "unrepeated", "judged", "hole", "lrap", "coverage_error", "ranking_loss",
 ]  # fmt: skip
 OF_RUNS = [
     "coverage", "coverage(scale=count)", "inter_list_diversity",
     "inter_list_diversity(sample_users=3, runs=4)", "auc", "ctr", "ctr(statistic=support)", "ips",
-    "snips", "doubly_robust",
+    "snips", "doubly_robust", "gini", "item_entropy", "average_precision", "mae(average=users)",
+    "mse", "rmse", "r2", "explained_variance", "log_loss(scores=logit)",
+    "normalised_entropy(scores=logit)", "brier(scores=logit)", "calibration_ratio(scores=logit)",
+    "ece(scores=logit)",
 ]  # fmt: skip
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
