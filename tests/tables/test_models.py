@@ -210,6 +210,15 @@ def test_ranks_that_are_not_read_are_warned_of() -> None:
     assert found["a", 1] == found["b", 1] == EXPECTED[1]
 
 
+def test_an_order_that_a_model_lacks() -> None:
+    models = {"a": lists_table("rank"), "b": lists_table("score")}
+    with (
+        sm.Evaluator(models, truth_table(), settings={"order": "rank"}) as evaluator,
+        pytest.raises(sm.DataError, match="recommendations of b has no column rank to order"),
+    ):
+        evaluator.evaluate("mrr")
+
+
 def test_ranks_are_not_predictions() -> None:
     logs = pa.table({"user_id": [1], "item_id": [1], "reward": [1.0], "propensity": [0.5]})
     models = {"a": lists_table("score"), "b": lists_table("rank")}
