@@ -226,6 +226,7 @@ class Metric(Template):
     """
 
     family: str = "custom"
+    short: str = ""  # the name in headers of tables for papers, if the title is long
     grain: Annotated[str, _GRAIN] = "user"
     audience: str = "relevant"
     when_empty: Annotated[float, _FINITE] | None = None
@@ -241,6 +242,12 @@ class Metric(Template):
     cite: str = ""
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
+
+    @property
+    def can_be_best_without_relevant(self) -> bool:
+        """Whether the setting no_relevant=one applies: 1 is the best value of a user."""
+        of_relevant = self.grain == "user" and self.audience == "relevant"
+        return of_relevant and self.range == (0, 1) and self.higher_is_better is True
 
 
 _T = TypeVar("_T", bound=Template)

@@ -59,6 +59,7 @@ def report(
                 conventions=[
                     definition.convention for definition in settings if definition is not None
                 ],
+                settings=session.recorder.given["settings"] or {},
                 sources={name: _short_name(table) for name, table in session.tables.items()},
                 conditions=session.where,
                 findings=noticed.warnings,

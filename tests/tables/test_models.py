@@ -126,6 +126,7 @@ def test_a_dict_is_of_models_or_of_users_by_its_values() -> None:
 
 
 def test_models_named_by_their_files(tmp_path: Path) -> None:
+    tmp_path = tmp_path / "runs [1]"
     for model, table in (("a", lists_table()), ("b", upside_down())):
         (tmp_path / "runs" / model).mkdir(parents=True)
         write_parquet(tmp_path / f"{model}.parquet", table)
