@@ -102,7 +102,8 @@ def _by_file_name(pattern: str) -> dict[str, Any]:
         )
     named: dict[str, list[str]] = {}
     folder = pattern.partition(PLACEHOLDER)[0].rpartition("/")[0]
-    folder = folder if os.path.isdir(folder) else ""  # may have characters of globs
+    while folder and not os.path.isdir(folder):  # the rest may have characters of globs
+        folder = folder.rpartition("/")[0]
     name_in = re.compile(re.escape(folder) + _regex(pattern[len(folder) :]))
     for path in matching_files(pattern.replace(PLACEHOLDER, "*"), folders=True):
         if match := name_in.fullmatch(path.replace(os.sep, "/")):
