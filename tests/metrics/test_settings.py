@@ -129,7 +129,7 @@ def test_users_without_a_relevant_item_can_have_the_best_value() -> None:
         users = evaluator.per_user(["ndcg@2", "mrr@2", "n_hits@2", "mean_rank@2"])
         means = evaluator.evaluate(["mrr@2", "mrr(no_relevant=zero)@2", "mrr(no_hits=drop)@2"])
         plain = evaluator.sql(["mrr@2"])
-        with pytest.raises(sm.UsageError, match="from 0 to 1.*; first_rank is another metric"):
+        with pytest.raises(sm.UsageError, match=r"from 0 to 1.*; first_rank is another metric"):
             evaluator.evaluate("first_rank(no_relevant=one)@2")
     assert users["user_id"].tolist() == [1, 2, 3]  # 4 has neither a list nor a relevant item
     assert users["mrr"].tolist() == [1 / 2, 1, 1]
