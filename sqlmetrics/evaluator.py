@@ -307,25 +307,27 @@ class Evaluator(OnSession):
     def leaderboard(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         alpha: float = 0.05, test: SignificanceTest = "t", correction: Correction = "holm",
-        by: Names = None, by_item: Names = None, combinations: bool = False,
+        against: str | None = None, by: Names = None, by_item: Names = None,
+        combinations: bool = False, ci: IntervalKind = "none", confidence: float = 0.95,
         resamples: int = 1000, seed: int = 1, skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
         """Rank the models, and mark the best and those not significantly worse for each metric.
 
         For each metric, every other model is compared with the best, as in `compare`, which lists
-        the arguments. It is significantly worse if its adjusted p-value is below `alpha`.
+        the arguments; with the model `against`, it is marked "better" or "worse" than that model.
+        A difference is significant if its adjusted p-value is below `alpha`; `ci` as in `evaluate`.
 
         Returns:
             One row per model, convention and slice, the best model by the first metric on top:
             `model`, `convention` (if there are several), the columns of slices, `n_users`, then for
-            each metric and cutoff its value, in a column such as `ndcg@10`, and a column `ndcg@10
-            mark` with "best", "not worse" or an empty text. For metrics with one value for the
-            whole run, only the best model is marked.
+            each metric and cutoff its value (`ndcg@10`), `ndcg@10 mark` with "best", "not worse" or
+            an empty text, and with `ci` the ends of its interval. Run metrics only have a best one.
         """
         testing = comparing.Testing(test, correction, "none")
-        asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations,
-                         resamples=resamples, seed=seed, skip_missing=skip_missing)  # fmt: skip
-        return comparing.leaderboard(self._session, asked, testing, alpha)
+        asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
+                         confidence=confidence, resamples=resamples, seed=seed,
+                         skip_missing=skip_missing)  # fmt: skip
+        return comparing.leaderboard(self._session, asked, testing, alpha, against)
 
     @public
     def check(self, metrics: Metrics = None, k: Cutoffs = None) -> pd.DataFrame:
@@ -334,8 +336,7 @@ class Evaluator(OnSession):
         Problems for which `evaluate` raises a `DataError` are findings with the level "error".
         `metrics`: by default, all that the tables allow; `k`: by default 10.
 
-        Returns:
-            One row per finding, errors first, then warnings and notes: `level, check, table,
+        Returns: one row per finding, errors first, then warnings and notes: `level, check, table,
             column, n, found, remedy, examples`. `n` counts rows, lists or users.
 
         Raises:

@@ -23,7 +23,7 @@ ARGUMENTS = frozenset({
     "trust_input", "check", "record", "watch",
     "metrics", "k", "by", "by_item", "combinations", "skip_missing", "partition",
     "ci", "confidence", "resamples", "seed", "run_ci", "test", "correction", "alpha",
-    "numbers", "nearest", "primary", "title", "dialect", "per_user", "force",
+    "numbers", "nearest", "against", "primary", "title", "dialect", "per_user", "force",
     "master",
 })  # fmt: skip
 COMMANDS = frozenset({

@@ -23,6 +23,7 @@ from sqlmetrics.cli.options import (
     PER_USER,
     RANKED,
     REPORTED,
+    against_option,
     alpha_option,
     check_option,
     combinations_option,
@@ -34,6 +35,7 @@ from sqlmetrics.cli.options import (
     input_options,
     interval_options,
     name_options,
+    no_interval_options,
     output_options,
     partition_option,
     question_options,
@@ -244,8 +246,10 @@ def run_tests(file: str, typed: tuple[str, ...], **options: Any) -> None:
 @main.command()
 @question_options
 @combinations_option
+@against_option
 @alpha_option
 @test_options
+@no_interval_options
 @resampling_options
 @check_option
 @record_options
@@ -254,22 +258,34 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     """Rank the models by METRICS.
 
     The first metric decides the order. For each metric, the best model and the models that are not
-    significantly worse are marked.
+    significantly worse are marked. With --against NAME, the models that are significantly better or
+    worse than the model NAME are marked. --format latex is a table for papers.
     """
     from sqlmetrics.cli.layout import render_leaderboard
+    from sqlmetrics.cli.paper import display_names
 
     metrics, options = as_recorded("leaderboard", metrics, options)
     asked = asked_of(options, *RANKED)
     correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
+    than, sign = ("the best", ">=") if options["against"] is None else (options["against"], "<")
     how = (
         f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
-        f"p >= {options['alpha']:g}; metrics of the whole run are not tested"
+        f"p {sign} {options['alpha']:g}; metrics of the whole run are not tested"
     )
+    names: dict[str, str] = {}
+
+    def compute(evaluator: Evaluator) -> pd.DataFrame:
+        frame = evaluator.leaderboard(metrics or None, cutoffs_of(options), **asked)
+        names.update(display_names(evaluator.catalog, frame))
+        return frame
+
     write(
         options,
-        lambda evaluator: evaluator.leaderboard(metrics or None, cutoffs_of(options), **asked),
-        render=lambda frame, kind, digits: render_leaderboard(frame, kind, digits, how),
+        compute,
+        render=lambda frame, kind, digits: render_leaderboard(
+            frame, kind, digits, how, than, names
+        ),
     )
 
 
@@ -654,7 +670,7 @@ def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: s
 )
 @templates_option
 def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
-    """Describe METRIC, a slice or a stage: formula, settings, source and SQL.
+    """Describe a metric, slice or stage: settings and SQL.
 
     METRIC can have settings: 'ndcg(gain=exponential)@10'.
     """

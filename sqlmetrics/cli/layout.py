@@ -11,10 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.cli.tables import Marks, table_text
+from sqlmetrics.cli.paper import latex_table, paper_table, second_best
+from sqlmetrics.cli.tables import SIGNS, Marks, table_text
 from sqlmetrics.errors import UsageError, example_rows
 from sqlmetrics.rows import PROSE, TEXT, Rows
-from sqlmetrics.stats.leaderboard import BEST, NOT_WORSE, marked_columns
+from sqlmetrics.stats.leaderboard import (
+    BEST,
+    interval_columns,
+    marked_columns,
+    marks_in,
+)
 from sqlmetrics.terminal import one_line, visible, visible_json
 from sqlmetrics.wording import rounded
 
@@ -95,27 +101,75 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
     return _LAYOUTS[kind](_cells(rows, digits), {})
 
 
-def render_leaderboard(frame: pd.DataFrame, kind: str, digits: int | None, how: str) -> str:
+_BEST_ONE = "the best"
+
+
+def render_leaderboard(
+    frame: pd.DataFrame,
+    kind: str,
+    digits: int | None,
+    how: str,
+    than: str = _BEST_ONE,
+    names: Mapping[str, str] | None = None,
+) -> str:
     """Lay out a leaderboard as text; formats and `digits` are those of `render_frame`.
 
-    Machine formats show the frame unchanged. Other formats show the marks next to the values, with
-    a legend below if there is any mark (a comment in LaTeX). `how` describes the test in the
-    legend, such as `t-test, Holm-adjusted p >= 0.05`.
+    Machine formats show the frame unchanged. Other formats show the marks and intervals next to the
+    values, with a legend below (a comment in LaTeX).
+
+    Args:
+        how: describes the test in the legend, such as `t-test, Holm-adjusted p >= 0.05`.
+        than: the model that the others were compared with.
+        names: display names of columns in LaTeX, such as nDCG@10.
     """
     if kind not in _LAYOUTS:
         return render_frame(frame, kind, digits)
-    columns = marked_columns(frame)
-    shown = frame.drop(columns=list(columns.values()))
+    columns, intervals = marked_columns(frame), interval_columns(frame)
+    hidden = [*columns.values(), *(name for ends in intervals.values() for name in ends)]
+    shown = frame.drop(columns=hidden)
     marks = {
         number: list(frame[columns[name]])
         for number, name in enumerate(shown.columns)
         if name in columns and any(frame[columns[name]])
     }
-    text = _LAYOUTS[kind](_cells(Rows.of_frame(shown), digits), marks)
-    if not marks:
+    cells = _cells(Rows.of_frame(shown), digits)
+    for name, (low, high) in intervals.items():
+        halves = ((frame[high] - frame[low]) / 2).tolist()
+        cells = _with_halves(cells, list(shown.columns).index(name), halves, digits)
+    legend = _legend(marks, how, than, bool(intervals))
+    if kind == "latex":
+        seconds = {number: second_best(frame, shown.columns[number], columns) for number in marks}
+        return paper_table(cells, marks, seconds, names or {}, legend)
+    text = _LAYOUTS[kind](cells, marks)
+    if not legend:
         return text
+    best = "* best" if kind == "table" else "**bold** best"
+    # without the empty line, the legend would be a row of a Markdown table
+    return f"{text}{'' if kind == 'table' else chr(10)}{best}; {legend}\n"
+
+
+def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:
+    """Add half the width of an interval to the values of a column."""
+    places = 4 if digits is None else digits
+    texts = ["" if _is_missing(half) else f"{rounded(half, places):.{places}f}" for half in halves]
+    width = max(map(len, texts), default=0)
+    values = []
+    for row, text in zip(cells.values, texts, strict=True):
+        cell = f"{row[column]} ± {text.rjust(width)}" if text else row[column]
+        values.append((*row[:column], cell, *row[column + 1 :]))
+    return replace(cells, values=values)
+
+
+def _legend(marks: Marks, how: str, than: str, with_intervals: bool) -> str:
+    """Return the legend of a leaderboard, without the sign for the best model."""
+    if not marks:
+        return ""
     brackets = f" ({' '.join(how.split())})" if how.strip() else ""
-    return text + _LEGENDS[kind] + f" not significantly worse than the best{brackets}\n"
+    if than == _BEST_ONE:
+        text = f"= not significantly worse than the best{brackets}"
+    else:
+        text = f"† significantly better, ‡ significantly worse than {one_line(than)}{brackets}"
+    return text + ("; ± half the width of the confidence interval" if with_intervals else "")
 
 
 def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
@@ -227,27 +281,15 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-_SIGNS = {  # text before and after a value
-    "markdown": {BEST: ("**", "**"), NOT_WORSE: ("", " ="), "": ("", "")},
-    "latex": {BEST: (r"\textbf{", "}"), NOT_WORSE: (r"\underline{", "}"), "": ("", "")},
-}
-_LEGENDS = {
-    "table": "* best; =",
-    "markdown": "\n**bold** best; =",  # without the empty line, it would be a table row
-    "latex": "% bold best; underlined",
-}
-_LEGENDS["github"] = _LEGENDS["markdown"]
-
-
-def _rows(
-    cells: Rows, marks: Marks, kind: str, escape: Callable[[str], str] = str
-) -> list[list[str]]:
-    """Return the rows with their marks."""
+def _rows(cells: Rows, marks: Marks, escape: Callable[[str], str]) -> list[list[str]]:
+    """Return the rows with their marks in Markdown."""
     rows = [[escape(cell) for cell in row] for row in cells.values]
     for column, its_marks in marks.items():
-        for row, mark in zip(rows, its_marks, strict=True):
-            before, after = _SIGNS[kind][mark]
-            row[column] = before + row[column] + after
+        for row, cell in zip(rows, its_marks, strict=True):
+            found = marks_in(cell)
+            signs = "".join(SIGNS[mark] for mark in found if mark != BEST)
+            value = f"**{row[column]}**" if BEST in found else row[column]
+            row[column] = f"{value} {signs}".rstrip()
     return rows
 
 
@@ -261,31 +303,13 @@ def _markdown(cells: Rows, marks: Marks) -> str:
         return "| " + " | ".join(row) + " |\n"
 
     rule = ["---" if kind in (TEXT, PROSE) else "---:" for kind in cells.kinds]
-    rows = _rows(cells, marks, "markdown", markdown_text)
+    rows = _rows(cells, marks, markdown_text)
     return line(map(markdown_text, cells.names)) + line(rule) + "".join(map(line, rows))
 
 
-def _latex(cells: Rows, marks: Marks) -> str:
-    escaped = {char: "\\" + char for char in "&%$#_{}"}
-    escaped |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    # the default fonts print other characters for these
-    escaped |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
-
-    def escape(cell: str) -> str:
-        return "".join(escaped.get(char, char) for char in cell)
-
-    def line(row: Iterable[str]) -> str:
-        text = " & ".join(row) + " \\\\\n"
-        # LaTeX would read [ or * as an argument of the \\ that ends the row above
-        return "{}" + text if text.startswith(("[", "*")) else text
-
-    sides = "".join("l" if kind in (TEXT, PROSE) else "r" for kind in cells.kinds)
-    rows = map(line, _rows(cells, marks, "latex", escape))
-    header = line(map(escape, cells.names))
-    body = "\\hline\n" + header + "\\hline\n" + "".join(rows) + "\\hline\n"
-    return f"\\begin{{tabular}}{{{sides}}}\n{body}\\end{{tabular}}\n"
-
-
-_LAYOUTS = {
-    "table": table_text, "markdown": _markdown, "github": _markdown, "latex": _latex,
-}  # fmt: skip
+_LAYOUTS: Mapping[str, Callable[[Rows, Marks], str]] = {
+    "table": table_text,
+    "markdown": _markdown,
+    "github": _markdown,
+    "latex": lambda cells, _: latex_table(cells),
+}

@@ -40,7 +40,7 @@ GROUPS = {
     ),
     "Metrics": (
         *("cutoffs", "skip_missing", "partition", "start", "end", "nearest", "primary"),
-        *("test", "correction", "alpha", "per_user", "dialect", "physical"),
+        *("against", "test", "correction", "alpha", "per_user", "dialect", "physical"),
     ),
     "Definitions": ("conventions", "fallback", "settings", "templates"),
     "Slices and intervals": (
@@ -68,7 +68,7 @@ REPORTED = (
     *("test", "correction", "alpha", "confidence"),
 )
 COMPARED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "test", "correction")
-RANKED = ("alpha", *(name for name in COMPARED if name not in OF_INTERVAL))
+RANKED = ("alpha", "against", *COMPARED)
 
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -285,15 +285,27 @@ confidence_option = click.option(
     help="Confidence level of the interval.",
 )
 
-interval_options = _options(
-    click.option(
-        "--ci",
-        type=click.Choice(KINDS),
-        default="normal",
-        show_default=True,
-        help="Kind of confidence interval in ci_low and ci_high.",
-    ),
-    confidence_option,
+
+def _interval_options(default: str) -> Callable[[Any], Any]:
+    return _options(
+        click.option(
+            "--ci",
+            type=click.Choice(KINDS),
+            default=default,
+            show_default=True,
+            help="Kind of confidence interval in ci_low and ci_high.",
+        ),
+        confidence_option,
+    )
+
+
+interval_options = _interval_options("normal")
+no_interval_options = _interval_options("none")
+
+against_option = click.option(
+    "--against",
+    metavar="NAME",
+    help="Model to test the others against, instead of the best one of each metric.",
 )
 
 alpha_option = click.option(

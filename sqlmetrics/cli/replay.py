@@ -112,6 +112,7 @@ _ARGUMENTS: Mapping[str, Any] = {
     "test": str,
     "correction": str,
     "alpha": float,
+    "against": str | None,
 }
 # for each command, the arguments of its method
 _ASKED: Mapping[str, Mapping[str, Any]] = {

@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sqlmetrics.rows import NUMBER, PROSE, TEXT, Rows
-from sqlmetrics.stats.leaderboard import BEST, NOT_WORSE
+from sqlmetrics.stats.leaderboard import BEST, BETTER, NOT_WORSE, WORSE, marks_in
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 Marks: TypeAlias = Mapping[int, Sequence[str]]
-"""Marks by column number: for each cell of the column, `best`, `not worse` or an empty text."""
+"""Marks by column number: for each cell of the column, its marks, separated by commas."""
 
-SIGNS = {BEST: ("", " *"), NOT_WORSE: ("", " ="), "": ("", "  ")}  # text around a marked value
+SIGNS = {BEST: "*", NOT_WORSE: "=", BETTER: "†", WORSE: "‡"}
 
 _UNLIMITED = 10_000  # columns of a file or a pipe
 _BORDER, _GAP = 3, 2  # columns between two cells, with and without lines
@@ -78,14 +78,15 @@ class _Cells:
         for column, its_marks in marks.items():
             # aligned here: rich, aligning to the right, drops the spaces of an empty mark
             self.justify[column] = "left"
-            for row, mark in zip(self.rows, its_marks, strict=True):
-                before, after = SIGNS[mark]
-                row[column] = before + row[column] + after
+            signs = ["".join(SIGNS[mark] for mark in marks_in(cell)) for cell in its_marks]
+            longest = max(map(len, signs))
+            for row, sign in zip(self.rows, signs, strict=True):
+                row[column] += " " + sign.ljust(longest)
             width = self._width(column)
             for line in [self.names, *self.rows]:
                 line[column] = line[column].rjust(width)
             for styles, mark in zip(self.styles, its_marks, strict=True):
-                styles[column] = "bold" if mark == BEST else ""
+                styles[column] = "bold" if BEST in marks_in(mark) else ""
         self.widths = [self._width(column) for column in range(len(self.names))]
 
     def _width(self, column: int) -> int:

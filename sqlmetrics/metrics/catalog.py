@@ -18,10 +18,12 @@ from sqlmetrics.metrics.front_matter import (
     Param,
     Slice,
     Stage,
+    Template,
     read_params,
     read_template,
 )
 from sqlmetrics.metrics.other_names import elsewhere
+from sqlmetrics.metrics.spec import MetricSpec
 
 EVERYTHING = "all"  # as a metric name: every metric with `in_all`
 
@@ -136,6 +138,21 @@ class Catalog:
                 hint = f"; metrics of {name} are {', '.join(family)}"
             raise UsageError(f"unknown metric {name!r}", hint, " (`sqlmetrics list` shows all)")
         return self.metrics[canonical], params
+
+    def display_name(self, spec: MetricSpec) -> str:
+        """Return the name of a metric for papers: `nDCG@10 (gain=exponential)`."""
+        metric, _ = self.metric(spec.metric)
+        cutoff = "" if spec.cutoff is None else f"@{spec.cutoff}"
+        settings = spec.name.removeprefix(spec.metric)
+        return f"{metric.short or metric.title}{cutoff} {settings}".rstrip()
+
+    @property
+    def own(self) -> list[Template]:
+        """The templates of the user."""
+        kinds = (self.metrics, self.stages, self.slices, self.checks)
+        root = template_root()
+        templates = (template for kind in kinds for template in kind.values())
+        return [template for template in templates if root not in template.path.parents]
 
     def default_set(self) -> list[str]:
         """Return the names of the metrics that are computed by default."""

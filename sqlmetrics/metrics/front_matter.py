@@ -226,6 +226,7 @@ class Metric(Template):
     """
 
     family: str = "custom"
+    short: str = ""  # the name in headers of tables for papers, if the title is long
     grain: Annotated[str, _GRAIN] = "user"
     audience: str = "relevant"
     when_empty: Annotated[float, _FINITE] | None = None
@@ -325,7 +326,7 @@ def _split(path: Path) -> tuple[str, dict[str, Any], str]:
             f"{path}: the file must start with front matter: a line {{#---, TOML, a line ---#}}"
         )
     try:
-        meta = tomllib.loads(match["toml"])
+        meta = tomllib.loads("\n" + match["toml"])  # so that errors have the lines of the file
     except tomllib.TOMLDecodeError as error:
         raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
     # blank lines preserve the line numbers in error messages

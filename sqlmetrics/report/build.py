@@ -16,6 +16,7 @@ from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.report import summary
 from sqlmetrics.report.analysis import PAIRED, Study, label, records
 from sqlmetrics.report.content import (
     Content,
@@ -87,6 +88,7 @@ def content(
     *,
     title: str | None,
     conventions: Sequence[Convention],
+    settings: Mapping[str, Any],
     sources: Mapping[str, str],
     conditions: Mapping[str, str],
     findings: Iterable[Finding],
@@ -100,6 +102,7 @@ def content(
         study: the values of the run.
         title: the title of the page, or None for the default.
         conventions: the conventions of the metrics, the fallback last.
+        settings: the settings that override those of the conventions.
         sources: table -> the source of its rows.
         conditions: table -> the condition of `--where`.
         findings: the findings of the data checks.
@@ -131,6 +134,8 @@ def content(
         examples_text=_chosen_so(study) if examples else "",
         definitions=_definitions(study),
         statement=statement,
+        result=summary.result(study),
+        differs=summary.differences(conventions, settings),
         made_by=f"sqlmetrics {__version__}, DuckDB {duckdb.__version__}",
     )
 

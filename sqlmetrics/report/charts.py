@@ -239,7 +239,7 @@ def wins(rows: pd.DataFrame) -> Chart:
             alt.Y("where:N", title=None, sort=list(dict.fromkeys(long["where"]))).axis(
                 labelLimit=260
             ),
-            color=_of_outcome(),
+            color=_of_outcome(ascending=False),
             order=alt.Order("place:Q"),
             tooltip=[
                 *_texts(pair_name="models", where="users", outcome="the first model is"),
@@ -403,11 +403,13 @@ def _of_model(models: Sequence[str], legend: bool = True) -> tuple[Any, Any]:
     return color, shape
 
 
-def _of_outcome() -> Any:
+def _of_outcome(ascending: bool = True) -> Any:
     alt = altair()
     scale = alt.Scale(domain=list(OUTCOMES), range="diverging")
+    # in the order of the bars, from left to right
+    values = list(OUTCOMES) if ascending else list(reversed(OUTCOMES))
     return alt.Color("outcome:N", title="the first model is", scale=scale,
-                     legend=alt.Legend(orient="top"))  # fmt: skip
+                     legend=alt.Legend(orient="top", values=values))  # fmt: skip
 
 
 def _rows(models: Sequence[str]) -> Any:

@@ -150,6 +150,8 @@ class Content:
         unchecked: the reason why the data checks were skipped, or empty.
         examples: example users with their lists.
         examples_text: the rule by which the example users were selected.
+        result: the result in one sentence, or empty.
+        differs: the settings that differ from the convention, or empty.
     """
 
     title: str
@@ -163,3 +165,5 @@ class Content:
     unchecked: str = ""
     examples: Sequence[Example] = field(default_factory=tuple)
     examples_text: str = ""
+    result: str = ""
+    differs: str = ""

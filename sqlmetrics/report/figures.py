@@ -99,6 +99,8 @@ def _against_best(study: Study) -> list[Drawn]:
     n_tested, how = int(study.from_best["p_adjusted"].notna().sum()), study.how
     corrected = f", corrected for {n_tested} comparison{'s' * (n_tested != 1)},"
     corrected *= how.correction != "none"
+    intervals = " Intervals are not corrected: one without 0 does not imply significance."
+    intervals *= how.correction != "none" and n_tested > 1
     shown = _named(
         rows, label="metric", model="model", baseline="best", difference="difference",
         ci_low="interval from", ci_high="to", p_adjusted="p", wins="better for",
@@ -109,7 +111,7 @@ def _against_best(study: Study) -> list[Drawn]:
             "against_best",
             "Significant differences",
             "Difference of every model to the best model, over the same users. A model is "
-            f"significantly worse if p{corrected} is below {how.alpha:g}.",
+            f"significantly worse if p{corrected} is below {how.alpha:g}.{intervals}",
             charts.against_best(rows, study.shown),
             shown,
             f"Differences to the best model by {first}: "

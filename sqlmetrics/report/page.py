@@ -16,18 +16,18 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
-from sqlmetrics.report.content import Cell, Content, Example, FigureTable
+from sqlmetrics.report.content import Cell, Content, Example, FigureTable, Leaderboard
 from sqlmetrics.wording import rounded, with_significant
 
 _FOLDER = Path(__file__).parent
@@ -53,6 +53,9 @@ def page(content: Content) -> str:
     )
     env.filters |= {
         "cell": shown,
+        "places": _places_of_columns,
+        "places_of_scores": _places_of_scores,
+        "breakable": _breakable,
         "json": _as_json,
         "numeric": _numeric,
         "by_kind": _by_kind,
@@ -66,10 +69,11 @@ def page(content: Content) -> str:
     return html.lstrip()  # remove the empty lines that macro definitions leave
 
 
-def shown(value: Cell) -> str:
+def shown(value: Cell, places: int | None = None) -> str:
     """Format a table cell: 4 significant digits, grouped thousands, `–` for missing values.
 
-    A float keeps its trailing zeros (0.25 is 0.2500), because they show its precision.
+    A float keeps its trailing zeros (0.25 is 0.2500), because they show its precision. `places` are
+    the decimal places of the column; numbers that would be rounded to 0 have significant digits.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -77,6 +81,8 @@ def shown(value: Cell) -> str:
         return value
     if isinstance(value, int):
         text = f"{value:,}"
+    elif places is not None and (value == 0 or 0.5 * 10**-places <= abs(value) < math.inf):
+        text = f"{rounded(value, places):,.{places}f}"
     elif value == 0:
         text = "0"
     elif math.isinf(value):
@@ -97,6 +103,28 @@ def _significant(value: float) -> str:
         return f"{short:.{_DIGITS - 1}e}"
     digits = max(0, _DIGITS - 1 - power)
     return f"{rounded(value, digits):,.{digits}f}"
+
+
+def _places(values: Iterable[Cell]) -> int | None:
+    """Return the decimal places that show the largest number of a column with 4 digits."""
+    numbers = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
+    largest = with_significant(max(numbers, default=0.0), _DIGITS)
+    power = int(f"{largest:e}".partition("e")[2])
+    return None if largest == 0 or power < -_DIGITS else max(0, _DIGITS - 1 - power)
+
+
+def _places_of_columns(rows: Sequence[Sequence[Cell]]) -> list[int | None]:
+    return [_places(column) for column in zip(*rows, strict=True)]
+
+
+def _places_of_scores(board: Leaderboard) -> list[int | None]:
+    rows = [[score.value for score in scores] for _, _, scores in board.rows]
+    return _places_of_columns(rows)
+
+
+def _breakable(text: str) -> Markup:
+    """Let the name of a metric break before its cutoff and after underscores."""
+    return Markup(re.sub(r"(_|(?=@))", r"\1<wbr>", str(escape(text))))
 
 
 def _numeric(table: FigureTable) -> list[bool]:

@@ -16,7 +16,6 @@ from sqlmetrics.run.path import evaluate, execute, own_templates_named, present,
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.gates import COMPARISON, check_known
-from sqlmetrics.stats.intervals import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +75,7 @@ def compare(
     """
     session.engine.check_comparisons()
     gates = gating.read(session, fail_if, COMPARISON)
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         of = results(session, asked)
         of.check_comparable()  # before reading any table
         chosen = _baseline(session, baseline, of.requests)
@@ -123,18 +122,31 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
     known = models(session)
     if len(known) < 2:
         raise UsageError(_SEVERAL, f"; the only model is {known[0]}")
+    return _check_model(chosen, known, "baseline")
+
+
+def _check_model(chosen: str | None, known: Sequence[str], argument: str) -> str:
+    """Return a chosen model, which an argument names.
+
+    Raises:
+        UsageError: there is no such model.
+    """
     if chosen is None or chosen not in known:
         problem = "no baseline given" if chosen is None else f"there is no model {chosen!r}"
         close = "" if chosen is None else suggestion(chosen, known).rstrip("?")
         raise UsageError(
             f"{problem}{close}; choose one of {', '.join(known)} with ",
-            Argument("baseline", "NAME"),
+            Argument(argument, "NAME"),
         )
     return chosen
 
 
-def leaderboard(session: Session, asked: Asked, testing: Testing, alpha: float) -> pd.DataFrame:
+def leaderboard(
+    session: Session, asked: Asked, testing: Testing, alpha: float, against: str | None = None
+) -> pd.DataFrame:
     """Rank the models: compare each with the best model of every metric, and mark the results.
+
+    With `against`, compare each with that model instead.
 
     Raises:
         UsageError, DataError: see `Evaluator.leaderboard`.
@@ -145,7 +157,9 @@ def leaderboard(session: Session, asked: Asked, testing: Testing, alpha: float) 
     from sqlmetrics.stats.leaderboard import leaderboard as ranked
 
     session.engine.check_comparisons()
-    values = evaluate(session, replace(asked, interval=Interval("none")), session.engine.frame)
+    if against is not None and (named := gating.named_models(session)):
+        _check_model(against, named, "against")
+    values = evaluate(session, asked, session.engine.frame)
     if "model" not in values.columns:
         raise UsageError(_SEVERAL)
     values["model"] = values["model"].astype(str)
@@ -157,9 +171,14 @@ def leaderboard(session: Session, asked: Asked, testing: Testing, alpha: float) 
         for request in requests
         if request.metric.grain == "user" and request.values["aggregate"] == "mean"
     }
+    if against is None:
+        baselines = best_models(values, better)
+    else:
+        _check_model(against, list(dict.fromkeys(values["model"])), "against")
+        baselines = {against: [(request.call.name, request.k) for request in requests]}
     compared = []
     uncorrected = replace(testing, correction="none")
-    for model, best_at in best_models(values, better).items():
+    for model, best_at in baselines.items():
         calls = [
             # implied, because some conventions may lack the metric
             replace(parse_spec(metric), cutoff=cutoff, implied=True)
@@ -167,10 +186,11 @@ def leaderboard(session: Session, asked: Asked, testing: Testing, alpha: float) 
             if (metric, cutoff) in means
         ]
         if calls:
-            interval = replace(asked.interval, kind="none", of_runs=False)
+            interval = replace(asked.interval, kind="none", of_runs=False)  # of differences
             of_best = replace(
                 asked, metrics=calls, k=None, interval=interval, per_user=True, skip_missing=False
             )
             compared.append(compare(session, of_best, model, uncorrected))
     comparisons = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame()
-    return ranked(values, comparisons, better, alpha, testing.correction)
+    intervals = asked.interval.kind != "none"
+    return ranked(values, comparisons, better, alpha, testing.correction, against, intervals)

@@ -59,6 +59,7 @@ def report(
                 conventions=[
                     definition.convention for definition in settings if definition is not None
                 ],
+                settings=session.recorder.given["settings"] or {},
                 sources={name: _short_name(table) for name, table in session.tables.items()},
                 conditions=session.where,
                 findings=noticed.warnings,
@@ -98,7 +99,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         raise UsageError(
             f"a report needs one convention, not {names}; use evaluate to compare conventions"
         )
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         study_of = results(session, _asked(session, question))
         study_of.with_convention = False  # there is only one
         summary = planned(study_of, study_of.summary())

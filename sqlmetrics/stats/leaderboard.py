@@ -24,8 +24,10 @@ Group: TypeAlias = tuple[Hashable, ...]
 Row: TypeAlias = tuple[Group, str]
 """A row of the leaderboard: its group and its model."""
 
+# marks; a cell with several has them separated by commas
 BEST = "best"
-NOT_WORSE = "not worse"
+NOT_WORSE = "not worse"  # not significantly worse than the best model
+BETTER, WORSE = "better", "worse"  # significantly better or worse than a chosen model
 
 
 def best_models(
@@ -67,6 +69,8 @@ def leaderboard(
     better: Mapping[str, bool | None],
     alpha: float = 0.05,
     correction: str = "none",
+    against: str | None = None,
+    intervals: bool = False,
 ) -> pd.DataFrame:
     """Return one row per model with marks for the best model and those not significantly worse.
 
@@ -80,6 +84,8 @@ def leaderboard(
             metric with parameters is looked up with them (`ndcg(gain=exponential)`), then without.
         alpha: a model is significantly worse than the best if its corrected p-value is below alpha.
         correction: the correction of p-values (`adjusted`), over the comparisons with the best.
+        against: a model that is the baseline of all comparisons, instead of the best models.
+        intervals: add the columns `ndcg@10 ci_low` and `ndcg@10 ci_high`.
 
     Returns:
         One row per model and group: `model`, the grouping columns, `n_users`, and for every metric
@@ -90,7 +96,9 @@ def leaderboard(
         - `not worse`: a value equal to the best one, a corrected p-value of at least `alpha`, or a
           difference in the model's favour, over the users that have values of both models;
         - empty: significantly worse, not tested (no such comparison, or no p-value), or a metric
-          without a direction.
+          without a direction;
+        - with `against`: `better` or `worse` if the difference from that model is significant,
+          instead of `not worse`; a cell can be `best, better`.
 
         `n_users` (Int64) is missing if the metrics have different numbers of users; metrics without
         a number of users are ignored. Groups are in table order. Rows in a group are sorted by the
@@ -111,29 +119,39 @@ def leaderboard(
     board = _Board.read(values)
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
     labels = {key: str(MetricSpec(key[0], cutoff=key[1])) for key in board.keys}
-    taken = {"n_users", *labels.values(), *map(_mark_of, labels.values())}
+    own = [name for label in labels.values() for name in (label, *_further(label))]
+    taken = {"n_users", *own}
     if clash := taken.intersection(board.columns):
         raise UsageError(
             f"the slice column {min(clash)!r} has the name of a column of the leaderboard; rename "
             "it in its table"
         )
-    best_at = {
-        (group, key): _best(board.at(group, key), higher[key[0]])
+    baselines = {
+        (group, key): _best(board.at(group, key), higher[key[0]]) if against is None else against
         for group in board.groups
         for key in board.keys
     }
-    tested = _tested(comparisons, board.columns, best_at, correction)
+    tested = _tested(comparisons, board.columns, baselines, correction)
     rows = _sorted_rows(board, higher)
     columns: dict[str, Any] = {
         "n_users": pd.array([board.users_of(row) for row in rows], dtype="Int64")
     }
     for key, label in labels.items():
-        marks = _marks(board, key, higher[key[0]], tested, alpha)
+        marks = _marks(board, key, higher[key[0]], tested, alpha, against)
         shown = [board.at(group, key).get(model) for group, model in rows]
         columns[label] = pd.array(shown, dtype="float64")
         columns[_mark_of(label)] = [marks.get(row, "") for row in rows]
+        if intervals:
+            for name, ends in zip(_ends_of(label), ("ci_low", "ci_high"), strict=True):
+                at = dict(zip(board.cells, values[ends], strict=True))
+                columns[name] = pd.array([at.get((*row, key)) for row in rows], dtype="float64")
     leading = values[["model", *board.columns]].iloc[[board.rows[row] for row in rows]]
     return pd.concat([leading.reset_index(drop=True), pd.DataFrame(columns)], axis=1)
+
+
+def marks_in(cell: str) -> list[str]:
+    """Return the marks of a cell."""
+    return cell.split(", ") if cell else []
 
 
 def marked_columns(frame: pd.DataFrame) -> dict[str, str]:
@@ -141,8 +159,23 @@ def marked_columns(frame: pd.DataFrame) -> dict[str, str]:
     return {name: mark for name, mark in pairwise(frame.columns) if mark == _mark_of(name)}
 
 
+def interval_columns(frame: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Map the columns of a leaderboard that have intervals to the columns with their ends."""
+    ends = {name: _ends_of(name) for name in frame.columns}
+    return {name: pair for name, pair in ends.items() if set(pair) <= set(frame.columns)}
+
+
 def _mark_of(label: str) -> str:
     return f"{label} mark"
+
+
+def _ends_of(label: str) -> tuple[str, str]:
+    return f"{label} ci_low", f"{label} ci_high"
+
+
+def _further(label: str) -> tuple[str, ...]:
+    """Return the columns that belong to a column of values."""
+    return _mark_of(label), *_ends_of(label)
 
 
 @dataclass(frozen=True)
@@ -150,7 +183,8 @@ class _Board:
     """The parts of the table of values.
 
     `columns` are the grouping columns; `rows` maps groups and models to their first row in the
-    table. `values` has no missing values, so a model may be absent from a metric.
+    table. `values` has no missing values, so a model may be absent from a metric. `cells` has the
+    group, model and column of every row of the table.
     """
 
     columns: list[str]
@@ -160,6 +194,7 @@ class _Board:
     rows: dict[Row, int]
     values: dict[tuple[Group, Key], dict[str, float]]
     n_users: dict[Row, set[int]]
+    cells: list[tuple[Group, str, Key]]
 
     @classmethod
     def read(cls, frame: pd.DataFrame) -> _Board:
@@ -193,7 +228,8 @@ class _Board:
             if not pd.isna(users):
                 n_users.setdefault((group, model), set()).add(int(users))
         models = unique(frame["model"])
-        return cls(columns, unique(groups), models, unique(keys), rows, values, n_users)
+        places = list(zip(groups, frame["model"], keys, strict=True))
+        return cls(columns, unique(groups), models, unique(keys), rows, values, n_users, places)
 
     def at(self, group: Group, key: Key) -> dict[str, float]:
         """Return the values of the models, in table order."""
@@ -251,10 +287,10 @@ def _rounded(value: float) -> float:
 def _tested(
     comparisons: pd.DataFrame,
     columns: Sequence[str],
-    best_at: Mapping[tuple[Group, Key], str | None],
+    baselines: Mapping[tuple[Group, Key], str | None],
     correction: str,
 ) -> dict[tuple[Group, Key, str, str], tuple[float, float]]:
-    """Read the corrected p-values and differences of all comparisons with the best model."""
+    """Read the corrected p-values and differences of all comparisons with the baselines."""
     if comparisons.empty:
         return {}
     theirs = _group_columns(comparisons, ("model", "baseline"))
@@ -272,8 +308,8 @@ def _tested(
             strict=True,
         )
     )
-    # ignore comparisons with a baseline that is not the best model of their slice
-    used = [best_at.get((group, key)) == baseline for group, key, _, baseline in who]
+    # for example, ignore comparisons with a model that is not the best of their slice
+    used = [baselines.get((group, key)) == baseline for group, key, _, baseline in who]
     rows = comparisons[used]
     p_values = adjusted_within(rows, rows["p_adjusted"].to_numpy("float64"), correction)
     numbers = zip(p_values.tolist(), rows["difference"].astype("float64").tolist(), strict=True)
@@ -307,8 +343,12 @@ def _marks(
     higher: bool | None,
     tested: Mapping[tuple[Group, Key, str, str], tuple[float, float]],
     alpha: float,
+    against: str | None,
 ) -> dict[Row, str]:
-    """Mark the best model of every group and the models that are not significantly worse."""
+    """Mark the best model of every group and the models that are not significantly worse.
+
+    With `against`, mark the models that differ significantly from that model instead.
+    """
     marks: dict[Row, str] = {}
     for group in board.groups:
         values = board.at(group, key)
@@ -316,7 +356,13 @@ def _marks(
         if best is None:
             continue
         for model, value in values.items():
-            if model == best:
+            if against is not None:
+                test = tested.get((group, key, model, against))
+                found = [BEST] if model == best else []
+                if test is not None and test[0] < alpha:
+                    found.append(BETTER if (test[1] > 0) == higher else WORSE)
+                marks[group, model] = ", ".join(found)
+            elif model == best:
                 marks[group, model] = BEST
             elif _rounded(value) == _rounded(values[best]) or _stands(
                 tested.get((group, key, model, best)), bool(higher), alpha

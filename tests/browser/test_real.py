@@ -71,6 +71,15 @@ def test_every_chart_is_drawn_and_every_control_works(opened: Open, real: Path) 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_every_column_of_the_leaderboard_is_visible(opened: Open, real: Path) -> None:
+    page = opened(path=real, viewport={"width": 1280, "height": 800})
+    board = page.locator("#leaderboard .scroll")
+    assert board.locator("thead th").count() >= 10
+    assert board.evaluate("(board) => board.scrollWidth <= board.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator("header .result").inner_text().startswith(HOSTILE[0])
+
+
 def test_hidden_pages_of_notebooks_work(opened: Open, real: Path, tmp_path: Path) -> None:
     """In a notebook the page is in a frame without an origin, which may store nothing."""
     import html

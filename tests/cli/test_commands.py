@@ -347,19 +347,35 @@ def test_markdown() -> None:
 
 def test_latex() -> None:
     text = run("evaluate", *INPUT, "hit_rate@3", "--format", "latex").stdout
-    assert text.startswith("\\begin{tabular}")
+    assert text.startswith("% \\usepackage{booktabs}\n\\begin{tabular}")
     assert text.rstrip().endswith("\\end{tabular}")
     assert "hit\\_rate" in text
     assert "n_users" not in text
+
+
+def test_a_table_for_papers() -> None:
+    models = ["-r", "a=recs.parquet", "-r", "b=short.parquet", "-i", "test.parquet", "--no-check"]
+    board = ["leaderboard", "mrr@3", "recall@2", *models]
+    text = run(*board, "--against", "b", "--ci", "normal", "--format", "latex").stdout
+    assert "Model & MRR@3 & Recall@2" in text
+    assert "worse than b (paired t-test, Holm-adjusted p < 0.05;" in text
+    assert "$\\pm$" in text
+    with sm.Evaluator({"a": "recs.parquet", "b": "short.parquet"}, "test.parquet") as evaluator:
+        frame = evaluator.leaderboard("mrr@3", against="b", ci="normal")
+        values = evaluator.evaluate("mrr@3").set_index("model")
+        with pytest.raises(sm.UsageError, match=r"no model 'c'.* choose one of a, b with against="):
+            evaluator.leaderboard("mrr@3", against="c")
+    for row in frame.to_dict("records"):
+        assert row["mrr@3 ci_high"] == values.loc[row["model"], "ci_high"]
 
 
 def test_latex_rows_that_begin_with_an_argument_of_the_row_above() -> None:
     names = ["[2pt]", "*", "a[1]", "", "-"]
     frame = pd.DataFrame({"*metric": names, "value": 0.5})
     lines = render_frame(frame, "latex", 1).splitlines()
-    assert lines[2:-2] == [
+    assert lines[3:-2] == [
         "{}*metric & value \\\\",
-        "\\hline",
+        "\\midrule",
         "{}[2pt] & 0.5 \\\\",
         "{}* & 0.5 \\\\",
         "a[1] & 0.5 \\\\",

@@ -28,7 +28,8 @@ MAY_SET = {
     **dict.fromkeys(
         ["metrics", *replay.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
          "key", "where", "templates", "by", "by_item", "skip_missing", "combinations", "ci",
-         "confidence", "resamples", "seed", "run_ci", "partition", "test", "correction", "alpha"],
+         "confidence", "resamples", "seed", "run_ci", "partition", "test", "correction", "alpha",
+         "against"],
         True,
     ),
     **dict.fromkeys(

@@ -218,6 +218,7 @@ def content_of(study: Study) -> Content:
         study,
         title=None,
         conventions=[],
+        settings={"relevant_from": 2, "recall.divisor": None},
         sources={},
         conditions={},
         findings=[],
@@ -238,6 +239,63 @@ def test_a_report_of_metrics_of_the_whole_run() -> None:
     assert figures_of(content) == ["scores", "exposure", "popularity"]
     assert content.examples == []
     assert_sound(content)
+
+
+def test_the_legend_of_wins_has_the_order_of_the_bars(study: Study) -> None:
+    (chart,) = [
+        figure.chart
+        for section in content_of(study).sections
+        for figure in section.figures
+        if figure.name == "wins"
+    ]
+    assert chart is not None
+    encoding = chart["encoding"]
+    (rows,) = chart["datasets"].values()
+    by_place = {row["place"]: row["outcome"] for row in rows}
+    assert encoding["order"]["field"] == "place"
+    assert encoding["color"]["legend"]["values"] == [by_place[place] for place in sorted(by_place)]
+
+
+def test_the_result_in_one_sentence(study: Study) -> None:
+    values = study.board.set_index("model")["ndcg@4"]
+    second = study.from_best.query("model == 'fair' and label == 'ndcg@4'").iloc[0]
+    assert study.models[:2] == ["good", "fair"]
+    lead = 100 * (values["good"] / values["fair"] - 1)
+    kind = "significant" if second["p_adjusted"] < 0.05 else "not significant"
+    shown = "p < 0.001" if second["p_adjusted"] < 0.001 else f"p = {second['p_adjusted']:.2g}"
+    content = content_of(study)
+    assert content.result == (
+        f"good is best by ndcg@4, {values['good']:#.4g}: {lead:.2g} % above fair "
+        f"({values['fair']:#.4g}); the difference is {kind} ({shown})."
+    )
+    assert content.differs == (
+        "Settings that differ from the convention: relevant_from = 2, recall.divisor = none."
+    )
+
+
+@pytest.mark.parametrize(
+    ("lists", "metric", "result"),
+    [
+        ({"u": ["a"]}, "mrr@1", "mrr@1 is 1.000."),
+        ({"x": {"u": ["a"]}, "y": {"u": ["a"]}}, "mrr@1", "x and y have the best mrr@1, 1.000."),
+        (
+            {"x": {"u": ["b"]}, "y": {"u": ["a"]}},
+            "mrr@1",
+            "y is best by mrr@1, 1.000: above x (0.000).",
+        ),
+        (
+            {"x": {"u": ["b"]}, "y": {"u": ["a"]}},
+            "popularity@1",
+            "x is best by popularity@1, 0.5000: 50 % below y (1.000).",
+        ),
+    ],
+)
+def test_results_of_other_kinds(lists: Any, metric: str, result: str) -> None:
+    history = pd.DataFrame({"user_id": ["v", "w", "w"], "item_id": ["a", "a", "b"]})
+    with sm.Evaluator(lists, {"u": ["a"]}, history=history, check=False) as evaluator:
+        content = evaluator.report(metric, primary=metric, examples=False).content
+    assert content.result == result
+    assert content.differs == ""
 
 
 def test_every_figure_is_there(study: Study) -> None:

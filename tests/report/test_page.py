@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -121,6 +122,31 @@ def test_empty_parts_leave_no_headings(html: str) -> None:
 )
 def test_cells(cell: Any, text: str) -> None:
     assert laid_out.shown(cell) == text
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        ([0.1603, 0.04161, 0.009694], ["0.1603", "0.0416", "0.0097"]),
+        ([0.5, 0.0, None, 1.2e-7], ["0.5000", "0.0000", "–", "1.200e−07"]),
+        ([-12.346, 1234.5, 0.2], ["−12", "1,234", "0.2000"]),
+        ([0.99999, 0.5], ["1.000", "0.500"]),
+        ([3, 1200], ["3", "1,200"]),
+        ([1e-9, 2e-9], ["1.000e−09", "2.000e−09"]),
+    ],
+)
+def test_numbers_of_a_column_are_aligned(column: list[Any], texts: list[str]) -> None:
+    places = laid_out._places(column)
+    assert [laid_out.shown(cell, places) for cell in column] == texts
+
+
+def test_the_result_and_what_differs_are_at_the_top() -> None:
+    html = laid_out.page(
+        replace(content("harmless"), result=f"{HOSTILE} is best", differs="ties = row")
+    )
+    texts = Read(html).texts
+    assert texts.index(f"{HOSTILE} is best") < texts.index("ties = row")
+    assert 'class="result"' not in laid_out.page(content("harmless"))
 
 
 def test_a_number_that_json_lacks_is_refused() -> None:

@@ -59,8 +59,8 @@ toml_value = st.recursive(
     max_leaves=3,
 )
 METRIC_KEYS = [
-    "title", "grain", "audience", "when_empty", "defined_for", "undefined", "unbounded", "range",
-    "higher_is_better", "in_all", "in_default_set", "formula", "cite", "aliases", "family",
+    "title", "short", "grain", "audience", "when_empty", "defined_for", "undefined", "unbounded",
+    "range", "higher_is_better", "in_all", "in_default_set", "formula", "cite", "aliases", "family",
     "params", "keep", "cutoff", "unique", "constant", "judged_only", "enough", "of", "missing",
     "surprise",
 ]  # fmt: skip

@@ -13,7 +13,10 @@ import pandas as pd
 import pytest
 
 from sqlmetrics.cli.layout import render_frame, render_leaderboard
+from sqlmetrics.cli.paper import display_names
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.stats.leaderboard import best_models, leaderboard
 
 NAN = float("nan")
@@ -439,18 +442,110 @@ def test_markdown() -> None:
 
 def test_latex() -> None:
     assert render_leaderboard(leaderboard(THREE, TESTED, BETTER), "latex", None, HOW) == (
-        "\\begin{tabular}{lrrr}\n"
-        "\\hline\n"
-        "model & n\\_users & ndcg@10 & popularity@10 \\\\\n"
-        "\\hline\n"
-        "als & 10 & \\textbf{0.3400} & \\textbf{3.2500} \\\\\n"
-        "bpr & 10 & \\underline{0.3300} & 100.0000 \\\\\n"
-        "pop & 10 & 0.2000 & \\underline{9.5000} \\\\\n"
-        "\\hline\n"
+        "% \\usepackage{booktabs}\n"
+        "\\begin{tabular}{lrr}\n"
+        "\\toprule\n"
+        "model & ndcg@10 & popularity@10 \\\\\n"
+        "\\midrule\n"
+        "als & \\textbf{0.3400} & \\textbf{3.2500} \\\\\n"
+        "bpr & \\underline{0.3300}\\rlap{$^{=}$} & 100.0000 \\\\\n"
+        "pop & 0.2000 & \\underline{9.5000}\\rlap{$^{=}$} \\\\\n"
+        "\\bottomrule\n"
         "\\end{tabular}\n"
-        "% bold best; underlined not significantly worse than the best "
+        "% 10 users\n"
+        "% bold best, underlined second best; = not significantly worse than the best "
         "(t-test, Holm-adjusted p >= 0.05)\n"
     )
+
+
+# every model against bpr
+AGAINST = comparisons_of(
+    {
+        ("ndcg", 10, "pop", "bpr"): (-0.13, 0.001),
+        ("ndcg", 10, "als", "bpr"): (0.01, 0.40),
+        ("popularity", 10, "pop", "bpr"): (-90.5, 0.002),
+        ("popularity", 10, "als", "bpr"): (-96.75, 0.03),
+    }
+)
+
+
+def test_against_a_model() -> None:
+    frame = leaderboard(THREE, pd.concat([TESTED, AGAINST]), BETTER, against="bpr")
+    assert marks_of(frame, "ndcg@10") == {"als": "best", "bpr": "", "pop": "worse"}
+    assert marks_of(frame, "popularity@10") == {
+        "als": "best, better", "bpr": "", "pop": "better",
+    }  # fmt: skip
+    how = "t-test, p < 0.05"
+    table = render_leaderboard(frame, "table", 2, how, "bpr").splitlines()
+    assert table[3:6] == [
+        "│ als   │      10 │  0.34 * │       3.25 *† │",
+        "│ bpr   │      10 │  0.33   │     100.00    │",
+        "│ pop   │      10 │  0.20 ‡ │       9.50 †  │",
+    ]
+    legend = "† significantly better, ‡ significantly worse than bpr (t-test, p < 0.05)"
+    assert table[-1] == f"* best; {legend}"
+    assert "| **3.25** † |" in render_leaderboard(frame, "markdown", 2, how, "bpr")
+    latex = render_leaderboard(frame, "latex", 2, how, "bpr").splitlines()
+    assert latex[5:8] == [
+        r"als & \textbf{0.34} & \textbf{3.25}\rlap{$^{\dagger}$} \\",
+        r"bpr & \underline{0.33} & 100.00 \\",
+        r"pop & 0.20\rlap{$^{\ddagger}$} & \underline{9.50}\rlap{$^{\dagger}$} \\",
+    ]
+    assert latex[-1] == f"% bold best, underlined second best; {legend}"
+    strict = leaderboard(THREE, AGAINST, BETTER, against="bpr", alpha=0.01)
+    assert marks_of(strict, "popularity@10")["als"] == "best"
+
+
+def test_intervals() -> None:
+    values = THREE.assign(ci_low=THREE["value"] - 0.25, ci_high=THREE["value"] + 0.25)
+    values.loc[values["metric"] == "popularity", ["ci_low", "ci_high"]] = NAN
+    frame = leaderboard(values, TESTED, BETTER, intervals=True)
+    assert list(frame.columns[2:6]) == [
+        "ndcg@10",
+        "ndcg@10 mark",
+        "ndcg@10 ci_low",
+        "ndcg@10 ci_high",
+    ]
+    assert list(frame["ndcg@10 ci_low"]) == pytest.approx([0.09, 0.08, -0.05])
+    table = render_leaderboard(frame, "table", 2, HOW)
+    assert "│ als   │      10 │ 0.34 ± 0.25 * │        3.25 * │" in table
+    assert table.endswith("0.05); ± half the width of the confidence interval\n")
+    assert "als & \\textbf{0.34 $\\pm$ 0.25} & \\textbf{3.25}" in render_leaderboard(
+        frame, "latex", 2, HOW
+    )
+    assert "ndcg@10 ci_high" in render_leaderboard(frame, "csv", 2, HOW)
+
+
+def test_the_second_best_of_every_slice() -> None:
+    values = values_of(
+        {
+            ("a", "x", "ndcg", 5): 0.3, ("b", "x", "ndcg", 5): 0.2, ("c", "x", "ndcg", 5): 0.2,
+            ("a", "y", "ndcg", 5): 0.1, ("b", "y", "ndcg", 5): NAN, ("c", "y", "ndcg", 5): 0.5,
+        },
+        groups=("slice",),
+    )  # fmt: skip
+    lines = render_leaderboard(leaderboard(values, NONE, BETTER), "latex", 1, "").splitlines()
+    assert lines[5:11] == [
+        r"a & x & \textbf{0.3} \\",
+        r"b & x & \underline{0.2} \\",
+        r"c & x & \underline{0.2} \\",
+        r"c & y & \textbf{0.5} \\",
+        r"a & y & \underline{0.1} \\",
+        r"b & y &  \\",
+    ]
+
+
+def test_display_names() -> None:
+    frame = leaderboard(THREE, TESTED, BETTER)
+    names = display_names(Catalog.load(), frame)
+    assert names == {
+        "model": "Model", "n_users": "Users",
+        "ndcg@10": "nDCG@10", "popularity@10": "Popularity@10",
+    }  # fmt: skip
+    latex = render_leaderboard(frame, "latex", 2, HOW, names=names)
+    assert "Model & nDCG@10 & Popularity@10 \\\\\n" in latex
+    spec = parse_spec("AP(divisor=k)")
+    assert Catalog.load().display_name(spec) == "MAP (divisor=k)"
 
 
 def test_best_is_bold_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,9 +568,9 @@ def test_names_are_escaped_and_marks_are_not() -> None:
     markdown = render_leaderboard(frame, "markdown", 1, "").splitlines()
     assert markdown[2] == "| a\\|b&c%d_e&lt;f>g | x\\|y | 10 | **0.3** |"
     latex = render_leaderboard(frame, "latex", 1, "").splitlines()
-    assert latex[0] == "\\begin{tabular}{llrr}"
-    assert latex[4] == (
-        "a\\textbar{}b\\&c\\%d\\_e\\textless{}f\\textgreater{}g & x\\textbar{}y & 10 & "
+    assert latex[1] == "\\begin{tabular}{llr}"
+    assert latex[5] == (
+        "a\\textbar{}b\\&c\\%d\\_e\\textless{}f\\textgreater{}g & x\\textbar{}y & "
         "\\textbf{0.3} \\\\"
     )
 
@@ -494,7 +589,10 @@ def test_without_marks_it_is_a_table_like_others(kind: str) -> None:
     for values in (lengths, lengths.iloc[:0]):
         frame = leaderboard(values, NONE, BETTER)
         without = frame[[name for name in frame.columns if not name.endswith(" mark")]]
-        assert render_leaderboard(frame, kind, None, HOW) == render_frame(without, kind, None)
+        if kind == "latex":
+            without = without.drop(columns="n_users")
+        text = render_leaderboard(frame, kind, None, HOW)
+        assert text.removesuffix("% 10 users\n") == render_frame(without, kind, None)
 
 
 def test_a_metric_without_marks_keeps_no_place_for_them() -> None:
@@ -509,7 +607,7 @@ def test_missing_values_are_empty() -> None:
     frame = leaderboard(values, NONE, BETTER)
     assert "│ b     │      10 │          │" in render_leaderboard(frame, "table", None, HOW)
     assert "| b | 10 |  |\n" in render_leaderboard(frame, "markdown", None, HOW)
-    assert "b & 10 &  \\\\\n" in render_leaderboard(frame, "latex", None, HOW)
+    assert "b &  \\\\\n" in render_leaderboard(frame, "latex", None, HOW)
 
 
 def test_machine_formats_have_the_frame() -> None:

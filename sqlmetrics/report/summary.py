@@ -1,0 +1,82 @@
+"""The result of a report in one sentence, and the settings that differ from the convention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.metrics.spec import value_text
+from sqlmetrics.report.analysis import Study, label, records
+
+if TYPE_CHECKING:
+    from sqlmetrics.metrics.conventions import Convention
+
+
+def result(study: Study) -> str:
+    """Return the value of the best model, and its lead over the second one.
+
+    Returns an empty text if the primary metric has no value, or several models and no direction.
+    """
+    name = label(study.primary)
+    rows = records(study.at_main[study.at_main["label"] == name])
+    values = {str(row.get("model", study.planner.model)): row for row in rows}
+    ranked = [model for model in study.models if not _is_missing(values[model]["value"])]
+    if not ranked:
+        return ""
+    best = values[ranked[0]]
+    if not study.planner.several_models:
+        return f"{name} is {_number(best['value'])}{_interval(best, study)}."
+    if study.primary.metric.higher_is_better is None:
+        return ""
+    if len(ranked) == 1:
+        return f"{ranked[0]} is the only model with a value of {name}: {_number(best['value'])}."
+    second = values[ranked[1]]
+    value, other = float(best["value"]), float(second["value"])
+    if _number(value) == _number(other):
+        return f"{ranked[0]} and {ranked[1]} have the best {name}, {_number(value)}."
+    side = "above" if value > other else "below"
+    lead = f"{100 * abs(value - other) / abs(other):.2g} % {side}" if other else side
+    return (
+        f"{ranked[0]} is best by {name}, {_number(value)}: {lead} {ranked[1]} "
+        f"({_number(other)}){_verdict(study, ranked[1], name)}."
+    )
+
+
+def _verdict(study: Study, second: str, name: str) -> str:
+    """Return whether the test confirms the difference between the best and the second model."""
+    if not len(study.from_best):
+        return ""
+    of_second = (study.from_best["model"] == second) & (study.from_best["label"] == name)
+    p_values = study.from_best.loc[of_second, "p_adjusted"].dropna()
+    if not len(p_values):
+        return ""
+    p_value = float(p_values.iloc[0])
+    shown = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
+    kind = "significant" if p_value < study.how.alpha else "not significant"
+    return f"; the difference is {kind} ({shown})"
+
+
+def differences(conventions: Sequence[Convention], settings: Mapping[str, Any]) -> str:
+    """Return the settings of the run that override those of the convention."""
+    if not settings:
+        return ""
+    names = " and ".join(convention.name for convention in conventions) or "the convention"
+    texts = ", ".join(f"{name} = {value_text(value)}" for name, value in settings.items())
+    return f"Settings that differ from {names}: {texts}."
+
+
+def _interval(row: Mapping[Any, Any], study: Study) -> str:
+    if _is_missing(row["ci_low"]) or _is_missing(row["ci_high"]):
+        return ""
+    share = f"{100 * study.how.confidence:g} %"
+    return f" ({share} interval {_number(row['ci_low'])} to {_number(row['ci_high'])})"
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(value))
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):#.4g}".rstrip(".")
