@@ -151,7 +151,7 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "user_coverage": {"at_least": [1, 3, None]},
     "sufficient": {"deep": ["false", "true"]},
     "unrepeated": {"deep": ["false", "true"]},
-    "average_precision": {},
+    "pr_auc": {},
     **{
         metric: {
             "average": ["rows", "users"],
@@ -177,14 +177,14 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
 OF_SCORES = oracle.RATINGS | oracle.PROBABILITIES
 NEEDS_RELEVANCE = {
     "kendall_tau", "spearman_rho", "auc", "err", "pfound", "bpref", "fallout",
-    "pairwise_accuracy", "average_precision", *OF_SCORES,
+    "pairwise_accuracy", "pr_auc", *OF_SCORES,
 }  # fmt: skip
 NEEDS_SCORE = {"doubly_robust", *OF_SCORES}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
 NEEDS_UNIQUE = {
     "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
     "bpref", "fallout", "pairwise_accuracy", "lrap", "coverage_error", "ranking_loss",
-    "average_precision", *OF_SCORES,
+    "pr_auc", *OF_SCORES,
 }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ OF_PROBABILITIES: dict[str, Pooled] = {
     "log_loss": sklearn.log_loss,
     "normalised_entropy": lambda labels, scores: 1 - sklearn.d2_log_loss_score(labels, scores),
     "brier": sklearn.brier_score_loss,
-    "average_precision": sklearn.average_precision_score,
+    "pr_auc": sklearn.average_precision_score,
     "auc": sklearn.roc_auc_score,
     "calibration_ratio": lambda labels, scores: scores.sum() / labels.sum(),
 }

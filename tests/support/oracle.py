@@ -99,7 +99,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "sufficient": {"deep": "false"},
     "unrepeated": {"deep": "false", "duplicate_recommendations": "keep"},
     "auc": {},
-    "average_precision": {},
+    "pr_auc": {},
     "mae": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
     "mse": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
     "rmse": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
@@ -159,7 +159,7 @@ OF_MISSES = {"partial_auc", "pap"}
 RATINGS = {"mae", "mse", "rmse", "r2", "explained_variance"}
 PROBABILITIES = {"log_loss", "normalised_entropy", "brier", "calibration_ratio", "ece"}
 RUN_METRICS = RATINGS | PROBABILITIES | {
-    "coverage", "gini", "item_entropy", "auc", "average_precision", "ctr", "ips", "doubly_robust",
+    "coverage", "gini", "item_entropy", "auc", "pr_auc", "ctr", "ips", "doubly_robust",
     "inter_list_diversity",
 }  # fmt: skip
 
@@ -931,7 +931,7 @@ def of_probabilities(
     raise ValueError(metric)
 
 
-def average_precision(relevant: list[float], others: list[float]) -> float | None:
+def pr_auc_of(relevant: list[float], others: list[float]) -> float | None:
     """Add up precision times the recall that each threshold gains."""
     total, before = 0.0, 0.0
     for threshold in sorted({*relevant, *others}, reverse=True):
@@ -1232,14 +1232,14 @@ def value_of_run(
         ]
         return of_probabilities(metric, pairs, params)
 
-    if metric in ("auc", "average_precision"):
+    if metric in ("auc", "pr_auc"):
         relevant, others = [], []
         for user in world.lists:
             for item, predicted, _ in world.matched(user, settings):
                 of_kind = relevant if item in world.relevant.get(user, {}) else others
                 of_kind.append(predicted)
-        if metric == "average_precision":
-            return average_precision(relevant, others)
+        if metric == "pr_auc":
+            return pr_auc_of(relevant, others)
         return pooled_auc(relevant, others)
 
     if metric == "inter_list_diversity":

@@ -28,7 +28,7 @@ LISTED = [  # metrics that also judge other items
 OF_RUNS = [
     "coverage", "coverage(scale=count)", "inter_list_diversity",
     "inter_list_diversity(sample_users=3, runs=4)", "auc", "ctr", "ctr(statistic=support)", "ips",
-    "snips", "doubly_robust", "gini", "item_entropy", "average_precision", "mae(average=users)",
+    "snips", "doubly_robust", "gini", "item_entropy", "pr_auc", "mae(average=users)",
     "mse", "rmse", "r2", "explained_variance", "log_loss(scores=logit)",
     "normalised_entropy(scores=logit)", "brier(scores=logit)", "calibration_ratio(scores=logit)",
     "ece(scores=logit)",

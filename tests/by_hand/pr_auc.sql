@@ -1,5 +1,5 @@
 /*
-metrics = ["average_precision@10"]
+metrics = ["pr_auc@10"]
 tables = ["recommendations", "interactions"]
 */
 WITH ranked AS (
@@ -24,7 +24,7 @@ WITH ranked AS (
     FROM scores
 )
 SELECT
-    'average_precision' AS metric,
+    'pr_auc' AS metric,
     10 AS k,
     sum(n_relevant * found / above) / nullif(sum(n_relevant), 0) AS value,
     CAST(NULL AS BIGINT) AS n_users,
