@@ -670,7 +670,7 @@ def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: s
 )
 @templates_option
 def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
-    """Describe METRIC, a slice or a stage: formula, settings, source and SQL.
+    """Describe a metric, slice or stage: settings and SQL.
 
     METRIC can have settings: 'ndcg(gain=exponential)@10'.
     """

@@ -18,6 +18,7 @@ from sqlmetrics.metrics.front_matter import (
     Param,
     Slice,
     Stage,
+    Template,
     read_params,
     read_template,
 )
@@ -144,6 +145,14 @@ class Catalog:
         cutoff = "" if spec.cutoff is None else f"@{spec.cutoff}"
         settings = spec.name.removeprefix(spec.metric)
         return f"{metric.short or metric.title}{cutoff} {settings}".rstrip()
+
+    @property
+    def own(self) -> list[Template]:
+        """The templates of the user."""
+        kinds = (self.metrics, self.stages, self.slices, self.checks)
+        root = template_root()
+        templates = (template for kind in kinds for template in kind.values())
+        return [template for template in templates if root not in template.path.parents]
 
     def default_set(self) -> list[str]:
         """Return the names of the metrics that are computed by default."""

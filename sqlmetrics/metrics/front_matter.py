@@ -243,6 +243,12 @@ class Metric(Template):
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
 
+    @property
+    def can_be_best_without_relevant(self) -> bool:
+        """Whether the setting no_relevant=one applies: 1 is the best value of a user."""
+        of_relevant = self.grain == "user" and self.audience == "relevant"
+        return of_relevant and self.range == (0, 1) and self.higher_is_better is True
+
 
 _T = TypeVar("_T", bound=Template)
 
@@ -320,7 +326,7 @@ def _split(path: Path) -> tuple[str, dict[str, Any], str]:
             f"{path}: the file must start with front matter: a line {{#---, TOML, a line ---#}}"
         )
     try:
-        meta = tomllib.loads(match["toml"])
+        meta = tomllib.loads("\n" + match["toml"])  # so that errors have the lines of the file
     except tomllib.TOMLDecodeError as error:
         raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
     # blank lines preserve the line numbers in error messages

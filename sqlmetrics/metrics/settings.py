@@ -91,7 +91,9 @@ class Settings:
             if dot and metric.grain == "run" and name == "aggregate":
                 raise _no_aggregate(f"{where} {full_name}", metric)
             if dot:
-                self._param(metric, name).parse(value, f"{where} {full_name}")
+                parsed = self._param(metric, name).parse(value, f"{where} {full_name}")
+                if (name, parsed) == ("no_relevant", "one"):
+                    _check_best_value(f"{where} {full_name}", metric)
             elif name in self.catalog.stage_params:
                 self.catalog.stage_params[name].parse(value, where)
             else:
@@ -155,6 +157,8 @@ class Settings:
                 )
         if metric is not None and metric.grain == "run" and "aggregate" in own:
             raise _no_aggregate(str(call), metric)
+        if metric is not None and str(own.get("no_relevant")).lower() == "one":
+            _check_best_value(str(call), metric)
         without = {name: self._value(metric, name, has_rank) for name in params}
         parsed = {name: params[name].parse(value, str(call)) for name, value in own.items()}
         for layer in (without, parsed):
@@ -218,3 +222,16 @@ def _no_aggregate(where: str, metric: Metric) -> UsageError:
         f"{where}: {metric.name} has one value for all users together; aggregate applies only to "
         "metrics with per-user values"
     )
+
+
+def _check_best_value(where: str, metric: Metric) -> None:
+    """Check that no_relevant=one applies to a metric.
+
+    Raises:
+        UsageError: 1 is not the best value of a user.
+    """
+    if not metric.can_be_best_without_relevant:
+        raise UsageError(
+            f"{where}: no_relevant=one applies only to metrics of relevant items whose values are "
+            f"from 0 to 1, the higher the better; {metric.name} is another metric"
+        )

@@ -210,7 +210,8 @@ class Planner:
             if query.columns not in (expected, with_error):
                 raise TemplateError(
                     f"{metric.path}: the query must return the columns {', '.join(expected)}, "
-                    f"not {', '.join(query.columns)}"
+                    f"not {', '.join(query.columns)}",
+                    remedy="select {{ keys }}, k and value: {{ keys }} are the columns of a list",
                 )
             self.stages.check_metric(metric, query)
             return query
@@ -247,6 +248,10 @@ class Planner:
 
     def _has_alternative(self, name: str) -> bool:
         return any(alternative.name == name for alternative in self.catalog.alternatives)
+
+    def has_planned(self, name: str) -> bool:
+        """Return whether the query of a metric, stage or table was planned."""
+        return any(name in (memo[0], memo[1]) for memo in self._memo)
 
     # ---- nodes ---------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class Column:
     when_empty: str | None
     aggregate: str = "mean"
     quantile: float = 0.5  # for aggregates that are quantiles
+    best_without_relevant: bool = False  # users without a relevant item have the value 1
     part: str = "value"
     source: str = ""
     defined: str = ""
@@ -232,6 +233,7 @@ class _Builder:
                     _when_empty(call),
                     str(values["aggregate"]),
                     float(values["quantile"]),
+                    _is_best_without_relevant(call),
                     standard_error=error,
                 )
             )
@@ -324,7 +326,7 @@ def identity_of_call(planner: Planner, call: MetricCall) -> str:
     """Return the identity of a metric call's value, which is equal for equal computations."""
     metric, values = call.metric, call.values
     nodes = [planner.metric_query(metric, values), planner.everybody(metric, values)]
-    parts = [str(_when_empty(call))]
+    parts = [str(_when_empty(call)), str(_is_best_without_relevant(call))]
     if metric.defined_for:
         nodes.append(planner.node(metric.defined_for, values, metric))
     if metric.grain == "user":
@@ -345,6 +347,11 @@ def _when_empty(call: MetricCall) -> str | None:
     if value is None or (metric.grain == "user" and dropped):
         return None
     return value_text(value)
+
+
+def _is_best_without_relevant(call: MetricCall) -> bool:
+    """Return whether users without a relevant item have the value 1."""
+    return call.values["no_relevant"] == "one" and call.metric.can_be_best_without_relevant
 
 
 def _label(request: MetricRequest) -> tuple[str, str, int | None]:

@@ -75,7 +75,7 @@ def compare(
     """
     session.engine.check_comparisons()
     gates = gating.read(session, fail_if, COMPARISON)
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         of = results(session, asked)
         of.check_comparable()  # before reading any table
         chosen = _baseline(session, baseline, of.requests)

@@ -52,7 +52,7 @@ def identify(
         raise UsageError(f"nearest is a positive whole number, not {nearest!r}")
     questions = _questions(session, numbers, k)
     search = _Search(session, questions, _settings_tried(session, convention))
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         search.try_conventions(skip_missing)
         search.try_changes(of_standard=True)
         search.try_changes(of_standard=False)

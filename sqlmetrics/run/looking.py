@@ -47,7 +47,7 @@ def findings(
     if all(cutoff is None for _, cutoff in pairs) and k is None:
         pairs = [(call, DEFAULT_K) for call, _ in pairs]
     calls: list[MetricCall] = []
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         if "error" in levels:
             calls = calls_that_can_be_planned(session, pairs, refuse=metrics is not None)
         cutoffs = dict.fromkeys(cutoff for _, cutoff in pairs)
@@ -91,7 +91,7 @@ def explain(
     from_there = first if start is None else side(start)
     walked = walks(planner, pairs, from_there, side(end), definitions.fallback, skip_missing)
     requests = [request for walk in walked.steps.values() for request in requests_for(walk)]
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         results = Results(planner, requests, with_convention=True, warnings=walked.warnings)
         reads = reads_of(planner, calls_of(requests), "after step")
         run = PlannedRun(results.summary(), tuple(results.requests), reads)

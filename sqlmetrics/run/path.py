@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
 from sqlmetrics.errors import QueryError, TemplateError, UsageError
 from sqlmetrics.messages import Command, Message
-from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve, results_of
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Frame, warn_of_empty_slices
+from sqlmetrics.plan.unknown_columns import unknown_column
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
@@ -53,7 +53,7 @@ def evaluate(
         UsageError, DataError: see `Evaluator.evaluate`.
     """
     gates = gating.read(session, fail_if, EVALUATION)
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         run = plan(session, asked)
         if gates:
             check_known(
@@ -104,7 +104,7 @@ def write_table(session: Session, asked: Asked, name: str, force: bool) -> None:
 
 
 def _write(session: Session, asked: Asked, deliver: Callable[[Plan], None]) -> None:
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         execute(session, plan(session, asked), deliver, asked.partition)
 
 
@@ -116,7 +116,7 @@ def write_partition(
 
     executor, part = session.executor, session.executor.one_of(partition)
     check_folder(folder, part, force)
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         run = plan(session, asked)
         engine, split = executor.embedded(), executor.split()
         before, root = set(engine.kept()), executor.physical(run.plan).root
@@ -223,20 +223,19 @@ def present(rows: Frame, run: PlannedRun) -> Frame:
 
 
 @contextlib.contextmanager
-def own_templates_named(catalog: Catalog) -> Iterator[None]:
-    """Add the names of the user's own templates to engine errors about a query."""
+def own_templates_named(session: Session) -> Iterator[None]:
+    """Name the user's own template, and the line, in engine errors about a query.
+
+    Raises:
+        TemplateError: an engine rejects a query of the user's templates.
+    """
     try:
         yield
     except QueryError as error:
-        templates = [
-            *catalog.metrics.values(),
-            *catalog.stages.values(),
-            *catalog.slices.values(),
-            *catalog.checks.values(),
-        ]
-        root = template_root()
-        own = [str(template.path) for template in templates if root not in template.path.parents]
-        if own:
-            message = Message(error.found, f"; your own templates: {', '.join(own)}")
-            raise TemplateError(message, remedy=error.remedy) from error
-        raise
+        own = [str(template.path) for template in session.catalog.own]
+        if not own:
+            raise
+        if (known := unknown_column(session.definitions, session.planner)) is not None:
+            raise known from error
+        message = Message(error.found, f"; your own templates: {', '.join(own)}")
+        raise TemplateError(message, remedy=error.remedy) from error

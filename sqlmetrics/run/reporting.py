@@ -99,7 +99,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         raise UsageError(
             f"a report needs one convention, not {names}; use evaluate to compare conventions"
         )
-    with own_templates_named(session.catalog):
+    with own_templates_named(session):
         study_of = results(session, _asked(session, question))
         study_of.with_convention = False  # there is only one
         summary = planned(study_of, study_of.summary())

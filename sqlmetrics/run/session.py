@@ -29,6 +29,7 @@ from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.partitions.executor import Executor
 from sqlmetrics.partitions.sizing import checked_count
+from sqlmetrics.plan.own_columns import own_columns
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.record.record import Recorder
 from sqlmetrics.run.public_calls import PublicCall, lock_of
@@ -135,7 +136,8 @@ class Session:
         models: Sequence[str],
     ) -> dict[str, Table]:
         """Read the columns of all tables, and lock in the current state of their files."""
-        reader = TableReader(self.engine, user_keys, columns, self.where)
+        own = own_columns(self.catalog)
+        reader = TableReader(self.engine, user_keys, columns, self.where, own)
         tables: dict[str, Table] = {}
         for name, source in sources.items():
             try:

@@ -71,8 +71,10 @@ class TableReader:
         user_keys: Sequence[str],
         columns: Mapping[str, str],
         where: Mapping[str, str] | None = None,
+        own: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.engine = engine
+        self.own = own or {}  # further columns of tables, which templates of the user read
         self.where = where or {}
         self.user_keys = tuple(user_keys)
         names = {column for required, more in COLUMNS.values() for column in (*required, *more)}
@@ -92,7 +94,8 @@ class TableReader:
             raise UsageError(f"columns must be a dict {{name: column}}, not {columns!r}")
         for full_name, source in columns.items():
             table, _, name = str(full_name).rpartition(".")
-            known = {*self.user_keys, *names}
+            of_own = (n for t in self.own if table in ("", t) for n in self.own[t])
+            known = {*self.user_keys, *names, *of_own}
             if table and table not in COLUMNS:
                 raise UsageError(
                     f"column mapping {full_name}={source}: unknown table "
@@ -138,17 +141,22 @@ class TableReader:
             UsageError: names the mapping, and the tables that may have the column.
         """
         for (table, name), column in self.mapping.items():
-            owners = [t for t in tables if name in COLUMNS[t][0] + COLUMNS[t][1]]
+            owners = [t for t in tables if name in (*COLUMNS[t][0], *self._optional(t))]
             if not table and owners and name not in self._used:
                 raise UsageError(
                     f"column mapping {name}={column}: no table has a column {column!r}; "
                     f"{name} is a column of {', '.join(owners)}"
                 )
 
+    def _optional(self, table: str) -> tuple[str, ...]:
+        """Return the optional columns of a table, with those of the user's own templates."""
+        own = (name for name in self.own.get(table, ()) if name not in self.user_keys)
+        return (*COLUMNS[table][1], *own)
+
     # ---- columns -------------------------------------------------------------------------------
 
     def _source(self, table: str, relation: Relation, model: str | None) -> Source:
-        required, optional = COLUMNS[table]
+        required, optional = COLUMNS[table][0], self._optional(table)
         users = () if table in WITHOUT_USER else self.user_keys
         if table in USER_IS_OPTIONAL:
             optional, users = (*users, *optional), ()
@@ -178,7 +186,8 @@ class TableReader:
                 self._used |= {name}
                 continue
             column = column if column in relation.types else lowered.get(column.lower(), column)
-            if column in relation.types and (mapped or column.lower() not in taken):
+            free = column.lower() not in taken or name in self.own.get(table, ())
+            if column in relation.types and (mapped or free):
                 actual[name] = column
                 self._used |= {name}
             elif (
@@ -267,6 +276,8 @@ class TableReader:
 
     def _column(self, table: str, name: str, column: str, relation: Relation) -> SourceColumn:
         type_name = relation.types[column]
+        if name in self.own.get(table, ()):
+            return SourceColumn(name, column, type_name, as_given=True)
         where = f"{table}, column {name if name == column else f'{name} ({column})'}"
         for part, types in relation.parts:
             theirs = types.get(column)

@@ -53,7 +53,8 @@ class SourceColumn:
     """A column of a source and its name in the queries.
 
     `parts` are several columns of the source that are read as one list. `negative` reads minus
-    the value, which turns ranks into scores.
+    the value, which turns ranks into scores. `as_given`: only the user's own templates read the
+    column, and lists stay lists.
     """
 
     name: str
@@ -62,11 +63,12 @@ class SourceColumn:
     cast: str | None = None
     parts: tuple[str, ...] = ()
     negative: bool = False
+    as_given: bool = False
 
     @property
     def is_list(self) -> bool:
-        """Whether each row holds a whole list."""
-        return self.type.endswith("]")
+        """Whether each row holds a whole list, which becomes several rows."""
+        return self.type.endswith("]") and not self.as_given
 
 
 @dataclass(frozen=True)

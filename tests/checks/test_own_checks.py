@@ -47,7 +47,11 @@ def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ("{n} rows", "{many} rows", "in braces: 'many'"),
         ("AS n_found", "AS n", "a check needs a column n_found"),
         ('level = "error"', 'level = "note"\non = "ranked"', "must have the level error"),
-        ("item_id > 12", "item > 12", "the query for old_shop is invalid"),
+        (
+            "item_id > 12",
+            "item > 12",
+            r"old_shop\.sql\.j2, line 15: recommendations has no",
+        ),
     ],
 )
 def test_a_check_of_ones_own_that_is_wrong(

@@ -72,6 +72,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"ties": "item_desc_text"},
     {"order": "score", "score_type": "float"},
     {"audience": "either", "no_relevant": "drop"},
+    {"audience": "judged", "no_relevant": "one"},
     {"audience": "both"},
     {"audience": "baseline"},
     {"no_hits": "drop"},

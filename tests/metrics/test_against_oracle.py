@@ -241,8 +241,8 @@ FURTHER_CALLS: list[Call] = [
 
 N_LARGE = 18
 N_LARGE_FURTHER = 12  # every call is made in two of them
-FIRST_FURTHER_SEED = 18  # likewise
-FIRST_SEED = 4  # such that the large worlds draw every value of every setting
+FIRST_FURTHER_SEED = 46  # likewise
+FIRST_SEED = 0  # such that the large worlds draw every value of every setting
 
 TEXT_IDS = ["a", "A", "aa", "b", "B", "Zz", "z", "10", "9", "é"]
 INTEGER_IDS = [1, 2, 3, 9, 10, 11, 20, 100, 101, -4]
@@ -274,7 +274,7 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
     world.settings = {
         "audience": draw.choice(["relevant", "recommended", "both", "either", "judged"]),
         "no_recommendations": draw.choice(["zero", "zero", "drop"]),
-        "no_relevant": draw.choice(["zero", "zero", "drop"]),
+        "no_relevant": draw.choice(["zero", "zero", "drop", "one"]),
         "no_hits": draw.choice(["zero", "zero", "drop"]),
         "ties": draw.choice(["item_asc", "item_desc", "item_desc_text", "row"]),
         "score_type": draw.choice(["double", "float"]),
@@ -372,7 +372,7 @@ def make_further_world(
             [None, None, "relevant", "recommended", "both", "either", "judged", "baseline"]
         ),
         "no_recommendations": draw.choice(["zero", "zero", "drop"]),
-        "no_relevant": draw.choice(["zero", "zero", "drop"]),
+        "no_relevant": draw.choice(["zero", "zero", "drop", "one"]),
         "no_hits": draw.choice(["zero", "zero", "drop"]),
         "order": draw.choice(order),
         "ties": draw.choice(["item_asc", "item_desc", "item_desc_text", "row"]),
@@ -592,7 +592,7 @@ def test_every_setting_is_drawn() -> None:
     assert n_drawn([large_world(number, n_users=1) for number in range(N_LARGE)]) == {
         "audience": 5,
         "no_recommendations": 2,
-        "no_relevant": 2,
+        "no_relevant": 3,
         "no_hits": 2,
         "order": 4,
         "ties": 4,
@@ -652,7 +652,7 @@ def test_every_setting_is_drawn_with_all_tables() -> None:
     assert n_drawn(worlds) == {
         "audience": 7,
         "no_recommendations": 2,
-        "no_relevant": 2,
+        "no_relevant": 3,
         "no_hits": 2,
         "order": 4,
         "ties": 4,

@@ -52,7 +52,7 @@ def test_a_name_of_one_convention_applies_to_all() -> None:
     [
         ("hr", "; it is the name of hit_rate in elliot. Write hit_rate, or choose the convention"),
         ("recip_rank", "; it is the name of mrr in lenskit and trec_eval. Write mrr"),
-        ("average_precision", "; it is the name of map in lenskit. Write map"),
+        ("meaninvuserfreq", "; it is the name of surprisal in rectools. Write surprisal"),
         ("novelty", "; metrics of novelty are popularity, surprisal, unexpectedness"),
         ("ndgc", "; did you mean 'ndcg'"),
     ],

@@ -119,3 +119,24 @@ def test_what_to_do_with_copies_is_said_in_full(metric: str) -> None:
     *others, last = choices
     assert f"choose how to handle them ({', '.join(others)} or {last}) with " in str(caught.value)
     assert f"settings={{'duplicate_{metric}': …}}" in str(caught.value)
+
+
+def test_users_without_a_relevant_item_can_have_the_best_value() -> None:
+    lists = {1: [10, 11], 2: [10], 3: [10]}
+    truth = pd.DataFrame({"user_id": [1, 2, 4], "item_id": [11, 12, 13], "relevance": [1, 0, 0]})
+    best = {"audience": "either", "no_relevant": "one"}
+    with sm.Evaluator(lists, truth, settings=best) as evaluator:
+        users = evaluator.per_user(["ndcg@2", "mrr@2", "n_hits@2", "mean_rank@2"])
+        means = evaluator.evaluate(["mrr@2", "mrr(no_relevant=zero)@2", "mrr(no_hits=drop)@2"])
+        plain = evaluator.sql(["mrr@2"])
+        with pytest.raises(sm.UsageError, match=r"from 0 to 1.*; first_rank is another metric"):
+            evaluator.evaluate("first_rank(no_relevant=one)@2")
+    assert users["user_id"].tolist() == [1, 2, 3]  # 4 has neither a list nor a relevant item
+    assert users["mrr"].tolist() == [1 / 2, 1, 1]
+    assert users["ndcg"].tolist()[1:] == [1, 1]
+    assert users["n_hits"].tolist() == [1, 0, 0]  # 1 is not its best value
+    assert users["mean_rank"].fillna(-1).tolist() == [2, -1, -1]
+    assert means["value"].tolist() == pytest.approx([2.5 / 3, 0.5 / 3, 2.5 / 3], abs=1e-15)
+    assert "n_relevant" in plain
+    with pytest.raises(sm.UsageError, match=r"n_hits\.no_relevant.* is another metric"):
+        sm.Evaluator(lists, truth, settings={"n_hits.no_relevant": "one"}).evaluate("n_hits")

@@ -45,6 +45,7 @@ STAGE_SETTINGS = [
     "audience=judged",
     "no_recommendations=drop",
     "audience=either, no_relevant=drop",
+    "audience=judged, no_relevant=one",
     "ties=item_desc",
     "ties=item_desc_text",
     "ties=row",

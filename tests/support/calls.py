@@ -37,9 +37,13 @@ def column(frame: pd.DataFrame, metric: str, params: Mapping[str, Any] | None = 
     return name_among(frame.columns, metric, params)
 
 
+def text(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
 def name_among(names: Iterable[Any], metric: str, params: Mapping[str, Any] | None = None) -> str:
     names = list(names)
-    wanted = (metric, {name: str(value) for name, value in (params or {}).items()})
+    wanted = (metric, {name: text(value) for name, value in (params or {}).items()})
     for name in names:
         if match := re.fullmatch(r"(\w+)(?:\((.*)\))?", str(name)):
             pairs = [pair.split("=") for pair in (match[2] or "").split(",") if pair]

@@ -148,6 +148,10 @@ ACCURACY = {
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
 OF_HITS |= {"bpref", "lrap", "ranking_loss"}
 
+# 1 for a user without a relevant item, with no_relevant=one.
+BEST_WITHOUT_RELEVANT = OF_HITS - {"n_hits", "dcg", "ranking_loss", "alpha_ndcg"}
+BEST_WITHOUT_RELEVANT |= {"accuracy", "pairwise_accuracy", "partial_auc", "pap"}
+
 # Of the first k misses of the whole list.
 OF_MISSES = {"partial_auc", "pap"}
 
@@ -1534,6 +1538,9 @@ def evaluate(
     values: dict[User, float] = {}
     for user in users:
         of_user, grades = lists.get(user, []), best.get(user, [])
+        if settings["no_relevant"] == "one" and metric in BEST_WITHOUT_RELEVANT and not grades:
+            values[user] = 1.0
+            continue
         size = len(grades)
         size += copies_in_the_list(whole.get(user, []), judged.get(user, []), settings)
         if metric in OF_HITS and settings["no_hits"] == "drop":
