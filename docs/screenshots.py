@@ -26,7 +26,7 @@ def main() -> None:
     browser = sys.argv[1] if len(sys.argv) > 1 else shutil.which("chromium")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = chromium.new_page(viewport={"width": 1160, "height": 900}, color_scheme="light")
+        page = chromium.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
         page.goto(REPORT.as_uri())
         page.wait_for_timeout(3000)  # the charts draw themselves
         for name, (heading, height) in PICTURES.items():
@@ -35,7 +35,7 @@ def main() -> None:
             top = box["y"] + page.evaluate("scrollY") - 12
             path = ROOT / "docs" / "images" / f"{name}.png"
             page.screenshot(
-                path=path, full_page=True, clip={"x": 20, "y": top, "width": 1110, "height": height}
+                path=path, full_page=True, clip={"x": 20, "y": top, "width": 1240, "height": height}
             )
         chromium.close()
 

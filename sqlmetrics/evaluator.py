@@ -148,8 +148,8 @@ class Evaluator(OnSession):
                 default set.
             k: cutoffs for specs without one; by default, such specs use whole lists.
             by: the slices: columns of `users`, `recommendations` or `interactions` (`"country"`,
-                `"recommendations.variant"`), columns of items (`"items.category"`), or built-in
-                slices: `"activity_group(groups=5)"`, `"popularity"`, `"month"`.
+                `"recommendations.variant"`), bins of them (`"age(bins=25|35)"`), columns of items
+                (`"items.category"`), or built-in slices: `"activity_group(groups=5)"`, `"month"`.
             by_item: slices of the relevant items: columns of `items`, without the prefix `items.`,
                 or built-in slices. Only relevant items in the slice count; lists and ranks stay
                 unchanged.

@@ -149,7 +149,9 @@ def _files_of(source: Any) -> list[str]:
         return [database[0]]
     if os.path.isdir(source):
         return [str(path) for path in Path(source).rglob("*")]
-    return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
+    if os.path.exists(source):
+        return [source]
+    return glob.glob(source.replace("{model}", "*"), recursive=True)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ as records, one below the other.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -99,7 +100,7 @@ class _Cells:
         return sum(self.widths) + gap * (len(self.widths) - 1)
 
     def fitted(self, room: int) -> list[int] | None:
-        """Return the widths of a table without lines, with prose wrapped between words.
+        """Return the widths of a table without lines, with prose wrapped.
 
         Returns None if the table is wider than `room` even so.
         """
@@ -109,9 +110,10 @@ class _Cells:
         for column, kind in enumerate(self.kinds):
             if kind == PROSE:
                 texts = [self.names[column], *(row[column] for row in self.rows)]
-                widths[column] = max(
-                    cell_len(word) for text in texts for word in text.split() or [""]
-                )
+                pieces = [
+                    piece for text in texts for word in text.split() for piece in _pieces(word)
+                ]
+                widths[column] = max(map(cell_len, pieces), default=0)
         left = room - sum(widths) - _GAP * (len(widths) - 1)
         if left < 0:
             return None
@@ -141,7 +143,15 @@ class _Cells:
                 width=width,
             )
         for row, styles in zip(self.rows, self.styles, strict=True):
-            table.add_row(*[Text(row[column], styles[column]) for column in columns])
+            cells = [
+                _wrapped(row[column], widths[column])
+                if widths and self.kinds[column] == PROSE
+                else row[column]
+                for column in columns
+            ]
+            table.add_row(
+                *[Text(cell, styles[column]) for cell, column in zip(cells, columns, strict=True)]
+            )
         return table
 
     def has_blocks(self, room: int) -> bool:
@@ -191,3 +201,24 @@ class _Cells:
         from rich.cells import cell_len
 
         return max((cell_len(row[column]) for row in self.rows), default=0)
+
+
+def _pieces(word: str) -> list[str]:
+    """Split a word after its underscores."""
+    return re.findall(r"[^_]*_+|[^_]+", word)
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Wrap a text between words, and words that are too long after underscores."""
+    from rich.cells import cell_len
+
+    lines = [""]
+    for word in text.split():
+        pieces = [word] if cell_len(word) <= width else _pieces(word)
+        for number, piece in enumerate(pieces):
+            line = lines[-1] + (" " if lines[-1] and number == 0 else "") + piece
+            if cell_len(line) <= width:
+                lines[-1] = line
+            else:
+                lines.append(piece)
+    return "\n".join(lines)

@@ -47,7 +47,7 @@ def list_stages(templates: Templates = ()) -> pd.DataFrame:
 
 
 def list_conventions() -> pd.DataFrame:
-    """Return a row per convention: `convention, release, metrics, title, cite`."""
+    """Return a row per convention: `convention, release, metrics, title`."""
     return _frame(conventions_of, ())
 
 

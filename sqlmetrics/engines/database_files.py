@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-_QUERY = re.compile(r"\s*(SELECT|WITH|FROM)\s", re.IGNORECASE)
+# a query may start with comments
+_QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH|FROM)\s", re.IGNORECASE)
 
 
 def is_query(text: str) -> bool:

@@ -125,7 +125,7 @@ def _query(engine: DuckDBEngine, label: str, query: str, database: str | None) -
     finally:
         engine.connection.execute("USE memory")
     printed = text if database is None else _qualified(text, database, _tables(engine, database))
-    engine.queries[name] = f"({printed})"
+    engine.queries[name] = f"({printed}\n)"  # the query may end in a comment
     return Relation(name, engine.describe(name, shown), shown, format="query")
 
 

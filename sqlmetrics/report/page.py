@@ -27,7 +27,7 @@ from markupsafe import Markup, escape
 
 from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
-from sqlmetrics.report.content import Cell, Content, Example, FigureTable, Leaderboard
+from sqlmetrics.report.content import Cell, Content, Example, FigureTable, Leaderboard, Score
 from sqlmetrics.wording import rounded, with_significant
 
 _FOLDER = Path(__file__).parent
@@ -53,6 +53,7 @@ def page(content: Content) -> str:
     )
     env.filters |= {
         "cell": shown,
+        "half": _half,
         "places": _places_of_columns,
         "places_of_scores": _places_of_scores,
         "breakable": _breakable,
@@ -120,6 +121,14 @@ def _places_of_columns(rows: Sequence[Sequence[Cell]]) -> list[int | None]:
 def _places_of_scores(board: Leaderboard) -> list[int | None]:
     rows = [[score.value for score in scores] for _, _, scores in board.rows]
     return _places_of_columns(rows)
+
+
+def _half(score: Score, places: int | None) -> str:
+    """Return half the width of an interval; the intervals of a leaderboard are symmetric."""
+    assert score.low is not None
+    assert score.high is not None
+    half = (score.high - score.low) / 2
+    return shown(half if places is None else round(half, places), places)
 
 
 def _breakable(text: str) -> Markup:

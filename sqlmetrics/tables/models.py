@@ -101,7 +101,10 @@ def _by_file_name(pattern: str) -> dict[str, Any]:
             "each model its own path"
         )
     named: dict[str, list[str]] = {}
-    name_in = re.compile(_regex(pattern))
+    folder = pattern.partition(PLACEHOLDER)[0].rpartition("/")[0]
+    while folder and not os.path.isdir(folder):  # the rest may have characters of globs
+        folder = folder.rpartition("/")[0]
+    name_in = re.compile(re.escape(folder) + _regex(pattern[len(folder) :]))
     for path in matching_files(pattern.replace(PLACEHOLDER, "*"), folders=True):
         if match := name_in.fullmatch(path.replace(os.sep, "/")):
             named.setdefault(match["model"], []).append(path)

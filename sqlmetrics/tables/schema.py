@@ -158,9 +158,10 @@ class Table:
             DataError: the table lacks the column, or a source has no row order.
         """
         if order != "row" and order not in self.columns:
+            lacking = (s for s in self.sources if s.model not in self.by_rank or order != "rank")
             neither = not {"rank", "score"} & set(self.columns)
             raise DataError(
-                f"{self.name}: {self.sources[0].label} has "
+                f"{self.name}: {next(lacking, self.sources[0]).label} has "
                 + ("neither a column rank nor a column score" if neither else f"no column {order}")
                 + " to order the lists by",
                 table=self.name,

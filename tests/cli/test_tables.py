@@ -75,6 +75,13 @@ def test_prose_is_wrapped_between_words() -> None:
     ]
 
 
+def test_long_words_are_wrapped_after_underscores() -> None:
+    cells = Rows(["metric", "settings"], [TEXT, PROSE], [("ndcg", "k drop_seen_items ties")])
+    assert [line.split() for line in table_text(cells, {}, 20).splitlines()[2:]] == [
+        ["ndcg", "k", "drop_"], ["seen_items"], ["ties"],
+    ]  # fmt: skip
+
+
 def test_records_below_each_other() -> None:
     assert table_text(RESULT, {}, 60).splitlines() == [
         "model=als v2.1 (ours)  country=DE  metric=ndcg  k=10",

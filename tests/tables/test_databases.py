@@ -70,7 +70,7 @@ def test_tables_on_the_command_line(shop: Path, tmp_path: Path) -> None:
     named = ["-r", "lists", "-i", "truth"]
     assert run("evaluate", METRIC, "--database", str(shop), *named) == expected
     truth = write_parquet(tmp_path / "truth.parquet", truth_table())
-    queries = ["-r", QUERY, "-i", f"FROM '{truth}'"]
+    queries = ["-r", f"-- all lists\n{QUERY}", "-i", f"FROM '{truth}' -- the truth"]
     assert run("evaluate", METRIC, "--database", str(shop), *queries) == expected
     several = ["-r", f"a={QUERY}", "-r", "b=other.lists", "-i", str(truth), "--baseline", "b"]
     compared = run("compare", METRIC, "--database", str(shop), *several)
@@ -118,6 +118,12 @@ def test_the_database_must_be_one(shop: Path, tmp_path: Path) -> None:
         sm.Evaluator(QUERY, connection=connection)
     output = ["-o", str(shop), "--force", "--format", "csv"]
     assert "is not overwritten" in error_of("--database", str(shop), *named, *output)
+
+
+def test_a_statement_keeps_the_end_of_a_query_with_a_comment(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "truth.parquet", truth_table())
+    with sm.Evaluator(lists_table(), f"SELECT * FROM '{path}' -- the truth") as evaluator:
+        assert duckdb.extract_statements(evaluator.sql("recall@2"))
 
 
 def test_paths_are_not_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,7 @@ def test_a_dict_is_of_models_or_of_users_by_its_values() -> None:
 
 
 def test_models_named_by_their_files(tmp_path: Path) -> None:
+    tmp_path = tmp_path / "runs [1]"
     for model, table in (("a", lists_table()), ("b", upside_down())):
         (tmp_path / "runs" / model).mkdir(parents=True)
         write_parquet(tmp_path / f"{model}.parquet", table)
@@ -208,6 +209,15 @@ def test_ranks_that_are_not_read_are_warned_of() -> None:
         found = values({"a": ranked, "b": lists_table("score")}, keys=("model", "user_id"))
     assert len(caught) == 1
     assert found["a", 1] == found["b", 1] == EXPECTED[1]
+
+
+def test_an_order_that_a_model_lacks() -> None:
+    models = {"a": lists_table("rank"), "b": lists_table("score")}
+    with (
+        sm.Evaluator(models, truth_table(), settings={"order": "rank"}) as evaluator,
+        pytest.raises(sm.DataError, match="recommendations of b has no column rank to order"),
+    ):
+        evaluator.evaluate("mrr")
 
 
 def test_ranks_are_not_predictions() -> None:
