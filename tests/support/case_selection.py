@@ -1,6 +1,6 @@
 """Plugin: the short run leaves out most cases of parametrised tests, and the marked tests.
 
-Without --thorough, a test runs with its first case if it has two or three, and with every eighth
+Without --thorough, a test runs with its first case if it has two or three, and with every twelfth
 if it has more. With --thorough, it runs with all of two or three cases and with every fourth of
 more; with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
 `every_case`, and cases that docs/reference/coverage.md names by their id always run. Tests that it
@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.coverage_watch import COVERAGE, named_tests
 
-FEW, SHARE = 3, 8
+FEW = 3
+SHORT, THOROUGH = 12, 4  # one of so many cases, in tests with more than a few
 WHOLE = ("tests/engines/", "tests/browser/")
 
 
@@ -41,8 +42,8 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
         if name.startswith(WHOLE) or (name in named and len(of_test) <= FEW):
             continue
         for number, item in enumerate(sorted(of_test, key=_place)):
-            if number % SHARE and item.nodeid not in named:
-                rare = len(of_test) > FEW and name not in named and number % (SHARE // 2) != 0
+            if number % SHORT and item.nodeid not in named:
+                rare = len(of_test) > FEW and name not in named and number % THOROUGH != 0
                 item.add_marker("exhaustive" if rare else "thorough")
 
 
