@@ -166,7 +166,7 @@ def test_columns_of_metrics_say_how_and_by_whom_they_are_defined(everything: Pat
     }
     summary = next(model for model in schema["models"] if model["name"] == "sqlmetrics_summary")
     of_metric = next(column for column in summary["columns"] if column["name"] == "metric")
-    for metric in Catalog.load().metrics.values():
+    for metric in (one for one in Catalog.load().metrics.values() if one.in_all):
         for k in (5, 10):
             description = columns[f"{metric.name}_at_{k}"]
             assert metric.formula in description

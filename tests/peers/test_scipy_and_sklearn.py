@@ -248,10 +248,10 @@ def test_worlds_are_hard_enough(world: World) -> None:
 @pytest.mark.thorough
 def test_correlations_agree_with_scipy(world: World) -> None:
     with world.evaluator() as evaluator:
-        at_cutoffs = evaluator.per_user(CORRELATIONS, k=CUTOFFS)
-        whole = evaluator.per_user(CORRELATIONS)
-        means = evaluator.evaluate(CORRELATIONS, k=CUTOFFS)
-        whole_means = evaluator.evaluate(CORRELATIONS)
+        at_cutoffs = evaluator.per_user([*CORRELATIONS], k=CUTOFFS)
+        whole = evaluator.per_user([*CORRELATIONS])
+        means = evaluator.evaluate([*CORRELATIONS], k=CUTOFFS)
+        whole_means = evaluator.evaluate([*CORRELATIONS])
     assert set(whole["user_id"]) == world.audience()
     for k in cutoffs():
         frame, summary = (whole, whole_means) if k is None else (at_cutoffs, means)

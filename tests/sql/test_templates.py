@@ -211,6 +211,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             }
             for names, trimmed in ((["user_id"], False), (["user_id", "it's"], True))
         ],
+        "float_ids": [{"relation": "some_table", "column": "item_id"}],
         "files_matched": [{"pattern": "s3://bucket/*.parquet"}],
         "folder_values": [
             {"relation": "some_table", "column": FolderColumn("country", kind)}

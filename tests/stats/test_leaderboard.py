@@ -589,7 +589,7 @@ def test_without_marks_it_is_a_table_like_others(kind: str) -> None:
     for values in (lengths, lengths.iloc[:0]):
         frame = leaderboard(values, NONE, BETTER)
         without = frame[[name for name in frame.columns if not name.endswith(" mark")]]
-        if kind == "latex":
+        if kind == "latex" and len(frame):  # then the number of users is a comment
             without = without.drop(columns="n_users")
         text = render_leaderboard(frame, kind, None, HOW)
         assert text.removesuffix("% 10 users\n") == render_frame(without, kind, None)
