@@ -290,6 +290,8 @@ PER_RUN = ["coverage", "ips", "snips"]
 OF_JUDGED = ["ndcg", "recall(audience=judged)"]  # what slices of items are for
 BY_USER: list[dict[str, Any]] = [
     {"by": ["country"]},
+    {"by": ["recommendations.score(groups=4)"]},
+    {"by": ["recommendations.score(bins=0|1.5)"]},
     {"by": ["country", "activity"], "combinations": True},
 ]
 BY_ITEM: list[dict[str, Any]] = [
