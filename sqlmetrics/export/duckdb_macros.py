@@ -264,7 +264,13 @@ class _Bodies:
         )
         (asked,) = calls_of([request])
         # what is compared with judgements are scores where there are no ranks, ties and all
-        if "matched" in self._planner().nodes(asked):
+        nodes = self._planner().nodes(asked)
+        if nodes.keys() & {"predictions", "probabilities"}:
+            raise UsageError(
+                f"{call.metric} is not supported: a macro reads the ranks of lists that have both "
+                "ranks and scores, but this metric needs the scores; use the printed statement"
+            )
+        if nodes.keys() & {"matched", "labelled_items"}:
             ties = (
                 "item_asc" if known["ties"] == "row" else known["ties"]
             )  # of ranks, there are none
