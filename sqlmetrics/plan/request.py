@@ -87,12 +87,17 @@ class Resolved:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Return what distinguishes this request from others without slices."""
+        """Return what distinguishes this request from others over the same tables."""
         requests = tuple(
             (one.convention, one.call, one.k, one.chosen, tuple(one.values.items()))
             for one in self.requests
         )
-        return requests, self.interval, self.warnings
+        attributes = tuple(
+            (one.name, one.of, one.table, one.template and one.template.name,
+             tuple(one.params.items()), one.bins)
+            for one in self.attributes
+        )  # fmt: skip
+        return requests, attributes, self.combinations, self.interval, self.warnings
 
 
 @dataclass(frozen=True)

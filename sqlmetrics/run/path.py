@@ -152,9 +152,9 @@ def plan(session: Session, asked: Asked) -> PlannedRun:
         of = results_of(definitions, planner, resolved)
         return planned(of, of.per_user() if asked.per_user else of.summary())
 
-    if resolved.attributes:  # slices have settings beside those of the requests
-        return new()
-    return planner.once((asked.per_user, definitions.are_named, *resolved.identity), new)
+    of_slices = tuple(definitions.values.items())  # slices have settings of their own
+    known = (asked.per_user, definitions.are_named, of_slices, *resolved.identity)
+    return planner.once(known, new)
 
 
 def execute(

@@ -42,6 +42,22 @@ def test_new_rows_need_no_new_plan(planned: list[int]) -> None:
     assert len(planned) == before
 
 
+def test_slices_need_no_new_plan_either(planned: list[int]) -> None:
+    def of_slices(truth: pd.DataFrame, by: str, **options: Any) -> dict[str, float]:
+        users = pd.DataFrame({"user_id": [1, 2], "age": [20, 40]})
+        with sm.Evaluator(LISTS, truth, users=users, check=False, **options) as evaluator:
+            found = evaluator.evaluate("precision@1", by=by)
+        return dict(zip(found.iloc[:, 0], found["value"], strict=True))
+
+    assert of_slices(TRUTH, "age") == {"20": 0.0, "40": 0.0}
+    before = len(planned)
+    assert of_slices(ANSWER.iloc[:1], "age") == {"20": 1.0}
+    assert len(planned) == before
+    assert of_slices(ANSWER, "age(bins=30)") == {"below 30": 1.0, "30 or more": 1.0}
+    assert of_slices(ANSWER, "age(bins=50)") == {"below 50": 1.0}
+    assert of_slices(TRUTH, "age(bins=50)", settings={"no_relevant": "drop"}) == {"below 50": 0.0}
+
+
 def test_other_requests_and_columns_are_planned_anew() -> None:
     assert value(TRUTH, "precision@1", "precision@2") == [0.0, 0.25]
     assert value(TRUTH, "precision@2", settings={"precision.divisor": "length"}) == [0.25]
