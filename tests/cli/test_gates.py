@@ -231,5 +231,10 @@ def test_environment_variables_set_options() -> None:
     result = run("evaluate", "mrr", "-r", "lists.csv", code=3, **variables)
     assert [json.loads(line)["k"] for line in result.stdout.splitlines()] == [1, 2]
     assert result.stderr.endswith('mrr@2: value 0.5 is below 0.6; gate "mrr@2 < 0.6"\n')
+    wrong = run("evaluate", "mrr", "-r", "lists.csv", code=2, **variables | {"SQLMETRICS_K": "x"})
+    note = "options set by environment variables: SQLMETRICS_INTERACTIONS, SQLMETRICS_K, "
+    assert note in wrong.stderr
+    wrong = run("evaluate", "mrr", code=2, **variables | {"SQLMETRICS_THREADS": "x"})
+    assert "for '--threads' (environment variable SQLMETRICS_THREADS): 'x'" in wrong.stderr
     typed = ["--format", "csv", "--fail-if", "mrr < 0"]
     assert run("evaluate", "mrr", "-r", "lists.csv", *typed, **variables).stdout[:6] == "metric"
