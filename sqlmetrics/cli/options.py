@@ -188,15 +188,17 @@ check_option = click.option(
     "million recommendations.",
 )
 
+fail_if_option = click.option(
+    "--fail-if",
+    "fail_if",
+    multiple=True,
+    metavar="GATE",
+    help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
+    "[where SLICE=VALUE].",
+)
+
 gate_options = _options(
-    click.option(
-        "--fail-if",
-        "fail_if",
-        multiple=True,
-        metavar="GATE",
-        help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
-        "[where SLICE=VALUE].",
-    ),
+    fail_if_option,
     click.option(
         "--fail-on-warnings",
         is_flag=True,
