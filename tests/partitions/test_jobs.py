@@ -38,7 +38,7 @@ def test_the_statement_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ) as failed:
         sm.reduce(folder, fail_if=["recall < 0", "coverage@2 <= 1"])
     assert_same(failed.value.frame, found)
-    with pytest.raises(sm.UsageError, match="'ndcg', which is not computed; computed: coverage"):
+    with pytest.raises(sm.UsageError, match="'ndcg', which is not computed; computed: recall"):
         sm.reduce(folder, fail_if="ndcg < 0")
     text = (folder / "reduce.sql").read_text(encoding="utf-8")
     assert str(tmp_path) not in text
