@@ -305,9 +305,9 @@ _HEARD = 24  # maximum number of values in a text alternative; the table has all
 
 
 def _is_column(study: Study, attribute: str) -> bool:
-    """Return whether an attribute is a column; only slices of templates have an order."""
+    """Return whether an attribute is a column whose values have no order of their own."""
     return any(
-        candidate.name == attribute and candidate.template is None for candidate in study.attributes
+        candidate.name == attribute and not candidate.is_ordered for candidate in study.attributes
     )
 
 

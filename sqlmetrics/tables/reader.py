@@ -255,6 +255,7 @@ class TableReader:
             only_named=relation.only_named,
             where=where,
             unread=relation.unread,
+            levels=relation.levels,
         )
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
