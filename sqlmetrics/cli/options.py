@@ -372,7 +372,11 @@ def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], A
             type=click.Choice(formats),
             help=f"Output format; default: table on a terminal, csv in a pipe.{more}",
         ),
-        click.option("--digits", type=click.IntRange(0, 17), help="Decimal places."),
+        click.option(
+            "--digits",
+            type=click.IntRange(0, 17),
+            help="Decimal places; default: 4 in tables, all digits in CSV and JSON.",
+        ),
         click.option(
             "-o",
             "--output",

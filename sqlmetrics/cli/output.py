@@ -11,6 +11,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.core import ParameterSource
+
 from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
@@ -144,8 +147,10 @@ def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
             "own; run sqlmetrics check --strict"
         )
     of_reduce = {"fail_if": "fail-if", "kind": "format", "digits": "digits"}
+    source_of = click.get_current_context().get_parameter_source
     for name, option in of_reduce.items():
-        if options[name] not in (None, ()):
+        # environment variables set the format of all commands, and a part has none
+        if source_of(name) is ParameterSource.COMMANDLINE:
             raise UsageError(
                 f"--{option} does not apply to --partition; pass it to sqlmetrics reduce"
             )

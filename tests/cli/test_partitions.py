@@ -26,11 +26,13 @@ FILES = ["-r", str(MODELS["als"]), "-i", str(DATA / "interactions.parquet")]
 
 
 @pytest.mark.thorough
-def test_command_line(tmp_path: Path) -> None:
+def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = str(tmp_path / "parts")
+    monkeypatch.setenv("SQLMETRICS_DIGITS", "6")  # does not concern parts
     for number in (1, 2):
         asked = ["evaluate", "recall@5", *FILES, "--partition", f"{number}/2", "-o", parts]
         assert called(*asked) == ""
+    monkeypatch.delenv("SQLMETRICS_DIGITS")
     kept = ["metric", "k", "n_users"]
     whole = pd.read_csv(io(called("evaluate", "recall@5", *FILES)))
     found = pd.read_csv(io(called("reduce", parts)))
