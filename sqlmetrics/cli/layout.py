@@ -136,16 +136,15 @@ def render_leaderboard(
     for name, (low, high) in intervals.items():
         halves = ((frame[high] - frame[low]) / 2).tolist()
         cells = _with_halves(cells, list(shown.columns).index(name), halves, digits)
-    legend = _legend(marks, how, than, bool(intervals))
+    legend = _legend(marks, how, than, kind, bool(intervals))
     if kind == "latex":
         seconds = {number: second_best(frame, shown.columns[number], columns) for number in marks}
         return paper_table(cells, marks, seconds, names or {}, legend)
     text = _LAYOUTS[kind](cells, marks)
     if not legend:
         return text
-    best = "* best" if kind == "table" else "**bold** best"
     # without the empty line, the legend would be a row of a Markdown table
-    return f"{text}{'' if kind == 'table' else chr(10)}{best}; {legend}\n"
+    return f"{text}{'' if kind == 'table' else chr(10)}{legend}\n"
 
 
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:
@@ -160,16 +159,23 @@ def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int 
     return replace(cells, values=values)
 
 
-def _legend(marks: Marks, how: str, than: str, with_intervals: bool) -> str:
-    """Return the legend of a leaderboard, without the sign for the best model."""
-    if not marks:
-        return ""
-    brackets = f" ({' '.join(how.split())})" if how.strip() else ""
-    if than == _BEST_ONE:
-        text = f"= not significantly worse than the best{brackets}"
-    else:
-        text = f"† significantly better, ‡ significantly worse than {one_line(than)}{brackets}"
-    return text + ("; ± half the width of the confidence interval" if with_intervals else "")
+_OF_BEST = {"table": "* best", "latex": "bold best, underlined second best"}
+
+
+def _legend(marks: Marks, how: str, than: str, kind: str, with_intervals: bool) -> str:
+    """Return the legend of a leaderboard: the signs that its cells have."""
+    parts = []
+    if marks:
+        brackets = f" ({' '.join(how.split())})" if how.strip() else ""
+        parts.append(_OF_BEST.get(kind, "**bold** best"))
+        if than == _BEST_ONE:
+            parts.append(f"= not significantly worse than the best{brackets}")
+        else:
+            others = one_line(than)
+            parts.append(f"† significantly better, ‡ significantly worse than {others}{brackets}")
+    if with_intervals:
+        parts.append("± half the width of the confidence interval")
+    return "; ".join(parts)
 
 
 def render_findings(rows: Rows, kind: str, digits: int | None) -> str:

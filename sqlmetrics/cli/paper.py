@@ -72,7 +72,7 @@ def paper_table(
             cells, rows = _without(cells, column), [[*r[:column], *r[column + 1 :]] for r in rows]
             comments += [f"% {counts[0]} users"] if counts[0] else []
     if legend:
-        comments.append(f"% bold best, underlined second best; {legend}")
+        comments.append(f"% {legend}")
     shown = replace(cells, names=[names.get(name, name) for name in cells.names])
     return _tabular(shown, rows) + "".join(f"{comment}\n" for comment in comments)
 

@@ -80,7 +80,7 @@ class Source:
     the files of the relation, and `format` is their format. `watched` and `is_held` are those of
     the relation. `where` is the condition on the rows in DuckDB's SQL, or "". `list_column` has
     whole lists, whose order is read as the column `list_order`: "rank", or "score" for minus the
-    rank.
+    rank. `levels` are the values of ordered categories in their order, by column.
     """
 
     relation: str
@@ -99,6 +99,7 @@ class Source:
     only_named: bool = False
     where: str = ""
     unread: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def find(self, name: str) -> SourceColumn | None:
         """Find a column by its name in the queries, or else by its name in the source."""
