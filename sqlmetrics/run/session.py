@@ -112,6 +112,7 @@ class Session:
             self.tables,
             user_keys=user_keys,
             several_models=is_models(lists) or (read is not None and "model" in read.columns),
+            several_runs=read is not None and "run" in read.columns,
             baseline_model=baseline_model,
             checked=not self.trusts_input,
             dialect=self.engine.dialect,

@@ -14,7 +14,7 @@ from sqlmetrics.tables.sources import hides_rows
 
 # columns other than the user keys: required, then optional
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "recommendations": (("item_id",), ("rank", "score", "model", "timestamp")),
+    "recommendations": (("item_id",), ("rank", "score", "model", "run", "timestamp")),
     "interactions": (("item_id",), ("relevance", "timestamp")),
     "history": (("item_id",), ("timestamp",)),
     "items": (("item_id",), ("price", "category", "features")),
@@ -37,7 +37,7 @@ NUMBERS = ("score", "rank", "price", "reward", "propensity", "relevance", "featu
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
 # the types of these columns in such a table
 ASSUMED = {
-    "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "relevance": "DOUBLE",
+    "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "run": "VARCHAR", "relevance": "DOUBLE",
     "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR", "features": "DOUBLE[]",
     "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE",
 }  # fmt: skip
