@@ -20,6 +20,7 @@ from sqlmetrics.stats.leaderboard import (
     interval_columns,
     marked_columns,
     marks_in,
+    spread_columns,
 )
 from sqlmetrics.terminal import one_line, visible, visible_json
 from sqlmetrics.wording import rounded
@@ -102,6 +103,9 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
 
 
 _BEST_ONE = "the best"
+# meanings of ± in leaderboards
+_HALF_WIDTH = "half the width of the confidence interval"
+_OVER_RUNS = "standard deviation over the runs of the model"
 
 
 def render_leaderboard(
@@ -115,7 +119,8 @@ def render_leaderboard(
     """Lay out a leaderboard as text; formats and `digits` are those of `render_frame`.
 
     Machine formats show the frame unchanged. Other formats show the marks and intervals next to the
-    values, with a legend below (a comment in LaTeX).
+    values, with a legend below (a comment in LaTeX). Without intervals, they show the standard
+    deviation over runs, if there are several.
 
     Args:
         how: describes the test in the legend, such as `t-test, Holm-adjusted p >= 0.05`.
@@ -125,7 +130,9 @@ def render_leaderboard(
     if kind not in _LAYOUTS:
         return render_frame(frame, kind, digits)
     columns, intervals = marked_columns(frame), interval_columns(frame)
-    hidden = [*columns.values(), *(name for ends in intervals.values() for name in ends)]
+    spread = spread_columns(frame)
+    ends_of_intervals = (name for ends in intervals.values() for name in ends)
+    hidden = [*columns.values(), *ends_of_intervals, *spread.values()]
     shown = frame.drop(columns=hidden)
     marks = {
         number: list(frame[columns[name]])
@@ -133,10 +140,13 @@ def render_leaderboard(
         if name in columns and any(frame[columns[name]])
     }
     cells = _cells(Rows.of_frame(shown), digits)
-    for name, (low, high) in intervals.items():
-        halves = ((frame[high] - frame[low]) / 2).tolist()
-        cells = _with_halves(cells, list(shown.columns).index(name), halves, digits)
-    legend = _legend(marks, how, than, bool(intervals))
+    halves = {name: (frame[high] - frame[low]) / 2 for name, (low, high) in intervals.items()}
+    if not intervals:
+        halves = {name: frame[column] for name, column in spread.items()}
+    for name, numbers in halves.items():
+        cells = _with_halves(cells, list(shown.columns).index(name), numbers.tolist(), digits)
+    plus_minus = _HALF_WIDTH if intervals else _OVER_RUNS if spread else ""
+    legend = _legend(marks, how, than, plus_minus)
     if kind == "latex":
         seconds = {number: second_best(frame, shown.columns[number], columns) for number in marks}
         return paper_table(cells, marks, seconds, names or {}, legend)
@@ -149,7 +159,7 @@ def render_leaderboard(
 
 
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:
-    """Add half the width of an interval to the values of a column."""
+    """Add half the width of an interval, or a standard deviation, to the values of a column."""
     places = 4 if digits is None else digits
     texts = ["" if _is_missing(half) else f"{rounded(half, places):.{places}f}" for half in halves]
     width = max(map(len, texts), default=0)
@@ -160,8 +170,11 @@ def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int 
     return replace(cells, values=values)
 
 
-def _legend(marks: Marks, how: str, than: str, with_intervals: bool) -> str:
-    """Return the legend of a leaderboard, without the sign for the best model."""
+def _legend(marks: Marks, how: str, than: str, plus_minus: str) -> str:
+    """Return the legend of a leaderboard, without the sign for the best model.
+
+    `plus_minus` is the meaning of ±, or "".
+    """
     if not marks:
         return ""
     brackets = f" ({' '.join(how.split())})" if how.strip() else ""
@@ -169,7 +182,7 @@ def _legend(marks: Marks, how: str, than: str, with_intervals: bool) -> str:
         text = f"= not significantly worse than the best{brackets}"
     else:
         text = f"† significantly better, ‡ significantly worse than {one_line(than)}{brackets}"
-    return text + ("; ± half the width of the confidence interval" if with_intervals else "")
+    return text + (f"; ± {plus_minus}" if plus_minus else "")
 
 
 def render_findings(rows: Rows, kind: str, digits: int | None) -> str:

@@ -65,12 +65,15 @@ def paper_table(
                 # without a width, so that the digits of a column stay aligned
                 row[column] += rf"\rlap{{$^{{{signs}}}$}}"
     comments = []
-    if "n_users" in cells.names:
-        column = cells.names.index("n_users")
+    for count in ("n_users", "n_runs"):
+        if count not in cells.names:
+            continue
+        column = cells.names.index(count)
         counts = list(dict.fromkeys(row[column] for row in cells.values))
         if len(counts) == 1:
-            cells, rows = _without(cells, column), [[*r[:column], *r[column + 1 :]] for r in rows]
-            comments += [f"% {counts[0]} users"] if counts[0] else []
+            rows = [[*row[:column], *row[column + 1 :]] for row in rows]
+            cells = _without(cells, column)
+            comments += [f"% {counts[0]} {count.removeprefix('n_')}"] if counts[0] else []
     if legend:
         comments.append(f"% bold best, underlined second best; {legend}")
     shown = replace(cells, names=[names.get(name, name) for name in cells.names])
@@ -80,7 +83,8 @@ def paper_table(
 def display_names(catalog: Catalog, frame: pd.DataFrame) -> dict[str, str]:
     """Map the columns of a leaderboard to their names in papers: `Model`, `nDCG@10`."""
     names = {name: catalog.display_name(parse_spec(name)) for name in marked_columns(frame)}
-    return {"model": "Model", "n_users": "Users", **names}
+    runs = {"n_runs": "Runs"} if "n_runs" in frame.columns else {}
+    return {"model": "Model", "n_users": "Users", **runs, **names}
 
 
 def second_best(frame: pd.DataFrame, name: str, marked: Mapping[str, str]) -> set[int]:
@@ -110,7 +114,8 @@ def second_best(frame: pd.DataFrame, name: str, marked: Mapping[str, str]) -> se
 def _without(cells: Rows, column: int) -> Rows:
     names, kinds = list(cells.names), list(cells.kinds)
     del names[column], kinds[column]
-    return Rows(names, kinds, cells.values)
+    values = [(*row[:column], *row[column + 1 :]) for row in cells.values]
+    return Rows(names, kinds, values)
 
 
 def _escape(cell: str) -> str:

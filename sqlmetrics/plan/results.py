@@ -11,16 +11,16 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.runs import Spread, models_of
 from sqlmetrics.plan.sliced import ItemSlices, by_user
 from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.plan.values import Wide, WideTable, wide_tables
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.stats.paired_tests import FEW
 
-# columns of a summary for models with several runs
-_OF_RUNS = ("n_runs", "std_runs")
 # share of the cutoffs -> the nodes of its wide tables, and its branches
 _Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
 
@@ -144,7 +144,7 @@ class Results:
                 reads[known[part]] = node
             tables.append(known)
         columns = ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
-        columns += _OF_RUNS if self.planner.several_runs else []
+        columns += OF_RUNS if self.planner.several_runs else []
         summary_rows = self._rows(
             "summary_rows",
             shares,
@@ -220,23 +220,20 @@ class Results:
             reads = {"per_user": sliced}
             if self.names_of:
                 reads["row_groups"] = self._row_groups(table)
-            of_table = {"columns": [vars(column) for column in table.columns], "z": self.interval.z}
-            totals[name] = {
-                "name": self.planner.rendered(
-                    "totals", reads, groups=self.groups, filled_in=bool(self.names_of), **of_table
-                )
-            }
+            columns = [vars(column) for column in table.columns]
+            aggregates = self.planner.rendered(
+                "totals",
+                reads,
+                groups=self.groups,
+                filled_in=bool(self.names_of),
+                columns=columns,
+                z=self.interval.z,
+            )
+            totals[name] = {"name": aggregates}
             if table.by_run is not None:
-                by_run = self.planner.rendered(
-                    "totals",
-                    {"per_user": self._sliced(table.by_run, ["run", *_columns(table)])},
-                    name="totals_by_run",
-                    groups=[*self.groups, "run"],
-                    filled_in=False,
-                    **of_table,
-                )
-                spread = {column: f"{column}_value" for column in _columns(table)}
-                totals[name]["over_runs"] = self._over_runs(by_run, spread)
+                by_run = self._sliced(table.by_run, ["run", *_columns(table)])
+                over_runs = self._spread.of_users(by_run, columns, self.interval.z)
+                totals[name]["over_runs"] = over_runs
             means = [column.name for column in table.columns if column.aggregate == "mean"]
             if self.interval.kind == "bootstrap" and means:
                 resampled = self._resampled(sliced, means)
@@ -246,25 +243,14 @@ class Results:
             wide, totals = wide | of_runs, {**totals, **tables}
         return wide, totals
 
-    def _over_runs(
-        self, values: Node, spread: Mapping[str, str], means: Sequence[str] = ()
-    ) -> Node:
-        """Plan the number of runs of every model and the spread of their values."""
-        return self.planner.rendered(
-            "over_runs",
-            {"values_of_runs": values},
-            name="means_over_runs" if means else None,
-            groups=self.groups,
-            means=means,
-            spread=spread,
-        )
+    @property
+    def _spread(self) -> Spread:
+        return Spread(self.planner, self.groups)
 
     def _row_groups(self, table: WideTable, baseline: str | None = None) -> Node:
         """Plan the groups that get values: every model, except the baseline, in every slice."""
         homes = {kind["slice"]: kind["table"] for kind in self.names_of} | {"model": "models"}
-        models: Node = self.planner.node("models", table.values)
-        if self.planner.several_runs:
-            models = self.planner.rendered("distinct_models", {"models": models})
+        models = models_of(self.planner, self.planner.node("models", table.values))
         nodes = {**self.names, "models": models}
         homes = {name: homes[name] for name in self.groups}
         reads = {home: nodes[home] for home in homes.values()}
@@ -328,9 +314,10 @@ class Results:
                 )
             totals[name] = {"name": node}
             if planner.several_runs:
-                errors = [f"{column}_standard_error" for column in varied]
-                spread = {c.name: c.name for c in table.columns if c.part == "value"}
-                node = self._over_runs(node, spread, means=[*own, *errors])
+                values = [column.name for column in table.columns if column.part == "value"]
+                errors = [name for name in own if name not in values]
+                errors += [f"{name}_standard_error" for name in varied]
+                node = self._spread.of_models(node, values, errors)
                 totals[name] = {"name": node, "over_runs": node}
         return wide, totals
 

@@ -16,6 +16,7 @@ from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.binding import node_of
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.runs import mean_over_runs
 from sqlmetrics.sql import fusion
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, new_name
 from sqlmetrics.sql.quoting import identifier
@@ -327,9 +328,7 @@ class _Builder:
         if not several_runs or table.grain != "user":
             return values
         names = [column.name for column in table.columns]
-        mean = self.planner.over_runs.rendered(
-            "mean_over_runs", {"per_user_and_run": filled}, name=name, names=names
-        )
+        mean = mean_over_runs(self.planner, filled, name, names)
         return replace(values, node=mean, by_run=filled)
 
 
