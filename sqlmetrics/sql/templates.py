@@ -206,6 +206,7 @@ def _key_context(known: Keys) -> Mapping[str, Any]:
         "model_of": model_of,
         # the columns of lists that identify the run of a model, maybe none
         "model_columns": known.models,
+        "listed_model_columns": ", ".join(known.models),
         "model_columns_of": lambda alias: listed(known.models, alias),
         # the columns of queries with a value per run of a model, at least the model
         "model_keys": ", ".join(known.values_of_models),
