@@ -198,7 +198,9 @@ def tables_read(case: Case, call: Any) -> set[str]:
     found = set(tables_in(CATALOG.metrics[call[0]].body))
     found |= {"history"} if call[1].get("drop_seen") == "true" else set()
     found |= {"baseline"} if settings.get("audience") == "baseline" else set()
-    return found | ({str(params.get("catalogue"))} & {"history", "items"})
+    if "catalogue" in found:
+        found |= {str(params.get("catalogue", fuzz_numbers.setting(settings, "catalogue")))}
+    return found & {*MORE_TABLES}
 
 
 @functools.cache
@@ -206,7 +208,7 @@ def tables_in(body: str) -> frozenset[str]:
     """Name the tables that a template reads, by way of its stages too."""
     found: set[str] = set()
     for name in set(re.findall(r"(?:FROM|JOIN)\s+(\w+)", body)):
-        found |= {ATTRIBUTES.get(name, (name,))[0]} & {*MORE_TABLES}
+        found |= {ATTRIBUTES.get(name, (name,))[0]} & {*MORE_TABLES, "catalogue"}
         if name in CATALOG.stages:
             found |= tables_in(CATALOG.stages[name].body)
     return frozenset(found)
@@ -351,7 +353,8 @@ def sliced_by_item(question: Question) -> bool:
     """Have all metrics values for slices of the relevant items?"""
     names = [re.split(r"[(@]", spec)[0].strip().lower() for spec in question.specs]
     metrics = [CATALOG.metric(name)[0] for name in names if name != "all"]
-    without = {*fuzz_numbers.WITHOUT_INTERACTIONS, "auc", "roc_auc", "r_precision"}
+    without = {"roc_auc", "r_precision", "unrepeated", "money_precision"}
+    without |= fuzz_numbers.WITHOUT_INTERACTIONS | fuzz_numbers.OF_LABELS | fuzz_numbers.OF_JUDGED
     return all(one.grain == "user" and one.name not in without for one in metrics)
 
 

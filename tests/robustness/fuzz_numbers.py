@@ -49,25 +49,41 @@ NOT_DRAWN: dict[str, str] = {
     "sample_users": "fewer than all users are a random sample; the oracle knows everybody only",
     "runs": "more runs of everybody say nothing new",
 }
-_SOME = {"sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7]}
+_SOME = {"sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7], "missing_value": [0, 2.5]}
 _NUMBERS = [-1, 0, 0.1, 0.15, 0.3, 0.5, 0.9, 1, 2, 3, 4, 6.5]
 
-OF_MATCHED = {"kendall_tau", "spearman_rho", "auc"}
+# what compares the score with the truth
+OF_SCORES = oracle.RATINGS | oracle.PROBABILITIES
+# what compares judged items
+OF_MATCHED = {"kendall_tau", "spearman_rho", "auc", "pr_auc", "bpref", "pairwise_accuracy"}
+OF_MATCHED |= OF_SCORES
+OF_LABELS = {"lrap", "coverage_error", "ranking_loss"}
+OF_RANKS = {"mean_rank", "percentile_rank", "accuracy", "mcc"}
 NEEDS_RELEVANCE = OF_MATCHED | {"err", "pfound"}
+NEEDS_SCORE = OF_SCORES | {"doubly_robust"}
 # which tables a metric reads beside the recommendations
 WITHOUT_INTERACTIONS = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "inter_list_diversity",
-    "coverage", "ctr", "ips", "doubly_robust",
+    "coverage", "ctr", "ips", "doubly_robust", "gini", "item_entropy", "n_recommended",
+    "sufficient", "unrepeated", "user_coverage",
 }  # fmt: skip
+# what reads all judged items alike
+OF_JUDGED = {"judged", "hole"}
+# of the metrics of a run, those that read the interactions
+RUN_OF_JUDGED = {"auc", "pr_auc"} | OF_SCORES
 
 # what reads the history of everybody; the others at most that of a list's own user
-OF_HISTORY = {"surprisal", "popularity", "coverage"}
+OF_HISTORY = {
+    "surprisal", "popularity", "coverage", "gini", "item_entropy", "fallout", "accuracy", "mcc",
+    "mean_rank", "percentile_rank",
+}  # fmt: skip
 
 ITEM_IDS: list[list[Any]] = [
     ["a", "A", "aa", "b", "B", "Zz", "z", "10", "9", "é", "it's", 'a"b'],
     [1, 2, 3, 9, 10, 11, 20, 100, 101, -4, 2**53 + 1, 2**53],
 ]
 SCORES = [1.0, 1.0, 2.0, 2.0, 1.0 + 1e-9, 0.0, -1.5, 0.3]
+PROBABILITIES = [0.0, 0.1, 0.25, 0.25, 0.5, 0.75, 1.0]
 GRADES = [1.0, 1.0, 2.0, 3.0, 0.5, 0.0, -1.0, 4.0]
 MODELS = [[""], [""], [""], ["als", "pop"]]
 
@@ -172,10 +188,12 @@ def draw_call(draw: random.Random, own_settings: bool) -> Call:
 def of_call(case: Case, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the parameters of a call, and the settings that hold for it."""
     metric, given = call
-    params = {name: v for name, v in given.items() if name in CATALOG.metrics[metric].params}
-    own = {name: v for name, v in given.items() if name not in params}
-    settings = dict(case.settings) | own
-    return params, settings
+    of_metric = CATALOG.metrics[metric].params
+    params = {name: value for name, value in given.items() if name in of_metric}
+    # a metric can declare a shared setting, whose default is then its own
+    shared = {name: p.default for name, p in of_metric.items() if name in CATALOG.stage_params}
+    own = {name: value for name, value in given.items() if name not in params or name in shared}
+    return params, shared | case.settings | own
 
 
 def setting(settings: dict[str, Any], name: str) -> Any:
@@ -196,33 +214,45 @@ def order_of(case: Case, settings: dict[str, Any]) -> str:
 # ---------------------------------------------------------------- what is refused, and unknown
 
 
+def copies_without_meaning(metric: str, params: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """Return the rules for copies of recommended, and of relevant, items that a metric rejects."""
+    of_judged = metric == "fallout" and params.get("nonrelevant", "judged") == "judged"
+    if metric in OF_MATCHED | OF_LABELS or of_judged:
+        return {"keep", "count_once", "join"}, {"bag"}
+    if metric in OF_RANKS or metric in ("alpha_ndcg", "fallout"):
+        return {"keep", "join"}, {"bag"}
+    if metric in oracle.OF_MISSES:
+        return {"cut_then_dedup"}, {"bag"}
+    if metric in ("roc_auc", "err", "pfound"):
+        return set(), {"bag"}
+    if metric == "inter_list_diversity":
+        return {"keep", "count_once", "join"}, set()
+    graded = params.get("gain", "binary") != "binary" and params.get("ideal") != "all_k"
+    if metric == "ndcg" and graded:  # the best list has gains of its own
+        return {"join"}, set()
+    return set(), set()
+
+
 def impossible(case: Case, call: Call) -> str:
     """Say why a call is refused whatever the rows are; an empty text if it is not."""
-    metric, _ = call
+    metric, given = call
     params, settings = of_call(case, call)
-    listed = setting(settings, "duplicate_recommendations")
-    judged = setting(settings, "duplicate_interactions")
+    listed, judged = copies_without_meaning(metric, params)
     threshold = setting(settings, "relevant_from")
     graded = has_relevance(case)
-    if judged == "bag" and (
-        metric in OF_MATCHED or metric in ("roc_auc", "alpha_ndcg", "err", "pfound")
-    ):
+    if setting(settings, "duplicate_recommendations") in listed:
+        return "copies in the list mean nothing for it"
+    if setting(settings, "duplicate_interactions") in judged:
         return "copies of relevant rows mean nothing for it"
-    if listed in ("keep", "join") and metric == "alpha_ndcg":
-        return "copies in the list mean nothing for it"
-    if listed in ("keep", "count_once", "join") and (
-        metric in OF_MATCHED or metric == "inter_list_diversity"
-    ):
-        return "copies in the list mean nothing for it"
+    if given.get("no_relevant") == "one" and metric not in oracle.BEST_WITHOUT_RELEVANT:
+        return "1 is not its best value"
     gain = params.get("gain", "binary")
-    own_gains = gain != "binary" and params.get("ideal") != "all_k"
-    if metric == "ndcg" and listed == "join" and own_gains:
-        return "the best list has gains of its own, to which copies cannot add"
     if gain == "exponential_from" and (threshold is None or threshold < 0):
         return "exponential_from needs a threshold"
-    if (metric in NEEDS_RELEVANCE or gain != "binary") and not graded:
+    reads_judged = metric == "fallout" and params.get("nonrelevant", "judged") == "judged"
+    if (metric in NEEDS_RELEVANCE or reads_judged or gain != "binary") and not graded:
         return "no column relevance"
-    if metric == "doubly_robust" and not has_score(case):
+    if metric in NEEDS_SCORE and not has_score(case):
         return "no column score"
     too_high = not graded and threshold is not None and threshold > 1
     if too_high and reads_relevant(metric, settings):
@@ -242,10 +272,10 @@ def impossible(case: Case, call: Call) -> str:
 def reads_relevant(metric: str, settings: dict[str, Any]) -> bool:
     """Say whether relevant items make a difference to a metric."""
     if metric in oracle.RUN_METRICS:
-        return metric == "auc"
+        return metric in RUN_OF_JUDGED
     audience = settings.get("audience", CATALOG.metrics[metric].audience)
     return (
-        metric not in WITHOUT_INTERACTIONS
+        metric not in WITHOUT_INTERACTIONS | OF_JUDGED
         or audience in ("relevant", "both", "either")
         or setting(settings, "no_relevant") == "drop"
     )
@@ -253,8 +283,10 @@ def reads_relevant(metric: str, settings: dict[str, Any]) -> bool:
 
 def reads_interactions(metric: str, settings: dict[str, Any]) -> bool:
     audience = settings.get("audience", CATALOG.metrics[metric].audience)
-    return reads_relevant(metric, settings) or (
-        audience == "judged" and metric not in oracle.RUN_METRICS
+    return (
+        reads_relevant(metric, settings)
+        or metric in OF_JUDGED
+        or (audience == "judged" and metric not in oracle.RUN_METRICS)
     )
 
 
@@ -272,6 +304,15 @@ def highest_grade(case: Case, settings: dict[str, Any]) -> float:
         (grade for _, grade in oracle.graded_rows([r[1:] for r in case.interactions], settings)),
         default=0,
     )
+
+
+def max_grade_is_too_low(
+    case: Case, metric: str, params: dict[str, Any], settings: dict[str, Any]
+) -> bool:
+    highest = params.get("max_grade")
+    if highest is None or (metric == "rbp" and params.get("gain", "binary") == "binary"):
+        return False
+    return bool(highest < highest_grade(case, oracle_settings(settings)))
 
 
 def unknown_to_the_oracle(case: Case, call: Call) -> str:
@@ -317,7 +358,7 @@ def reasons(case: Case) -> list[str]:
         found += [why] if (why := impossible(case, call)) else []
         models = kept(case, settings, seen=False)
         lists = [row for rows in models.values() for row in rows]
-        scores_count = order_of(case, settings) == "score" or metric == "doubly_robust"
+        scores_count = order_of(case, settings) == "score" or metric in NEEDS_SCORE
         if scores_count and any(row[2] == -math.inf for row in lists):
             found.append("masked scores")
         if not lists or not all(models.values()):
@@ -347,11 +388,30 @@ def reasons(case: Case) -> list[str]:
             rule = setting(settings, "duplicate_interactions")
             if rule == "error" and len(set(pairs)) < len(pairs):
                 found.append("repeated interactions")
-        highest = params.get("max_grade")
-        if highest is not None and highest < highest_grade(case, oracle_settings(settings)):
+        if max_grade_is_too_low(case, metric, params, settings):
             found.append("a relevance above max_grade")
         found += missing(case, metric, params, settings)
+        found += unusable_scores(metric, params, models, case.interactions)
     return found
+
+
+def unusable_scores(
+    metric: str,
+    params: dict[str, Any],
+    models: Mapping[str, Sequence[Row]],
+    interactions: Sequence[Row],
+) -> Iterator[str]:
+    """List what a metric cannot compare with the truth."""
+    of_probabilities = metric in oracle.PROBABILITIES and params.get("scores") != "logit"
+    scores = [row[2] for rows in models.values() for row in rows]
+    if of_probabilities and any(score is None or not 0 <= score <= 1 for score in scores):
+        yield "scores that are not probabilities"
+    if params.get("missing") == "error":
+        for rows in models.values():
+            listed = {row[:2] for row in rows}
+            users = {user for user, _ in listed}
+            if any(row[0] in users and row[:2] not in listed for row in interactions):
+                yield "judged items without a prediction"
 
 
 def kept(case: Case, settings: dict[str, Any], seen: bool) -> dict[str, list[Row]]:
@@ -409,6 +469,8 @@ def aggregated(values: list[float], settings: dict[str, Any]) -> float | None:
     share = Fraction(str(setting(settings, "quantile")))
     if how == "mean":
         return math.fsum(values) / n
+    if how == "sum":
+        return math.fsum(values)
     if how == "median":
         return statistics.median(values)
     if how == "median_low":
@@ -467,15 +529,18 @@ class Worlds:
         if not reads_interactions(metric, settings):
             settings["duplicate_interactions"] = "set"  # nobody looks at them
         params = params | more
-        if metric in ("err", "pfound") and params.get("max_grade") is None:
+        if metric in ("err", "pfound", "rbp") and params.get("max_grade") is None:
             key = repr(settings)
             if key not in self.highest:
                 self.highest[key] = highest_grade(case, {**oracle.STANDARD, **settings})
             params["max_grade"] = self.highest[key]
         finite = [k for k in case.cutoffs if k is not None]
-        return oracle.evaluate(
+        judged = self.interactions.get(world, [])
+        if params.get("scope") == "run":  # items that anybody judged
+            judged = case.interactions
+        value, values = oracle.evaluate(
             self.lists[model].get(world, []),
-            self.interactions.get(world, []),
+            judged,
             metric,
             k,
             params,
@@ -487,6 +552,7 @@ class Worlds:
             baseline=self.baseline.get(world, []),
             logs=self.logs.get(world, []),
         )
+        return value, {user: v for user, v in values.items() if case.worlds.get(user) == world}
 
 
 # ---------------------------------------------------------------- the package's side
@@ -758,6 +824,7 @@ def make_case(
     case.cutoffs = [*finite, *([None] if not finite or draw.random() < 0.2 else [])]
     graded = draw.random() < 0.8
     one_score = draw.random() < 0.5
+    scores = draw.choice([SCORES, SCORES, PROBABILITIES])
     names = draw.choice(models)
     case.form = draw.choice(["dict", "column"])
     items = draw.choice(ITEM_IDS)
@@ -800,7 +867,7 @@ def make_case(
     def score(of_first: bool = False) -> float:
         if masked and not of_first and draw.random() < 0.15:
             return -math.inf
-        return draw.choice(SCORES)
+        return draw.choice(scores)
 
     def ranked(user: Any, chosen: list[Any], how: str) -> list[Row]:
         ranks = list(range(1, len(chosen) + 1))
@@ -892,9 +959,13 @@ def comparable(case: Case, tally: Counter[str]) -> Case:
         elif why := unknown_to_the_oracle(case, call):
             tally[f"calls left out: {call[0]}: {why}"] += 1
         else:
-            highest = params.get("max_grade")
-            if highest is not None and highest < highest_grade(case, oracle_settings(settings)):
+            if max_grade_is_too_low(case, call[0], params, settings):
                 call[1]["max_grade"] = 6.5
+            for why in unusable_scores(call[0], params, case.models, case.interactions):
+                if "probabilities" in why:
+                    call[1]["scores"] = "logit"
+                else:
+                    del call[1]["missing"]
             kept.append(call)
     return replace(case, calls=kept)
 

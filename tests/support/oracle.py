@@ -962,6 +962,8 @@ def gini(exposures: list[float], divisor: str) -> float | None:
 
 def entropy(exposures: list[float], scale: str, n_catalogue: int) -> float | None:
     total = math.fsum(exposures)
+    if not total:
+        return None
     shares = [exposure / total for exposure in exposures]
     if scale == "nats":
         return -math.fsum(share * math.log(share) for share in shares)
