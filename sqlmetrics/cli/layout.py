@@ -102,7 +102,7 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
     return _LAYOUTS[kind](_cells(rows, digits), {})
 
 
-_BEST_ONE = "the best"
+BEST_ONE = "the best"
 # meanings of ± in leaderboards
 _HALF_WIDTH = "half the width of the confidence interval"
 _OVER_RUNS = "standard deviation over the runs of the model"
@@ -113,8 +113,9 @@ def render_leaderboard(
     kind: str,
     digits: int | None,
     how: str,
-    than: str = _BEST_ONE,
+    than: str = BEST_ONE,
     names: Mapping[str, str] | None = None,
+    blocks: Mapping[str, str] | None = None,
 ) -> str:
     """Lay out a leaderboard as text; formats and `digits` are those of `render_frame`.
 
@@ -126,6 +127,7 @@ def render_leaderboard(
         how: describes the test in the legend, such as `t-test, Holm-adjusted p >= 0.05`.
         than: the model that the others were compared with.
         names: display names of columns in LaTeX, such as nDCG@10.
+        blocks: the titles of blocks of columns in LaTeX, by column.
     """
     if kind not in _LAYOUTS:
         return render_frame(frame, kind, digits)
@@ -149,7 +151,7 @@ def render_leaderboard(
     legend = _legend(marks, how, than, plus_minus)
     if kind == "latex":
         seconds = {number: second_best(frame, shown.columns[number], columns) for number in marks}
-        return paper_table(cells, marks, seconds, names or {}, legend)
+        return paper_table(cells, marks, seconds, names or {}, legend, blocks or {})
     text = _LAYOUTS[kind](cells, marks)
     if not legend:
         return text
@@ -178,7 +180,7 @@ def _legend(marks: Marks, how: str, than: str, plus_minus: str) -> str:
     if not marks:
         return ""
     brackets = f" ({' '.join(how.split())})" if how.strip() else ""
-    if than == _BEST_ONE:
+    if than == BEST_ONE:
         text = f"= not significantly worse than the best{brackets}"
     else:
         text = f"† significantly better, ‡ significantly worse than {one_line(than)}{brackets}"
