@@ -43,9 +43,9 @@ class Evaluator(OnSession):
 
     Args: Tables
         recommendations (source): the ranked lists to evaluate; columns `user_id`, `item_id` and
-            `rank` (1 is the top) or `score` (higher is better). Several models have a column
-            `model`, a source each, or a path with their names, e.g. `{"als": "als.parquet",
-            "popular": "popular.parquet"}` or `"{model}.parquet"`.
+            `rank` (1 is the top) or `score` (higher is better). Several models (and runs) have a
+            column `model` (and `run`), a source each, or a path with their names, e.g. `{"als":
+            "als.parquet", "popular": "popular.parquet"}` or `"{model}/{run}.parquet"`.
         interactions (source): the held-out interactions; `user_id`, `item_id`, optionally
             `relevance`, e.g. `"test.parquet"`.
         history (source): past interactions; `user_id`, `item_id`, e.g. `"train/*.parquet"`.
@@ -168,6 +168,7 @@ class Evaluator(OnSession):
             ci_high`. Slices are text; `(none)` is the slice of missing values. `k` is NA for whole
             lists. `n_users` counts the users for whom the metric is defined. `n_users` and `std`
             are missing for metrics with one value for the whole run; mostly the interval, too.
+            With several runs of a model, `n_runs` and the standard deviation `std_runs` follow.
 
         Raises:
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
@@ -322,6 +323,7 @@ class Evaluator(OnSession):
             `model`, `convention` (if there are several), the columns of slices, `n_users`, then for
             each metric and cutoff its value (`ndcg@10`), `ndcg@10 mark` with "best", "not worse" or
             an empty text, and with `ci` the ends of its interval. Run metrics only have a best one.
+            With several runs, there are also `n_runs` and the spread `ndcg@10 std_runs`.
         """
         testing = comparing.Testing(test, correction, "none")
         asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,

@@ -2,6 +2,13 @@
 
 {#- The value of a canonical column, from the column of the source. -#}
 {%- macro source_value(column) -%}
+{%- if column.constant -%} {{ literal(column.constant) }}
+{%- elif column.cast == "VARCHAR" -%} CAST({{ ident(column.source) }} AS VARCHAR)
+{%- else -%} {{ value_of_column(column) }}
+{%- endif -%}
+{%- endmacro -%}
+
+{%- macro value_of_column(column) -%}
 {%- if column.is_list and column.cast -%}
 CAST(unnest({{ ident(column.source) }}) AS {{ column.cast }})
 {%- elif column.negative -%} -CAST({{ ident(column.source) }} AS DOUBLE)

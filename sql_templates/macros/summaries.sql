@@ -1,5 +1,5 @@
-{#- One cell of a summary, in the column value, n_users, std, ci_low or ci_high. `table`: the table
-    of totals; `row`: the names of its columns; `z`: the half width of intervals in standard errors,
+{#- One cell of a summary, in the column value, n_users, std, ci_low, ci_high, n_runs or std_runs.
+    `table`: the table of totals; `row`: the names of its columns; `z`: the half width of intervals in standard errors,
     or none for no intervals. -#}
 {%- macro summary_cell(table, row, column, z) -%}
 {%- set of_users, is_mean = row.grain == "user", row.aggregate == "mean" -%}
@@ -14,6 +14,7 @@
 {%- if column == "value" -%} {{ value }}
 {%- elif column == "n_users" -%} {{ n_users if of_users else "CAST(NULL AS BIGINT)" }}
 {%- elif column == "std" -%} {{ std if of_users else "CAST(NULL AS DOUBLE)" }}
+{%- elif column in ("n_runs", "std_runs") -%} {{ table.over_runs }}.{{ ident(row.name ~ "_" ~ column) }}
 {%- elif z is not none and table.percentiles and is_mean -%}
 CASE WHEN {{ n_users }} > 1 THEN {{ table.percentiles }}.{{ ident(row.name ~ end) }} END
 {%- elif z is not none and standard_error -%}

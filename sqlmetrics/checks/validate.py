@@ -29,7 +29,7 @@ from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.tables.models import pattern_of_models
-from sqlmetrics.tables.schema import ATTRIBUTES, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
@@ -268,18 +268,19 @@ def _totals(
         raise DataError(f"{table}: {files} cannot be read: {error.reason}", table=table) from error
     if counts["n_rows"] == 0:
         yield from _not_empty(engine, planner, values, table, done)
-    models = {source.model for source in given.sources if source.model is not None}
-    if len(models) > 1:
+    named = {_of_source(s) for s in given.sources if s.model is not None or s.run is not None}
+    if len(named) > 1:
         there = planner.stage("models", values)
         for rows in (rows_of, all_rows):
-            if models:
-                models -= {row["model"] for row in _records(engine, planner, there, rows)}
+            if named:
+                found = _records(engine, planner, there, rows)
+                named -= {of for row in found for of in _of_row(row)}
         settings = planner.inputs.removed_by(table, values)
-        for model in sorted(models):
-            of = f" of {model}"
+        what = "run" if planner.several_runs else "model"
+        for of in sorted(named):
             yield (
                 _all_removed(table, of, settings) if settings
-                else _empty(table, of, "leave the model out")
+                else _empty(table, of, f"leave the {what} out")
             )  # fmt: skip
     for check in planner.catalog.checks.values():
         if check.table == table and check.count and counts[check.count]:
@@ -292,6 +293,18 @@ def _totals(
             if examples:  # equal hashes may come from different items: see the macro sorted_hashes
                 yield finding_of(planner, check, values, numbers, examples, plan.root.key)
     done.add(plan.root.key)
+
+
+def _of_source(source: Source) -> str:
+    """Return the model and run of a source for messages: ` of als, run 3`."""
+    of_model = "" if source.model is None else f" of {source.model}"
+    return of_model + ("" if source.run is None else f", run {source.run}")
+
+
+def _of_row(row: Mapping[str, Any]) -> list[str]:
+    """Return the spellings of the model and run of a row as in messages about sources."""
+    models = ["", f" of {row['model']}"]
+    return [*models, *(f"{model}, run {row['run']}" for model in models if "run" in row)]
 
 
 def _not_empty(

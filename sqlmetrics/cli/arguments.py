@@ -151,7 +151,9 @@ def _files_of(source: Any) -> list[str]:
         return [str(path) for path in Path(source).rglob("*")]
     if os.path.exists(source):
         return [source]
-    return glob.glob(source.replace("{model}", "*"), recursive=True)
+    from sqlmetrics.tables.models import glob_of
+
+    return glob.glob(glob_of(source), recursive=True)
 
 
 @contextlib.contextmanager
@@ -310,7 +312,7 @@ def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:
 
     def located(source: Any) -> Any:
         if isinstance(source, dict):
-            return {model: located(part) for model, part in source.items()}
+            return type(source)({name: located(part) for name, part in source.items()})
         elsewhere = not isinstance(source, str) or "://" in source or _is_path(source)
         if elsewhere or source in models or database_files.split(source):
             return source

@@ -298,6 +298,30 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     )
 
 
+_TABLE = """
+\b
+Example:
+  sqlmetrics leaderboard ndcg@10 -r 'ml/{model}.parquet' -i ml/test.parquet -o ml.csv
+  sqlmetrics leaderboard ndcg@10 -r 'beauty/{model}.parquet' -i beauty/test.parquet -o beauty.csv
+  sqlmetrics table ML-1M=ml.csv Beauty=beauty.csv --format latex
+"""
+
+
+@main.command(epilog=_TABLE)
+@click.argument("datasets", nargs=-1, required=True, metavar="NAME=FILE…")
+@output_options
+def table(datasets: tuple[str, ...], **options: Any) -> None:
+    """Put the leaderboards of several datasets side by side.
+
+    Every FILE is a result of sqlmetrics leaderboard, saved with -o as .csv, .json or .parquet. Each
+    dataset has a block of columns with its own best values and marks.
+    """
+    from sqlmetrics.cli.datasets import Datasets
+
+    read = Datasets.read(datasets, options["output"])
+    write(options, Datasets.frame, render=read.render, opened=contextlib.nullcontext(read))
+
+
 _REPORT = """
 \b
 Example:

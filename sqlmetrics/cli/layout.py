@@ -20,6 +20,7 @@ from sqlmetrics.stats.leaderboard import (
     interval_columns,
     marked_columns,
     marks_in,
+    spread_columns,
 )
 from sqlmetrics.terminal import one_line, visible, visible_json
 from sqlmetrics.wording import rounded
@@ -101,7 +102,10 @@ def render_rows(rows: Rows, kind: str, digits: int | None) -> str:
     return _LAYOUTS[kind](_cells(rows, digits), {})
 
 
-_BEST_ONE = "the best"
+BEST_ONE = "the best"
+# meanings of ± in leaderboards
+_HALF_WIDTH = "half the width of the confidence interval"
+_OVER_RUNS = "standard deviation over the runs of the model"
 
 
 def render_leaderboard(
@@ -109,23 +113,28 @@ def render_leaderboard(
     kind: str,
     digits: int | None,
     how: str,
-    than: str = _BEST_ONE,
+    than: str = BEST_ONE,
     names: Mapping[str, str] | None = None,
+    blocks: Mapping[str, str] | None = None,
 ) -> str:
     """Lay out a leaderboard as text; formats and `digits` are those of `render_frame`.
 
     Machine formats show the frame unchanged. Other formats show the marks and intervals next to the
-    values, with a legend below (a comment in LaTeX).
+    values, with a legend below (a comment in LaTeX). Without intervals, they show the standard
+    deviation over runs, if there are several.
 
     Args:
         how: describes the test in the legend, such as `t-test, Holm-adjusted p >= 0.05`.
         than: the model that the others were compared with.
         names: display names of columns in LaTeX, such as nDCG@10.
+        blocks: the titles of blocks of columns in LaTeX, by column.
     """
     if kind not in _LAYOUTS:
         return render_frame(frame, kind, digits)
     columns, intervals = marked_columns(frame), interval_columns(frame)
-    hidden = [*columns.values(), *(name for ends in intervals.values() for name in ends)]
+    spread = spread_columns(frame)
+    ends_of_intervals = (name for ends in intervals.values() for name in ends)
+    hidden = [*columns.values(), *ends_of_intervals, *spread.values()]
     shown = frame.drop(columns=hidden)
     marks = {
         number: list(frame[columns[name]])
@@ -133,13 +142,16 @@ def render_leaderboard(
         if name in columns and any(frame[columns[name]])
     }
     cells = _cells(Rows.of_frame(shown), digits)
-    for name, (low, high) in intervals.items():
-        halves = ((frame[high] - frame[low]) / 2).tolist()
-        cells = _with_halves(cells, list(shown.columns).index(name), halves, digits)
-    legend = _legend(marks, how, than, kind, bool(intervals))
+    halves = {name: (frame[high] - frame[low]) / 2 for name, (low, high) in intervals.items()}
+    if not intervals:
+        halves = {name: frame[column] for name, column in spread.items()}
+    for name, numbers in halves.items():
+        cells = _with_halves(cells, list(shown.columns).index(name), numbers.tolist(), digits)
+    plus_minus = _HALF_WIDTH if intervals else _OVER_RUNS if spread else ""
+    legend = _legend(marks, how, than, kind, plus_minus)
     if kind == "latex":
         seconds = {number: second_best(frame, shown.columns[number], columns) for number in marks}
-        return paper_table(cells, marks, seconds, names or {}, legend)
+        return paper_table(cells, marks, seconds, names or {}, legend, blocks or {})
     text = _LAYOUTS[kind](cells, marks)
     if not legend:
         return text
@@ -148,7 +160,7 @@ def render_leaderboard(
 
 
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:
-    """Add half the width of an interval to the values of a column."""
+    """Add half the width of an interval, or a standard deviation, to the values of a column."""
     places = 4 if digits is None else digits
     texts = ["" if _is_missing(half) else f"{rounded(half, places):.{places}f}" for half in halves]
     width = max(map(len, texts), default=0)
@@ -162,19 +174,22 @@ def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int 
 _OF_BEST = {"table": "* best", "latex": "bold best, underlined second best"}
 
 
-def _legend(marks: Marks, how: str, than: str, kind: str, with_intervals: bool) -> str:
-    """Return the legend of a leaderboard: the signs that its cells have."""
+def _legend(marks: Marks, how: str, than: str, kind: str, plus_minus: str) -> str:
+    """Return the legend of a leaderboard: the signs that its cells have.
+
+    `plus_minus` is the meaning of ±, or "".
+    """
     parts = []
     if marks:
         brackets = f" ({' '.join(how.split())})" if how.strip() else ""
         parts.append(_OF_BEST.get(kind, "**bold** best"))
-        if than == _BEST_ONE:
+        if than == BEST_ONE:
             parts.append(f"= not significantly worse than the best{brackets}")
         else:
             others = one_line(than)
             parts.append(f"† significantly better, ‡ significantly worse than {others}{brackets}")
-    if with_intervals:
-        parts.append("± half the width of the confidence interval")
+    if plus_minus:
+        parts.append(f"± {plus_minus}")
     return "; ".join(parts)
 
 

@@ -105,7 +105,8 @@ input_options = _options(
         multiple=True,
         metavar="[NAME=]FILE",
         help="Recommendations to evaluate: user_id, item_id, rank or score. A path, glob, folder "
-        "or - for stdin. For several models, repeat as NAME=FILE, or write {model} in the path.",
+        "or - for stdin. For several models, repeat as NAME=FILE, or write {model} in the path; "
+        "for several runs, such as seeds, {run}.",
     ),
     *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in TABLES],
     click.option(

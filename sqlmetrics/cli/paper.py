@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ def paper_table(
     seconds: Mapping[int, Collection[int]],
     names: Mapping[str, str],
     legend: str,
+    blocks: Mapping[str, str],
 ) -> str:
     """Lay out a leaderboard: best values bold, second ones underlined, signs as superscripts.
 
@@ -52,6 +54,7 @@ def paper_table(
         seconds: the numbers of the rows with the second-best value, by column number.
         names: display names of the columns.
         legend: the meaning of the signs, for a comment below the table.
+        blocks: the titles of blocks of columns, by column; neighbours with one title share it.
     """
     rows = [[_escape(cell) for cell in row] for row in cells.values]
     for column, its_marks in marks.items():
@@ -65,22 +68,27 @@ def paper_table(
                 # without a width, so that the digits of a column stay aligned
                 row[column] += rf"\rlap{{$^{{{signs}}}$}}"
     comments = []
-    if "n_users" in cells.names:
-        column = cells.names.index("n_users")
+    for count in ("n_users", "n_runs"):
+        if count not in cells.names:
+            continue
+        column = cells.names.index(count)
         counts = list(dict.fromkeys(row[column] for row in cells.values))
         if len(counts) == 1:
-            cells, rows = _without(cells, column), [[*r[:column], *r[column + 1 :]] for r in rows]
-            comments += [f"% {counts[0]} users"] if counts[0] else []
+            rows = [[*row[:column], *row[column + 1 :]] for row in rows]
+            cells = _without(cells, column)
+            comments += [f"% {counts[0]} {count.removeprefix('n_')}"] if counts[0] else []
     if legend:
         comments.append(f"% {legend}")
     shown = replace(cells, names=[names.get(name, name) for name in cells.names])
-    return _tabular(shown, rows) + "".join(f"{comment}\n" for comment in comments)
+    above = _block_header([blocks.get(name, "") for name in cells.names]) if blocks else ""
+    return _tabular(shown, rows, above) + "".join(f"{comment}\n" for comment in comments)
 
 
 def display_names(catalog: Catalog, frame: pd.DataFrame) -> dict[str, str]:
     """Map the columns of a leaderboard to their names in papers: `Model`, `nDCG@10`."""
     names = {name: catalog.display_name(parse_spec(name)) for name in marked_columns(frame)}
-    return {"model": "Model", "n_users": "Users", **names}
+    runs = {"n_runs": "Runs"} if "n_runs" in frame.columns else {}
+    return {"model": "Model", "n_users": "Users", **runs, **names}
 
 
 def second_best(frame: pd.DataFrame, name: str, marked: Mapping[str, str]) -> set[int]:
@@ -91,7 +99,8 @@ def second_best(frame: pd.DataFrame, name: str, marked: Mapping[str, str]) -> se
         name: the column of values.
         marked: the columns with marks, by the column with values.
     """
-    leading = list(frame.columns[: list(frame.columns).index("n_users")])
+    values_from = "n_users" if "n_users" in frame.columns else next(iter(marked))
+    leading = list(frame.columns[: list(frame.columns).index(values_from)])
     values, marks = frame[name].tolist(), frame[marked[name]].tolist()
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, row in enumerate(frame[leading].drop(columns="model").itertuples(index=False)):
@@ -110,14 +119,28 @@ def second_best(frame: pd.DataFrame, name: str, marked: Mapping[str, str]) -> se
 def _without(cells: Rows, column: int) -> Rows:
     names, kinds = list(cells.names), list(cells.kinds)
     del names[column], kinds[column]
-    return Rows(names, kinds, cells.values)
+    values = [(*row[:column], *row[column + 1 :]) for row in cells.values]
+    return Rows(names, kinds, values)
 
 
 def _escape(cell: str) -> str:
     return "".join(_ESCAPED.get(char, char) for char in cell)
 
 
-def _tabular(cells: Rows, rows: Iterable[Iterable[str]]) -> str:
+def _block_header(titles: Sequence[str]) -> str:
+    """Return the header line above blocks of columns, with a rule below each title."""
+    cells, rules, column = [], [], 1
+    for title, block in itertools.groupby(titles):
+        width = len(list(block))
+        cells.append(
+            rf"\multicolumn{{{width}}}{{c}}{{{_escape(title)}}}" if title else " & " * (width - 1)
+        )
+        rules += [rf"\cmidrule(lr){{{column}-{column + width - 1}}}"] if title else []
+        column += width
+    return " & ".join(cells) + " \\\\\n" + " ".join(rules) + "\n"
+
+
+def _tabular(cells: Rows, rows: Iterable[Iterable[str]], above: str = "") -> str:
     def line(row: Iterable[str]) -> str:
         text = " & ".join(row) + " \\\\\n"
         # LaTeX would read [ or * as an argument of the \\ that ends the row above
@@ -125,5 +148,7 @@ def _tabular(cells: Rows, rows: Iterable[Iterable[str]]) -> str:
 
     sides = "".join("l" if kind in (TEXT, PROSE) else "r" for kind in cells.kinds)
     header = line(map(_escape, cells.names))
-    body = "\\toprule\n" + header + "\\midrule\n" + "".join(map(line, rows)) + "\\bottomrule\n"
+    body = (
+        "\\toprule\n" + above + header + "\\midrule\n" + "".join(map(line, rows)) + "\\bottomrule\n"
+    )
     return f"% \\usepackage{{booktabs}}\n\\begin{{tabular}}{{{sides}}}\n{body}\\end{{tabular}}\n"

@@ -18,6 +18,7 @@ from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED
 from sqlmetrics.record.entries import FORMAT, Record, Scalar
 from sqlmetrics.shapes import Constraint, ShapeError, entries_of
+from sqlmetrics.tables.runs import Runs
 from sqlmetrics.terminal import one_line
 from sqlmetrics.wording import shown
 
@@ -69,16 +70,26 @@ def damaged(path: str | Path, what: str) -> DataError:
 
 
 def _check_models(path: str | Path, record: Mapping[str, Any]) -> None:
-    """Check that each table has one source without a model, or is recommendations of models."""
-    by_table: dict[str, list[str | None]] = {}
+    """Check that each table has one source without a model, or is recommendations of models.
+
+    The sources of a model are one without a run, or all have different runs.
+    """
+    by_table: dict[str, dict[str | None, list[str | None]]] = {}
     for source in record["sources"]:
-        by_table.setdefault(source["table"], []).append(source["model"])
-    for table, models in by_table.items():
-        are_models = len(set(models)) == len(models) and None not in models
-        if models != [None] and not (table == "recommendations" and are_models):
+        of_models = by_table.setdefault(source["table"], {})
+        of_models.setdefault(source["model"], []).append(source.get("run"))
+    for table, of_models in by_table.items():
+        are_models = len(of_models) == 1 or None not in of_models
+        are_runs = all(
+            runs == [None] or (len(set(runs)) == len(runs) and None not in runs)
+            for runs in of_models.values()
+        )
+        is_one = list(of_models.items()) == [(None, [None])]
+        if not is_one and not (table == "recommendations" and are_models and are_runs):
+            models = [model for model, runs in of_models.items() for _ in runs]
             raise damaged(path, f"{table} has the models {shown(models)}")
     baseline = record["given"].get("baseline")
-    if baseline is not None and baseline not in by_table.get("recommendations", []):
+    if baseline is not None and baseline not in by_table.get("recommendations", {}):
         raise damaged(path, f"given.baseline is {shown(baseline)}, which is not one of its models")
 
 
@@ -241,17 +252,27 @@ def _lists(
 ) -> Any:
     """Return the sources of the recommendations; typed models override those of the record."""
     typed = lists_of(options["recommendations"]) if is_typed else None
-    models = [source["model"] for source in sources]
-    if typed is not None and (not isinstance(typed, dict) or models == [None]):
-        return options["recommendations"]
-    if models == [None]:
-        return _source(sources[0], options, OPTIONS["recommendations"], reads)
-    kept: dict[str, Any] = dict(typed or {})
+    by_model: dict[str | None, list[Mapping[str, Any]]] = {}
     for source in sources:
-        if source["model"] not in kept:
-            option = f"-r {source['model']}=FILE"
-            kept[source["model"]] = _source(source, options, option, reads)
-    return {model: kept[model] for model in dict.fromkeys([*models, *kept])}
+        by_model.setdefault(source["model"], []).append(source)
+    if typed is not None and (not isinstance(typed, dict) or None in by_model):
+        return options["recommendations"]
+    if None in by_model:
+        return _runs(by_model[None], options, OPTIONS["recommendations"], reads)
+    kept: dict[str | None, Any] = dict(typed or {})
+    for model, of_model in by_model.items():
+        if model not in kept:
+            kept[model] = _runs(of_model, options, f"-r {model}=FILE", reads)
+    return {model: kept[model] for model in dict.fromkeys([*by_model, *kept])}
+
+
+def _runs(
+    sources: Sequence[Mapping[str, Any]], options: Mapping[str, Any], option: str, reads: _Reads
+) -> Any:
+    """Return the source of a model, or `Runs` if it has several."""
+    if "run" not in sources[0]:
+        return _source(sources[0], options, option, reads)
+    return Runs({source["run"]: _source(source, options, option, reads) for source in sources})
 
 
 def _source(
@@ -260,6 +281,7 @@ def _source(
     """Return a source of a record in the form that the evaluator takes, and add it to `reads`."""
     given, kind = source["source"], source["kind"]
     where = source["table"] + ("" if source["model"] is None else f" of {source['model']}")
+    where += "" if "run" not in source else f", run {source['run']}"
     of_spark = options.get("engine") == "spark" and kind == "table"
     if kind == "query":
         raise UsageError(

@@ -253,7 +253,11 @@ def _users_of(
     """Estimate the number of users of a source, or of its lists; 0 if unknown."""
     if any("://" in file for file in source.files):
         return 0
-    columns = [column.source for name in (*user_keys, "model") if (column := source.find(name))]
+    columns = [
+        column.source
+        for name in (*user_keys, "model", "run")
+        if (column := source.find(name)) and column.source
+    ]
     statement = _rendered("user_count", table=table.name, relation=source.relation, columns=columns)
     return int(engine.query(statement, source.label)[0]["n_users"])
 

@@ -74,6 +74,7 @@ class Planner:
         user_keys: the columns that identify a user.
         several_models: whether the lists have a column `model`.
         model: the name of the only model, if the lists have no such column.
+        several_runs: whether the lists have a column `run`.
         baseline_model: the model that is the baseline, if the baseline is a model.
         checked: whether stages also count rows for checks.
         fuse: whether metrics may share a SELECT.
@@ -88,6 +89,7 @@ class Planner:
     user_keys: Sequence[str] = ("user_id",)
     several_models: bool = False
     model: str = "recommendations"
+    several_runs: bool = False
     baseline_model: str | None = None
     checked: bool = False
     fuse: bool = True
@@ -119,7 +121,13 @@ class Planner:
     @property
     def keys(self) -> Keys:
         """Return the columns that identify lists and users."""
-        return Keys(tuple(self.user_keys), self.several_models, self.model, self.dialect)
+        users = tuple(self.user_keys)
+        return Keys(users, self.several_models, self.model, self.dialect, self.several_runs)
+
+    @property
+    def over_runs(self) -> Planner:
+        """Return the planner of queries that read means over runs, without the column `run`."""
+        return replace(self, several_runs=False) if self.several_runs else self
 
     @property
     def inputs(self) -> Inputs:
@@ -191,7 +199,12 @@ class Planner:
         """Render the query of a metric from its template."""
         more: dict[str, Any] = {}
         if metric.grain == "run":
-            more = {"keys": "model", "keys_of": lambda alias: f"{alias}.model"}
+            context = self.keys.context
+            more = {
+                "keys": context["model_keys"],
+                "keys_of": context["model_keys_of"],
+                "same_keys": context["same_model_keys"],
+            }
         text = self.text(metric.body, str(metric.path), values, metric, more)
         return replace(text, exact=metric.exact)
 
@@ -205,7 +218,9 @@ class Planner:
         def plan() -> Query:
             text = self.metric_text(metric, values)
             query = bound(metric.name, text, lambda table: self.node(table, values, metric))
-            expected = [*(["model"] if metric.grain == "run" else self.keys.lists), "k", "value"]
+            keys = self.keys
+            expected = keys.values_of_models if metric.grain == "run" else keys.lists
+            expected = [*expected, "k", "value"]
             with_error = [*expected, "standard_error"] if metric.grain == "run" else expected
             if query.columns not in (expected, with_error):
                 raise TemplateError(

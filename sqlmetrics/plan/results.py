@@ -11,11 +11,13 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.runs import Spread, models_of
 from sqlmetrics.plan.sliced import ItemSlices, by_user
 from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.plan.values import Wide, WideTable, wide_tables
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.stats.paired_tests import FEW
 
@@ -58,6 +60,7 @@ class Results:
             of_users, self.of_runs = self.requests, []
             self.of_users_planner = self.item_slices.planner
         self.wide = wide_tables(self.of_users_planner, of_users)
+        self.of_users_planner = self.of_users_planner.over_runs
         if self.slicing is not None and self.slicing.of_users:
             self._slice_users(self.slicing)
         if self.slicing is not None and self.item_slices is not None:
@@ -128,22 +131,20 @@ class Results:
         for position, request in enumerate(self.requests, start=1):
             name, column = wide.home(request)
             label = {"metric": request.call.name, "convention": request.convention}
-            known = {**vars(column), **label, "position": position}
+            row = {**vars(column), **label, "position": position}
             if column.grain == "run" and self.interval.of_runs and not column.standard_error:
-                known["standard_error"] = f"{column.name}_standard_error"
-            rows[name].append(known)
+                row["standard_error"] = f"{column.name}_standard_error"
+            rows[name].append(row)
         shares: _Shares = {}
         for name, table in wide.tables.items():
             reads, tables = shares.setdefault(table.share, ({}, []))
-            node, percentiles = totals[name]
-            alias = new_name(node.name, reads)
-            reads[alias] = node
-            resampled = ""
-            if percentiles is not None:
-                resampled = new_name("percentiles", reads)
-                reads[resampled] = percentiles
-            tables.append({"name": alias, "rows": rows[name], "percentiles": resampled})
+            known: dict[str, Any] = {"rows": rows[name], "percentiles": "", "over_runs": ""}
+            for part, node in totals[name].items():
+                known[part] = new_name(node.name, reads)
+                reads[known[part]] = node
+            tables.append(known)
         columns = ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
+        columns += OF_RUNS if self.planner.several_runs else []
         summary_rows = self._rows(
             "summary_rows",
             shares,
@@ -206,37 +207,51 @@ class Results:
         )
         return Plan(summary, self.warnings)
 
-    def _totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
-        """Plan the aggregates of values per slice, and the percentiles of resampled means."""
+    def _totals(self) -> tuple[Wide, dict[str, dict[str, Node]]]:
+        """Plan the aggregates of values per slice.
+
+        Returns the tables of values, and for each the nodes of `name`: its totals; `percentiles` of
+        resampled means, if any; `over_runs`: the spread over the runs of a model, if any.
+        """
         wide = self.wide
-        totals: dict[str, tuple[Node, Node | None]] = {}
+        totals: dict[str, dict[str, Node]] = {}
         for name, table in wide.tables.items():
             sliced = self._sliced(table.node, _columns(table))
             reads = {"per_user": sliced}
             if self.names_of:
                 reads["row_groups"] = self._row_groups(table)
+            columns = [vars(column) for column in table.columns]
             aggregates = self.planner.rendered(
                 "totals",
                 reads,
                 groups=self.groups,
                 filled_in=bool(self.names_of),
-                columns=[vars(column) for column in table.columns],
+                columns=columns,
                 z=self.interval.z,
             )
-            percentiles = None
+            totals[name] = {"name": aggregates}
+            if table.by_run is not None:
+                by_run = self._sliced(table.by_run, ["run", *_columns(table)])
+                over_runs = self._spread.of_users(by_run, columns, self.interval.z)
+                totals[name]["over_runs"] = over_runs
             means = [column.name for column in table.columns if column.aggregate == "mean"]
             if self.interval.kind == "bootstrap" and means:
-                percentiles = self._percentiles(self._resampled(sliced, means), means)
-            totals[name] = aggregates, percentiles
+                resampled = self._resampled(sliced, means)
+                totals[name]["percentiles"] = self._percentiles(resampled, means)
         if self.of_runs:
             of_runs, tables = self._run_totals()
             wide, totals = wide | of_runs, {**totals, **tables}
         return wide, totals
 
+    @property
+    def _spread(self) -> Spread:
+        return Spread(self.planner, self.groups)
+
     def _row_groups(self, table: WideTable, baseline: str | None = None) -> Node:
         """Plan the groups that get values: every model, except the baseline, in every slice."""
         homes = {kind["slice"]: kind["table"] for kind in self.names_of} | {"model": "models"}
-        nodes = {**self.names, "models": self.planner.node("models", table.values)}
+        models = models_of(self.planner, self.planner.node("models", table.values))
+        nodes = {**self.names, "models": models}
         homes = {name: homes[name] for name in self.groups}
         reads = {home: nodes[home] for home in homes.values()}
         return self.planner.rendered(
@@ -251,7 +266,7 @@ class Results:
         reads = {"per_user": values, "slices": self.slices[0]}
         return self.planner.rendered("sliced", reads, name=f"{values.name}_and_slice", names=names)
 
-    def _run_totals(self) -> tuple[Wide, dict[str, tuple[Node, Node | None]]]:
+    def _run_totals(self) -> tuple[Wide, dict[str, dict[str, Node]]]:
         """Plan the values of a run per slice of users, and their spread over resamples."""
         planner, resampled = self.planner, None
         if self.interval.of_runs:
@@ -270,7 +285,8 @@ class Results:
         if self.slices is not None:
             per_slice, populations = by_user(planner, self.slices)
         wide = wide_tables(per_slice, self.of_runs)
-        totals: dict[str, tuple[Node, Node | None]] = {}
+        groups = [*self.groups, *(["run"] if planner.several_runs else [])]
+        totals: dict[str, dict[str, Node]] = {}
         for name, table in wide.tables.items():
             reads = {"per_model": table.node}
             if self.slices is not None:
@@ -285,19 +301,24 @@ class Results:
                     for column in table.columns
                     if column.part == "value" and not column.standard_error
                 ]
-            if self.slices is None and not varied:
-                totals[name] = table.node, None
-                continue
-            node = planner.rendered(
-                "totals_of_runs",
-                reads,
-                groups=self.groups,
-                names=own,
-                varied=varied,
-                resamples=self.interval.resamples,
-                sliced=self.slices is not None,
-            )
-            totals[name] = node, None
+            node = table.node
+            if self.slices is not None or varied:
+                node = planner.rendered(
+                    "totals_of_runs",
+                    reads,
+                    groups=groups,
+                    names=own,
+                    varied=varied,
+                    resamples=self.interval.resamples,
+                    sliced=self.slices is not None,
+                )
+            totals[name] = {"name": node}
+            if planner.several_runs:
+                values = [column.name for column in table.columns if column.part == "value"]
+                errors = [name for name in own if name not in values]
+                errors += [f"{name}_standard_error" for name in varied]
+                node = self._spread.of_models(node, values, errors)
+                totals[name] = {"name": node, "over_runs": node}
         return wide, totals
 
     # ---- resampling ----------------------------------------------------------------------------

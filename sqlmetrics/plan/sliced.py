@@ -236,4 +236,5 @@ def by_user(
         more |= {"user_groups": groups, "half_samples": half_samples}
         context |= interval.draws
     stages = SlicedStages(base, "by_user", more, context)
-    return replace(base, several_models=True, keeps=False, stages=stages), stages
+    planner = replace(base, several_models=True, several_runs=False, keeps=False, stages=stages)
+    return planner, stages

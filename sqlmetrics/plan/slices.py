@@ -55,6 +55,7 @@ _USER_TABLES = ("users", "recommendations", "interactions")
 # columns of results
 _TAKEN = [
     "model", "convention", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high",
+    "n_runs", "std_runs",
     "baseline", "baseline_value", "difference", "relative", "wins", "ties", "losses", "test",
     "p_value", "p_adjusted", "effect_size",
     # further columns in the queries of comparisons

@@ -16,6 +16,7 @@ from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.binding import node_of
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.runs import mean_over_runs
 from sqlmetrics.sql import fusion
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, new_name
 from sqlmetrics.sql.quoting import identifier
@@ -52,7 +53,9 @@ class WideTable:
     """A table of values: one row per user (or model) of an audience, one column per request.
 
     `values` are the settings of the audience, `everybody` plans its users. Many cutoffs are divided
-    among several tables; `share` is the number of this table's share.
+    among several tables; `share` is the number of this table's share. If models have several runs,
+    per-user values are means over them, and `by_run` has the values of every run; values of models
+    have one row per run.
     """
 
     node: Node
@@ -61,6 +64,7 @@ class WideTable:
     values: Mapping[str, Any]
     everybody: Node
     share: int = 0
+    by_run: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -254,7 +258,7 @@ class _Builder:
     ) -> str:
         """Return the name of the query with these columns; every share has its own queries."""
         planner = self.planner
-        keys = planner.keys.lists if metric.grain == "user" else ["model"]
+        keys = planner.keys.lists if metric.grain == "user" else planner.keys.values_of_models
 
         def stage_of(table: str) -> Stage | None:
             return query.parents[table].stage if table in query.parents else None
@@ -304,6 +308,7 @@ class _Builder:
         """Plan a table: the users or models of the audience, with the columns of each query."""
         sources = list(dict.fromkeys(column.source for column in table.columns))
         defined = list(dict.fromkeys(column.defined for column in table.columns if column.defined))
+        several_runs = self.planner.several_runs
         filled = self.planner.rendered(
             "filled",
             {
@@ -311,15 +316,20 @@ class _Builder:
                 **{source: nodes[source] for source in sources},
                 **{stage: self.defined[stage] for stage in defined},
             },
-            name=name,
+            name=f"{name}_and_run" if several_runs else name,
             grain=table.grain,
             columns=table.columns,
             sources=sources,
             defined=defined,
         )
-        return WideTable(
+        values = WideTable(
             filled, table.grain, table.columns, table.values, table.everybody, table.share
         )
+        if not several_runs or table.grain != "user":
+            return values
+        names = [column.name for column in table.columns]
+        mean = mean_over_runs(self.planner, filled, name, names)
+        return replace(values, node=mean, by_run=filled)
 
 
 def identity_of_call(planner: Planner, call: MetricCall) -> str:

@@ -135,7 +135,11 @@ def _of_users(old: _Record, new: _Record) -> Iterator[str]:
         for users in record["users"]:
             names = ("evaluated", "without_recommendations", "without_truth")
             counted[
-                _named(f"users of {and_more(users['metrics'])}", users["model"], ", "),
+                _named(
+                    _named(f"users of {and_more(users['metrics'])}", users["model"], ", "),
+                    users.get("run"),
+                    ", run ",
+                ),
                 users["convention"],
             ] = {name.replace("_", " "): users[name] for name in names}
         return counted

@@ -27,6 +27,7 @@ class SourceEntry(TypedDict):
 
     table: Annotated[str, Constraint("the name of a table", TABLES.__contains__)]
     model: str | None
+    run: NotRequired[str]
     source: str | list[str] | None
     kind: str
     files: NotRequired[int]
@@ -43,9 +44,10 @@ class ContentsEntry(TypedDict):
 
 
 class UsersEntry(TypedDict):
-    """Counts of users for metrics with one audience."""
+    """Counts of users for metrics with one audience; per run if models have several."""
 
     model: str | None
+    run: NotRequired[str]
     convention: str
     metrics: list[str]
     audience: Scalar

@@ -147,10 +147,13 @@ class Recorder:
             for source in table.sources:
                 given: Any = self._sources[name]
                 given = given if source.model is None else given[source.model]
+                given = given if source.run is None else given[source.run]
                 text, kind = _source(given, source.format)
                 entry: SourceEntry = {
                     "table": name, "model": source.model, "source": text, "kind": kind,
                 }  # fmt: skip
+                if source.run is not None:
+                    entry["run"] = source.run
                 if source.files:
                     entry["files"] = len(source.files)
                 yield entry
@@ -333,7 +336,7 @@ def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[UsersEntry
             metrics.append(call.name)
     for node, convention, metrics, audience in counts.values():
         for row in session.counted(Plan(node)):
-            yield {
+            entry: UsersEntry = {
                 "model": None if "model" not in row else str(row["model"]),
                 "convention": convention,
                 "metrics": metrics,
@@ -342,3 +345,6 @@ def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[UsersEntry
                 "without_recommendations": row["without_recommendations"],
                 "without_truth": row["without_truth"],
             }
+            if "run" in row:
+                entry["run"] = str(row["run"])
+            yield entry

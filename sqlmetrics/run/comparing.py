@@ -47,10 +47,10 @@ def models(session: Session) -> list[str]:
     planner, lists = session.planner, session.tables.get("recommendations")
     if lists is None or not planner.several_models:
         return []
-    if given := [source.model for source in lists.sources if source.model is not None]:
-        return given
+    if lists.models:
+        return lists.models
     there = session.executor.physical(planner.stage("models", session.definitions.values))
-    return sorted(str(row["model"]) for row in session.engine.records(there))
+    return sorted({str(row["model"]) for row in session.engine.records(there)})
 
 
 def compare(

@@ -46,7 +46,7 @@ def named_models(session: Session) -> list[str] | None:
     lists = session.tables.get("recommendations")
     if lists is None or not session.planner.several_models:
         return []
-    return [source.model for source in lists.sources if source.model is not None] or None
+    return lists.models or None
 
 
 def passed(session: Session, result: Frame, gates: Sequence[Gate], of: Gated) -> Frame:

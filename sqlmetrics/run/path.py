@@ -64,6 +64,7 @@ def evaluate(
                 slices=gating.columns_of_slices(
                     session, [sliced.attribute for sliced in run.slices]
                 ),
+                several_runs=session.planner.several_runs,
                 of=EVALUATION,
             )
         rows = execute(session, run, deliver, asked.partition)

@@ -94,6 +94,15 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
             "reports and charts need DuckDB; with Spark, export the tables to Parquet files and "
             "create the report from the files"
         )
+    if planner.several_runs:
+        raise UsageError(
+            "reports and charts show a single run of each model, but the recommendations have a "
+            "column run",
+            table="recommendations",
+            column="run",
+            remedy="pass the lists of one run without the column run; evaluate, compare and "
+            "leaderboard compute means over runs",
+        )
     if len(conventions) > 1:
         names = " and ".join(settings.convention.name for settings in conventions)
         raise UsageError(

@@ -38,6 +38,7 @@ from sqlmetrics.stats.gates import Verdict
 from sqlmetrics.tables.filters import check_tables
 from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
+from sqlmetrics.tables.runs import check_runs
 from sqlmetrics.tables.schema import Table
 from sqlmetrics.wording import and_more
 
@@ -112,6 +113,7 @@ class Session:
             self.tables,
             user_keys=user_keys,
             several_models=is_models(lists) or (read is not None and "model" in read.columns),
+            several_runs=read is not None and "run" in read.columns,
             baseline_model=baseline_model,
             checked=not self.trusts_input,
             dialect=self.engine.dialect,
@@ -152,6 +154,7 @@ class Session:
             _log.info(note)
         for warning in reader.warnings:
             warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
+        check_runs(tables)
         check_types(self.engine, tables, user_keys)
         if self.engine.embedded is not None:
             read = [(table.name, source) for table in tables.values() for source in table.sources]
@@ -185,7 +188,7 @@ class Session:
         """Return a line for each table, and for the conventions, settings and engine."""
         lines = []
         for table in self.tables.values():
-            models = [source.model for source in table.sources if source.model is not None]
+            models = table.models
             what = f"{len(models)} models ({and_more(models, 5)})" if models else ""
             lines.append(
                 f"{table.name}: {what or table.sources[0].label}: {', '.join(table.columns)}"

@@ -130,6 +130,7 @@ class Keys:
     Attributes:
         users: the columns that identify a user.
         several_models: whether lists also have a column `model`.
+        several_runs: whether lists also have a column `run`: the run of the model.
         model: the name of the only model, if lists have no such column.
         dialect: the dialect in which the query is printed. Queries are written in DuckDB's SQL; for
             another dialect, in its portable part.
@@ -139,11 +140,23 @@ class Keys:
     several_models: bool = False
     model: str = "recommendations"
     dialect: str = NATIVE
+    several_runs: bool = False
+
+    @property
+    def models(self) -> list[str]:
+        """Return the columns of lists that identify the run of a model."""
+        models = ["model"] if self.several_models else []
+        return [*models, *(["run"] if self.several_runs else [])]
 
     @property
     def lists(self) -> list[str]:
         """Return the columns that identify a list."""
-        return [*(["model"] if self.several_models else []), *self.users]
+        return [*self.models, *self.users]
+
+    @property
+    def values_of_models(self) -> list[str]:
+        """Return the columns that identify a value of a run metric; one is always the model."""
+        return ["model", *(["run"] if self.several_runs else [])]
 
     @property
     def context(self) -> Mapping[str, Any]:
@@ -154,13 +167,16 @@ class Keys:
 @functools.lru_cache(maxsize=64)
 def _key_context(known: Keys) -> Mapping[str, Any]:
     users = [identifier(name) for name in known.users]
-    keys = ["model", *users] if known.several_models else users
+    keys = [*known.models, *users]
 
     def listed(names: Sequence[str], alias: str) -> str:
         return ", ".join(f"{alias}.{name}" for name in names)
 
     def equal(names: Sequence[str], left: str, right: str) -> str:
         return " AND ".join(f"{left}.{name} = {right}.{name}" for name in names)
+
+    def model_of(alias: str) -> str:
+        return f"{alias}.model" if known.several_models else literal(known.model)
 
     def either(name: str, left: str, right: str) -> str:
         return f"coalesce({left}.{name}, {right}.{name})"
@@ -186,7 +202,23 @@ def _key_context(known: Keys) -> Mapping[str, Any]:
             f"CAST({alias}.{name} AS VARCHAR)" for name in users
         ),
         "several_models": known.several_models,
-        "model_of": lambda alias: (
-            f"{alias}.model" if known.several_models else literal(known.model)
+        "several_runs": known.several_runs,
+        "model_of": model_of,
+        # the columns of lists that identify the run of a model, maybe none
+        "model_columns": known.models,
+        "listed_model_columns": ", ".join(known.models),
+        "model_columns_of": lambda alias: listed(known.models, alias),
+        # the columns of queries with a value per run of a model, at least the model
+        "model_keys": ", ".join(known.values_of_models),
+        "model_keys_of": lambda alias: listed(known.values_of_models, alias),
+        "models_of": lambda alias: ", ".join(
+            [f"{model_of(alias)} AS model", *([f"{alias}.run"] if known.several_runs else [])]
+        ),
+        "same_model_keys": lambda left, right: equal(known.values_of_models, left, right),
+        "same_model": lambda left, right: " AND ".join(
+            [
+                f"{model_of(left)} = {right}.model",
+                *([f"{left}.run = {right}.run"] if known.several_runs else []),
+            ]
         ),
     }

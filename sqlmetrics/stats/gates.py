@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import GateError, UsageError, suggestion
+from sqlmetrics.messages import Message, map_column
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
+OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several runs
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
 
 
@@ -55,7 +57,7 @@ COMPARISON = Gated(
 EVALUATION = Gated(
     "evaluation",
     "computed",
-    ("value", "ci_low", "ci_high", "std", "n_users"),
+    ("value", "ci_low", "ci_high", "std", "n_users", *OF_RUNS),
     (),
     ("ndcg@10 < 0.2", "ndcg@10 n_users < 1000"),
 )
@@ -220,6 +222,7 @@ def check_known(
     *,
     interval: str | None = None,
     slices: Iterable[str] = (),
+    several_runs: bool = True,
     of: Gated = COMPARISON,
 ) -> None:
     """Check that every gate applies to at least one row of the result.
@@ -231,11 +234,12 @@ def check_known(
         models: the models with rows; None if they are not known yet.
         interval: the kind of confidence interval; "none" allows no gates on its ends.
         slices: the names of the columns to slice by.
+        several_runs: whether models have several runs.
         of: the kind of result.
 
     Raises:
-        UsageError: a gate names a metric, cutoff, model or column of slices without rows, or a
-            confidence limit if there is no interval.
+        UsageError: a gate names a metric, cutoff, model or column of slices without rows, a
+            confidence limit if there is no interval, or a column of runs if there are none.
     """
     pairs, columns = unique(metrics_and_ks), unique(slices)
     names = None if models is None else unique(map(str, models))
@@ -261,6 +265,11 @@ def check_known(
             raise UsageError(
                 f"{about} {gate.column}, but no confidence interval is computed; "
                 "choose another interval than 'none'"
+            )
+        if not several_runs and gate.column in OF_RUNS:
+            raise UsageError(
+                f"{about} {gate.column}, but the recommendations have no column run",
+                remedy=Message("map a column with ", map_column("recommendations", "run")),
             )
         for name, _ in gate.slices:
             if name not in columns:
@@ -313,7 +322,8 @@ def verdicts(result: Rows, gates: Sequence[Gate], of: Gated) -> list[Verdict]:
     slices = [name for name in result.names[: result.names.index("metric")] if name != "model"]
     pairs = [(row["metric"], None if row["k"] is None else int(row["k"])) for row in rows]
     models = [row["model"] for row in rows] if "model" in result.names else []
-    check_known(gates, pairs, models, slices=slices, of=of)
+    several_runs = set(OF_RUNS) <= set(result.names)
+    check_known(gates, pairs, models, slices=slices, several_runs=several_runs, of=of)
     found = []
     for gate in gates:
         chosen = [(number, row) for number, row in enumerate(rows) if gate.is_about(row)]

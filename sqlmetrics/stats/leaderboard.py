@@ -29,6 +29,8 @@ BEST = "best"
 NOT_WORSE = "not worse"  # not significantly worse than the best model
 BETTER, WORSE = "better", "worse"  # significantly better or worse than a chosen model
 
+_COUNTS = ("n_users", "n_runs")  # columns of values that leaderboards show once per row
+
 
 def best_models(
     values: pd.DataFrame, better: Mapping[str, bool | None]
@@ -76,8 +78,8 @@ def leaderboard(
 
     Args:
         values: the result of `Evaluator.evaluate`: `model`, then the grouping columns
-            (`convention`, slices), then `metric`, `k`, `value`, `n_users`; other columns are
-            ignored.
+            (`convention`, slices), then `metric`, `k`, `value`, `n_users`, and `n_runs` and
+            `std_runs` if models have several runs; other columns are ignored.
         comparisons: the result of `Evaluator.compare` for the same request, with the models of
             `best_models` as baselines. Rows with other baselines are ignored. It may be empty.
         better: for every metric, whether higher values are better; None if neither direction is. A
@@ -100,11 +102,14 @@ def leaderboard(
         - with `against`: `better` or `worse` if the difference from that model is significant,
           instead of `not worse`; a cell can be `best, better`.
 
-        `n_users` (Int64) is missing if the metrics have different numbers of users; metrics without
-        a number of users are ignored. Groups are in table order. Rows in a group are sorted by the
-        first metric with a direction, best model first, models without a value last, and then by
-        name. Values are equal if they agree in 12 digits, because multi-threaded sums may differ in
-        further digits.
+        With several runs, `n_runs` follows `n_users`, and the standard deviation of the runs
+        (`ndcg@10 std_runs`) follows the mark.
+
+        `n_users` and `n_runs` (Int64) are missing if the metrics have different numbers; metrics
+        without a number of users are ignored. Groups are in table order. Rows in a group are sorted
+        by the first metric with a direction, best model first, models without a value last, and
+        then by name. Values are equal if they agree in 12 digits, because multi-threaded sums may
+        differ in further digits.
 
     Raises:
         UsageError: the column `model` is missing, the two tables have different groups, `better`
@@ -120,7 +125,8 @@ def leaderboard(
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
     labels = {key: str(MetricSpec(key[0], cutoff=key[1])) for key in board.keys}
     own = [name for label in labels.values() for name in (label, *_further(label))]
-    taken = {"n_users", *own}
+    several_runs = "n_runs" in values.columns
+    taken = {"n_users", *own, *(["n_runs"] if several_runs else [])}
     if clash := taken.intersection(board.columns):
         raise UsageError(
             f"the slice column {min(clash)!r} has the name of a column of the leaderboard; rename "
@@ -134,17 +140,19 @@ def leaderboard(
     tested = _tested(comparisons, board.columns, baselines, correction)
     rows = _sorted_rows(board, higher)
     columns: dict[str, Any] = {
-        "n_users": pd.array([board.users_of(row) for row in rows], dtype="Int64")
+        name: pd.array([_only(numbers.get(row, set())) for row in rows], dtype="Int64")
+        for name, numbers in board.counts.items()
     }
     for key, label in labels.items():
         marks = _marks(board, key, higher[key[0]], tested, alpha, against)
         shown = [board.at(group, key).get(model) for group, model in rows]
         columns[label] = pd.array(shown, dtype="float64")
         columns[_mark_of(label)] = [marks.get(row, "") for row in rows]
-        if intervals:
-            for name, ends in zip(_ends_of(label), ("ci_low", "ci_high"), strict=True):
-                at = dict(zip(board.cells, values[ends], strict=True))
-                columns[name] = pd.array([at.get((*row, key)) for row in rows], dtype="float64")
+        ends = zip(_ends_of(label), ("ci_low", "ci_high"), strict=True) if intervals else ()
+        spread = ((_spread_of(label), "std_runs"),) if several_runs else ()
+        for name, source in (*ends, *spread):
+            at = dict(zip(board.cells, values[source], strict=True))
+            columns[name] = pd.array([at.get((*row, key)) for row in rows], dtype="float64")
     leading = values[["model", *board.columns]].iloc[[board.rows[row] for row in rows]]
     return pd.concat([leading.reset_index(drop=True), pd.DataFrame(columns)], axis=1)
 
@@ -165,6 +173,12 @@ def interval_columns(frame: pd.DataFrame) -> dict[str, tuple[str, str]]:
     return {name: pair for name, pair in ends.items() if set(pair) <= set(frame.columns)}
 
 
+def spread_columns(frame: pd.DataFrame) -> dict[str, str]:
+    """Map the columns of a leaderboard to those with the standard deviation over runs, if any."""
+    spread = {name: _spread_of(name) for name in frame.columns}
+    return {name: column for name, column in spread.items() if column in frame.columns}
+
+
 def _mark_of(label: str) -> str:
     return f"{label} mark"
 
@@ -173,9 +187,13 @@ def _ends_of(label: str) -> tuple[str, str]:
     return f"{label} ci_low", f"{label} ci_high"
 
 
+def _spread_of(label: str) -> str:
+    return f"{label} std_runs"
+
+
 def _further(label: str) -> tuple[str, ...]:
     """Return the columns that belong to a column of values."""
-    return _mark_of(label), *_ends_of(label)
+    return _mark_of(label), *_ends_of(label), _spread_of(label)
 
 
 @dataclass(frozen=True)
@@ -184,7 +202,8 @@ class _Board:
 
     `columns` are the grouping columns; `rows` maps groups and models to their first row in the
     table. `values` has no missing values, so a model may be absent from a metric. `cells` has the
-    group, model and column of every row of the table.
+    group, model and column of every row of the table. `counts` has the numbers of users, and of
+    runs if the table has them, of every row.
     """
 
     columns: list[str]
@@ -193,7 +212,7 @@ class _Board:
     keys: list[Key]
     rows: dict[Row, int]
     values: dict[tuple[Group, Key], dict[str, float]]
-    n_users: dict[Row, set[int]]
+    counts: dict[str, dict[Row, set[int]]]
     cells: list[tuple[Group, str, Key]]
 
     @classmethod
@@ -208,12 +227,12 @@ class _Board:
         columns = _group_columns(frame, ("model",))
         rows: dict[Row, int] = {}
         values: dict[tuple[Group, Key], dict[str, float]] = {}
-        n_users: dict[Row, set[int]] = {}
+        counts = {name: dict[Row, set[int]]() for name in _COUNTS if name in frame.columns}
         seen: set[tuple[Group, str, Key]] = set()
         keys = _keys(frame)
         groups = _groups(frame, columns)
-        cells = zip(groups, frame["model"], keys, frame["value"], frame["n_users"], strict=True)
-        for number, (group, model, key, value, users) in enumerate(cells):
+        cells = zip(groups, frame["model"], keys, frame["value"], strict=True)
+        for number, (group, model, key, value) in enumerate(cells):
             if (group, model, key) in seen:
                 label = MetricSpec(key[0], cutoff=key[1])
                 raise DataError(
@@ -225,20 +244,22 @@ class _Board:
             rows.setdefault((group, model), number)
             if not pd.isna(value):
                 values.setdefault((group, key), {})[model] = float(value)
-            if not pd.isna(users):
-                n_users.setdefault((group, model), set()).add(int(users))
         models = unique(frame["model"])
         places = list(zip(groups, frame["model"], keys, strict=True))
-        return cls(columns, unique(groups), models, unique(keys), rows, values, n_users, places)
+        for name, numbers in counts.items():
+            for (group, model, _), n in zip(places, frame[name], strict=True):
+                if not pd.isna(n):
+                    numbers.setdefault((group, model), set()).add(int(n))
+        return cls(columns, unique(groups), models, unique(keys), rows, values, counts, places)
 
     def at(self, group: Group, key: Key) -> dict[str, float]:
         """Return the values of the models, in table order."""
         return self.values.get((group, key), {})
 
-    def users_of(self, row: Row) -> int | None:
-        """Return the number of users if all metrics have the same one, else None."""
-        numbers = self.n_users.get(row, set())
-        return next(iter(numbers)) if len(numbers) == 1 else None
+
+def _only(numbers: set[int]) -> int | None:
+    """Return the number of users or runs if all metrics have the same one, else None."""
+    return next(iter(numbers)) if len(numbers) == 1 else None
 
 
 def _group_columns(frame: pd.DataFrame, others: Sequence[str]) -> list[str]:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.tables.runs import Runs, with_runs
 from sqlmetrics.tables.schema import Source, SourceColumn, of_row, type_family
 from sqlmetrics.tables.sources import is_file, matching_files
 
-PLACEHOLDER = "{model}"  # in a path: stands for the name of a model
+# in a path: stand for the name of a model and of one of its runs
+PLACEHOLDER = "{model}"
+PLACEHOLDER_OF_RUNS = "{run}"
 _ORDERS = ("rank", "score")
 
 
@@ -23,38 +26,55 @@ _ORDERS = ("rank", "score")
 def models_of(source: Any) -> Any:
     """Return a dict of models with their names as texts; other sources are returned unchanged.
 
-    A path with `{model}` becomes a dict with the files of each model.
+    A path with `{model}` becomes a dict with the files of each model. A path with `{run}`, or a
+    dict of sources as the source of a model, becomes `Runs`.
 
     Raises:
-        UsageError: a name is empty, or two models have the same name.
+        UsageError: a name is empty, or two models or two runs of a model have the same name.
         DataError: no file matches the path.
     """
-    if isinstance(source, str | Path) and PLACEHOLDER in str(source) and not is_file(source):
+    if _is_pattern(source, PLACEHOLDER) or _is_pattern(source, PLACEHOLDER_OF_RUNS):
         return _by_file_name(str(source))
     if not is_models(source):
         return source
+    return {name: _runs_of(part) for name, part in _named(source, "model").items()}
+
+
+def _runs_of(source: Any) -> Any:
+    """Return `Runs` if the source of a model has several runs; others are returned unchanged."""
+    if _is_pattern(source, PLACEHOLDER_OF_RUNS):
+        return _by_file_name(str(source))
+    return Runs(_named(source, "run")) if is_models(source) else source
+
+
+def _is_pattern(source: Any, placeholder: str) -> bool:
+    return isinstance(source, str | Path) and placeholder in str(source) and not is_file(source)
+
+
+def _named(source: Mapping[Any, Any], what: str) -> dict[str, Any]:
+    """Return a dict with names of models or runs as texts."""
     named: dict[str, Any] = {}
     for key, part in source.items():
         name = str(key)
-        check_name(name)
+        check_name(name, what)
         if name in named:
-            raise UsageError(f"recommendations: two models have the name {name!r}; rename one")
+            raise UsageError(f"recommendations: two {what}s have the name {name!r}; rename one")
         named[name] = part
     return named
 
 
-def check_name(name: str) -> None:
-    """Check that a model can have this name, which can be any text that is not blank.
+def check_name(name: str, what: str = "model") -> None:
+    """Check that a model or run can have this name, which can be any text that is not blank.
 
     Raises:
         UsageError: the name is blank or cannot be written to a file.
     """
     if not name.strip():
-        raise UsageError(f"recommendations: the name of a model is empty ({name!r}); give a name")
+        raise UsageError(f"recommendations: the name of a {what} is empty ({name!r}); give a name")
     if "\0" in name or name != name.encode("utf-8", "ignore").decode():
         raise UsageError(
-            f"recommendations: the name of the model {name!r} has a character that is not text; "
-            "rename the model"
+            f"recommendations: the name of the {what} {name!r} has a character that is not text; "
+            f"rename the {what}"
         )
 
 
@@ -62,6 +82,7 @@ def is_models(source: Any) -> bool:
     """Return whether a source is a dict of models rather than `{user: [items]}`."""
     return (
         isinstance(source, Mapping)
+        and not isinstance(source, Runs)
         and bool(source)
         and not any(map(_is_list_of_user, source.values()))
     )
@@ -69,6 +90,8 @@ def is_models(source: Any) -> bool:
 
 def _is_list_of_user(value: Any) -> bool:
     """Return whether a value of a dict is the list of a user rather than the source of a model."""
+    if isinstance(value, Runs) or is_models(value):
+        return False
     if isinstance(value, Mapping):  # {item: score} of a user, or {user: [items]} of a model
         return not _is_list(next(iter(value.values()), ()))
     if value is None or isinstance(value, int | float | bytes | set | frozenset):
@@ -90,39 +113,52 @@ def _is_list(value: Any) -> bool:
 
 
 def _by_file_name(pattern: str) -> dict[str, Any]:
-    """Return the files of each model, whose name is the part of the path at `{model}`.
+    """Return the files of each model and run, whose names are in the path at `{model}` and `{run}`.
+
+    Without `{model}`, the files are the runs of one model.
 
     Raises:
         DataError: no file matches the path.
     """
     if "://" in pattern:
+        what = "model" if PLACEHOLDER in pattern else "run"
         raise UsageError(
-            f"recommendations: {PLACEHOLDER} works for local files only, not for {pattern}; give "
-            "each model its own path"
+            f"recommendations: {{{what}}} works for local files only, not for {pattern}; give "
+            f"each {what} its own path"
         )
-    named: dict[str, list[str]] = {}
-    folder = pattern.partition(PLACEHOLDER)[0].rpartition("/")[0]
+    named: dict[tuple[str, str], list[str]] = {}
+    folder = re.split(r"\{(?:model|run)\}", pattern)[0].rpartition("/")[0]
     while folder and not os.path.isdir(folder):  # the rest may have characters of globs
         folder = folder.rpartition("/")[0]
     name_in = re.compile(re.escape(folder) + _regex(pattern[len(folder) :]))
-    for path in matching_files(pattern.replace(PLACEHOLDER, "*"), folders=True):
+    for path in matching_files(glob_of(pattern), folders=True):
         if match := name_in.fullmatch(path.replace(os.sep, "/")):
-            named.setdefault(match["model"], []).append(path)
+            names = {"model": "", "run": "", **match.groupdict()}
+            named.setdefault((names["model"], names["run"]), []).append(path)
     if not named:
         raise DataError(f"recommendations: no file matches {pattern}")
-    return {
-        name: paths[0] if len(paths) == 1 else list(map(Path, paths))
-        for name, paths in named.items()
-    }
+    of_models: dict[str, dict[str, Any]] = {}
+    for (model, run), paths in named.items():
+        source = paths[0] if len(paths) == 1 else list(map(Path, paths))
+        of_models.setdefault(model, Runs())[run] = source
+    if PLACEHOLDER_OF_RUNS not in pattern:
+        return {model: runs[""] for model, runs in of_models.items()}
+    return of_models if PLACEHOLDER in pattern else of_models[""]
+
+
+def glob_of(pattern: str) -> str:
+    """Turn a path with `{model}` and `{run}` into a glob that matches all its files."""
+    return pattern.replace(PLACEHOLDER, "*").replace(PLACEHOLDER_OF_RUNS, "*")
 
 
 def _regex(pattern: str) -> str:
-    """Turn a glob with `{model}` into a regular expression with the group `model`."""
-    parts, groups = [], 0
-    for part in re.split(r"(\{model\}|\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\])", pattern):
-        if part == PLACEHOLDER:
-            parts.append("(?P=model)" if groups else "(?P<model>[^/]+)")
-            groups += 1
+    """Turn a glob with `{model}` and `{run}` into a regular expression with these groups."""
+    parts, groups = list[str](), set[str]()
+    for part in re.split(r"(\{model\}|\{run\}|\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\])", pattern):
+        if part in (PLACEHOLDER, PLACEHOLDER_OF_RUNS):
+            name = part[1:-1]
+            parts.append(f"(?P={name})" if name in groups else f"(?P<{name}>[^/]+)")
+            groups.add(name)
         elif part == "**/":
             parts.append("(?:.*/)?")
         elif part and part[0] in "*?":
@@ -185,6 +221,7 @@ def aligned(name: str, sources: Sequence[Source]) -> Aligned:
     notes: list[str] = []
     warnings: list[str] = []
     by_rank: list[str] = []
+    sources = with_runs(sources)
     shared = _shared(sources)
     ordered = [source for source in sources if _order(source)]
     if ordered and not {*_ORDERS} & {*shared}:

@@ -12,6 +12,7 @@ from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import Argument, Message, map_column
 from sqlmetrics.tables.filters import check_rows, read_condition
 from sqlmetrics.tables.models import aligned, is_models
+from sqlmetrics.tables.runs import RUN, Runs
 from sqlmetrics.tables.schema import (
     ASSUMED,
     ATTRIBUTES,
@@ -124,11 +125,14 @@ class TableReader:
         if not parts:
             raise UsageError(f"{name}: the dict is empty; give at least one model")
         sources = []
-        for model, part in parts.items():
-            label = name if model is None else f"{name} of {model}"
-            relation = read_source(self.engine, name, label, part)
-            self.warnings += relation.warnings
-            sources.append(self._source(name, relation, model))
+        for model, of_model in parts.items():
+            runs = of_model if isinstance(of_model, Runs) else {None: of_model}
+            for run, part in runs.items():
+                label = name if model is None else f"{name} of {model}"
+                label += "" if run is None else f", run {run}"
+                relation = read_source(self.engine, name, label, part)
+                self.warnings += relation.warnings
+                sources.append(self._source(name, relation, model, run))
         of_models = aligned(name, sources)
         self.warnings += of_models.warnings
         self.notes += of_models.notes
@@ -158,12 +162,13 @@ class TableReader:
 
     # ---- columns -------------------------------------------------------------------------------
 
-    def _source(self, table: str, relation: Relation, model: str | None) -> Source:
+    def _source(self, table: str, relation: Relation, model: str | None, run: str | None) -> Source:
         required, optional = COLUMNS[table][0], self._optional(table)
         users = () if table in WITHOUT_USER else self.user_keys
         if table in USER_IS_OPTIONAL:
             optional, users = (*users, *optional), ()
-        names = [n for n in (*users, *required, *optional) if not (n == "model" and model)]
+        named = [name for name, value in (("model", model), (RUN, run)) if value is not None]
+        names = [name for name in (*users, *required, *optional) if name not in named]
         wanted = {n: self.mapping.get((table, n), self.mapping.get(("", n))) for n in names}
         if not relation.has_own_names:  # a dict has no names to map
             self._used.update(names)
@@ -248,6 +253,7 @@ class TableReader:
             columns=tuple(columns),
             label=relation.label,
             model=model,
+            run=run,
             row_number=None if is_list else relation.row_number,
             list_column=actual["item_id"] if ranked_by_list else None,
             types=relation.types,

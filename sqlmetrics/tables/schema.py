@@ -14,7 +14,7 @@ from sqlmetrics.tables.sources import hides_rows
 
 # columns other than the user keys: required, then optional
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "recommendations": (("item_id",), ("rank", "score", "model", "timestamp")),
+    "recommendations": (("item_id",), ("rank", "score", "model", "run", "timestamp")),
     "interactions": (("item_id",), ("relevance", "timestamp")),
     "history": (("item_id",), ("timestamp",)),
     "items": (("item_id",), ("price", "category", "features")),
@@ -37,9 +37,9 @@ NUMBERS = ("score", "rank", "price", "reward", "propensity", "relevance", "featu
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
 # the types of these columns in such a table
 ASSUMED = {
-    "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "relevance": "DOUBLE",
-    "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR", "features": "DOUBLE[]",
-    "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE",
+    "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "run": "VARCHAR",
+    "relevance": "DOUBLE", "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR",
+    "features": "DOUBLE[]", "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE",
 }  # fmt: skip
 WITHOUT_USER = {"items"}
 USER_IS_OPTIONAL = {"aspects"}
@@ -54,7 +54,7 @@ class SourceColumn:
 
     `parts` are several columns of the source that are read as one list. `negative` reads minus
     the value, which turns ranks into scores. `as_given`: only the user's own templates read the
-    column, and lists stay lists.
+    column, and lists stay lists. `constant` is the text that all rows have, if there is no column.
     """
 
     name: str
@@ -64,6 +64,7 @@ class SourceColumn:
     parts: tuple[str, ...] = ()
     negative: bool = False
     as_given: bool = False
+    constant: str | None = None
 
     @property
     def is_list(self) -> bool:
@@ -73,7 +74,7 @@ class SourceColumn:
 
 @dataclass(frozen=True)
 class Source:
-    """One relation of a table, with its model (None if models have no names).
+    """One relation of a table, with its model and run (None if these have no names).
 
     `types` has every column of the relation, including those that queries do not use; `unread` are
     the columns that cannot be read, with the reasons. `files` are
@@ -100,11 +101,16 @@ class Source:
     where: str = ""
     unread: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    run: str | None = None
+
+    def find_read(self, name: str) -> SourceColumn | None:
+        """Find a column that queries read, by its name in the queries."""
+        return next((column for column in self.columns if column.name == name), None)
 
     def find(self, name: str) -> SourceColumn | None:
         """Find a column by its name in the queries, or else by its name in the source."""
         lowered = {column.lower(): column for column in self.types}
-        known = next((column for column in self.columns if column.name == name), None)
+        known = self.find_read(name)
         actual = name if name in self.types else lowered.get(name.lower())
         if known is not None or actual is None:
             return known
@@ -127,6 +133,11 @@ class Table:
     sources: tuple[Source, ...]
     columns: Mapping[str, str] = field(default_factory=dict)
     by_rank: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models that have sources of their own."""
+        return list(dict.fromkeys(s.model for s in self.sources if s.model is not None))
 
     @property
     def rank_is_whole(self) -> bool:

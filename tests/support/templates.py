@@ -135,6 +135,7 @@ def planner(
     baseline: str = "score",
     timestamp: str = "TIMESTAMP",
     dialect: str = NATIVE,
+    several_runs: bool = False,
 ) -> Planner:
     """Make a planner for tables with all columns that there are, or with as few as possible.
 
@@ -149,11 +150,13 @@ def planner(
         keys = KEYS if of_users else {"item_id": "BIGINT"}
         parts = models if name == "recommendations" else (None,)
         columns = {key: timestamp if key == "timestamp" else columns[key] for key in columns}
-        tables[name] = table(name, {**keys, **columns}, parts)
+        runs = {"run": "BIGINT"} if several_runs and name == "recommendations" else {}
+        tables[name] = table(name, {**keys, **runs, **columns}, parts)
     return Planner(
         CATALOG,
         tables,
         several_models=several_models,
+        several_runs=several_runs,
         checked=checked,
         fuse=fuse,
         dialect=dialect,
@@ -310,6 +313,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_partitions()
     yield from plans_of_records()
     yield from plans_of_reports()
+    yield from plans_of_runs()
 
 
 def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
@@ -387,6 +391,19 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
         yield label, Results(plans, few, interval=interval).comparison("als", test)
         results = Results(plans, both, True, slicing(plans, **BY_USER[1]), interval)
         yield f"two conventions {label}", results.comparison("als", test)
+
+
+def plans_of_runs() -> Iterator[tuple[str, Plan]]:
+    """Yield plans of results for models with several runs."""
+    for several_models, dialect in itertools.product((False, True), (NATIVE, "spark")):
+        plans = planner(several_models, dialect=dialect, several_runs=True)
+        where = f"runs, several_models={several_models} {dialect}"
+        requests = wanted(plans, "ndcg", *PER_RUN)
+        for sliced, interval in ((None, RUN_CI), (BY_USER[0], NORMAL)):
+            slices = slicing(plans, **sliced) if sliced else None
+            results = Results(plans, requests, slicing=slices, interval=interval)
+            yield f"{interval.kind} {sliced} {where}", results.summary()
+    yield "comparison of runs", Results(plans, requests[:1]).comparison("als", "t")
 
 
 def plans_of_partitions() -> Iterator[tuple[str, Plan]]:

@@ -1,0 +1,170 @@
+"""Put saved leaderboards of several datasets side by side: `sqlmetrics table NAME=FILE …`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlmetrics.cli.layout import BEST_ONE, render_frame, render_leaderboard
+from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.files import check_not_read
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.spec import parse_spec
+from sqlmetrics.stats.datasets import COUNTS, joined
+from sqlmetrics.stats.leaderboard import BETTER, WORSE, marked_columns, marks_in
+from sqlmetrics.terminal import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SUFFIXES = (".csv", ".json", ".parquet")
+
+
+@dataclass(frozen=True)
+class Datasets:
+    """The leaderboards of several datasets, by the name of the dataset."""
+
+    boards: Mapping[str, pd.DataFrame]
+
+    @classmethod
+    def read(cls, arguments: Sequence[str], output: str | None) -> Datasets:
+        """Read NAME=FILE arguments; `output` is the file to be written, if any.
+
+        Raises:
+            UsageError: an argument has no name, two have the same name, or the output is read.
+            DataError: a file cannot be read.
+        """
+        boards: dict[str, pd.DataFrame] = {}
+        for argument in arguments:
+            name, equals, path = (part.strip() for part in argument.partition("="))
+            if not (name and equals and path):
+                raise UsageError(f"{argument}: write NAME=FILE, e.g. ML-1M={argument or 'ml.csv'}")
+            if name in boards:
+                raise UsageError(f"two datasets have the name {name}; rename one")
+            if output:
+                check_not_read(Path(output), {path: name})
+            boards[name] = _read(path)
+        return cls(boards)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the joined table."""
+        return joined(self.boards)
+
+    def render(self, frame: pd.DataFrame, kind: str, digits: int | None) -> str:
+        """Lay out the joined table; machine formats show it unchanged."""
+        if kind not in ("table", "markdown", "github", "latex"):
+            return render_frame(frame, kind, digits)
+        counts = [
+            f"{name} {count}"
+            for name, board in self.boards.items()
+            for count in COUNTS
+            if count in board
+        ]  # they are in the notes
+        text = render_leaderboard(
+            frame.drop(columns=counts),
+            kind,
+            digits,
+            how="",
+            than="the baseline" if self.is_against_one else BEST_ONE,
+            names=self.names(Catalog.load()),
+            blocks=self.blocks(),
+        )
+        # without the empty line, Markdown would join the lines
+        note = {"latex": "% {}\n", "table": "{}\n"}.get(kind, "\n{}\n")
+        return text + "".join(note.format(one_line(line)) for line in self.notes())
+
+    @property
+    def is_against_one(self) -> bool:
+        """Return whether marks compare with one model rather than with the best.
+
+        Raises:
+            UsageError: they do in some datasets only.
+        """
+        kinds = {name: self._against(board) for name, board in self.boards.items()}
+        if len(set(kinds.values()) - {None}) > 1:
+            one = next(name for name, kind in kinds.items() if kind)
+            raise UsageError(
+                f"the marks of {one} compare with one model (--against), those of other datasets "
+                "with the best model; compute all leaderboards in the same way"
+            )
+        return True in kinds.values()
+
+    @staticmethod
+    def _against(board: pd.DataFrame) -> bool | None:
+        cells = (cell for mark in marked_columns(board).values() for cell in board[mark])
+        found = {mark for cell in cells for mark in marks_in(cell)} - {"best"}
+        return bool(found & {BETTER, WORSE}) if found else None
+
+    def names(self, catalog: Catalog) -> dict[str, str]:
+        """Map the columns of values to their names in papers, such as nDCG@10."""
+
+        def named(column: str) -> str:
+            spec = parse_spec(column)
+            # the metric may be of the user's own templates
+            return catalog.display_name(spec) if spec.metric in catalog.metrics else column
+
+        return {"model": "Model"} | {
+            f"{name} {column}": named(column)
+            for name, board in self.boards.items()
+            for column in marked_columns(board)
+        }
+
+    def blocks(self) -> dict[str, str]:
+        """Map the columns of values to their datasets."""
+        return {
+            f"{name} {column}": name
+            for name, board in self.boards.items()
+            for column in marked_columns(board)
+        }
+
+    def notes(self) -> list[str]:
+        """Return what the caption has to say: numbers of users and runs, and missing models."""
+        notes = []
+        for count in COUNTS:
+            numbers = {
+                name: sorted({int(n) for n in board[count].dropna()})
+                for name, board in self.boards.items()
+                if count in board
+            }
+            texts = [
+                f"{name} {' to '.join(map(str, _ends(n)))}" for name, n in numbers.items() if n
+            ]
+            if texts:
+                notes.append(f"{count.removeprefix('n_')}: {', '.join(texts)}")
+        models = dict.fromkeys(model for board in self.boards.values() for model in board["model"])
+        for name, board in self.boards.items():
+            absent = [model for model in models if model not in set(board["model"])]
+            if absent:
+                notes.append(f"empty cells: {name} has no results of {', '.join(absent)}")
+        return notes
+
+
+def _ends(numbers: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys((numbers[0], numbers[-1])))
+
+
+def _read(path: str) -> pd.DataFrame:
+    """Read a leaderboard from a file.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    import pandas as pd
+
+    suffix = Path(path).suffix.lower()
+    try:
+        if suffix == ".csv":
+            frame = pd.read_csv(path, dtype={"model": str}, keep_default_na=False, na_values=[""])
+        elif suffix == ".json":
+            frame = pd.read_json(path, dtype={"model": str})
+        elif suffix == ".parquet":
+            frame = pd.read_parquet(path)
+        else:
+            raise DataError(f"{path}: a leaderboard is read from {', '.join(_SUFFIXES)}")
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    marks = list(marked_columns(frame).values())
+    frame[marks] = frame[marks].astype(object).fillna("")
+    return frame

@@ -1,0 +1,118 @@
+"""`sqlmetrics table`: the leaderboards of several datasets side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sqlmetrics.cli.commands import main
+
+ML = pd.DataFrame(
+    {
+        "model": ["als", "knn", "pop"],
+        "n_users": [20, 20, 20],
+        "n_runs": [3, 3, 1],
+        "ndcg@10": [0.5, 0.45, 0.25],
+        "ndcg@10 mark": ["best", "not worse", ""],
+        "ndcg@10 std_runs": [0.01, 0.02, None],
+        "popularity@10": [0.75, 0.5, 1.0],
+        "popularity@10 mark": ["", "", ""],
+        "popularity@10 std_runs": [0.0, 0.0, None],
+    }
+)
+BEAUTY = ML.assign(
+    model=["pop", "als", "new"],
+    n_users=30,
+    **{"ndcg@10": [0.3, 0.2, 0.1], "ndcg@10 std_runs": [None, 0.03, 0.04]},
+)
+
+
+def table(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, ["table", *arguments])
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.stderr
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Return the arguments for two datasets, in two formats."""
+    ML.to_csv(tmp_path / "ml.csv", index=False)
+    BEAUTY.to_json(tmp_path / "beauty.json", orient="records")
+    return [f"ML_1M={tmp_path / 'ml.csv'}", f"Beauty={tmp_path / 'beauty.json'}"]
+
+
+def test_a_paper_table_has_a_block_of_columns_per_dataset(files: list[str]) -> None:
+    lines = table(*files, "--format", "latex", "--digits", "2").splitlines()
+    assert lines[3:5] == [
+        r" & \multicolumn{2}{c}{ML\_1M} & \multicolumn{2}{c}{Beauty} \\",
+        r"\cmidrule(lr){2-3} \cmidrule(lr){4-5}",
+    ]
+    assert lines[5] == r"Model & nDCG@10 & Popularity@10 & nDCG@10 & Popularity@10 \\"
+    als, knn, pop, new = (line.split(" & ") for line in lines[7:11])
+    # the best and the second best of each dataset
+    assert als[1] == r"\textbf{0.50 $\pm$ 0.01}"
+    assert als[3] == r"\underline{0.20 $\pm$ 0.03}\rlap{$^{=}$}"
+    assert knn[:2] == ["knn", r"\underline{0.45 $\pm$ 0.02}\rlap{$^{=}$}"]
+    assert knn[3:] == ["", r" \\"]
+    assert (pop[1], pop[3]) == ("0.25", r"\textbf{0.30}")
+    assert new[1:3] == ["", ""]
+    assert lines[-5].endswith("than the best; ± standard deviation over the runs of the model")
+    assert lines[-4:] == [
+        "% users: ML_1M 20, Beauty 30",
+        "% runs: ML_1M 1 to 3, Beauty 1 to 3",
+        "% empty cells: ML_1M has no results of new",
+        "% empty cells: Beauty has no results of knn",
+    ]
+
+
+def test_other_formats(files: list[str], tmp_path: Path) -> None:
+    assert "| als | **0.5000 ± 0.0100** | 0.7500 ± 0.0000 |" in table(
+        *files, "--format", "markdown"
+    )
+    assert "ML_1M ndcg@10" in table(*files, "--format", "table")
+    table(*files, "-o", str(tmp_path / "both.csv"))
+    both = pd.read_csv(tmp_path / "both.csv", dtype="string")
+    assert both["model"].tolist() == ["als", "knn", "pop", "new"]
+    assert both["Beauty n_users"].dropna().tolist() == ["30"] * 3
+
+
+def test_marks_against_one_model(tmp_path: Path) -> None:
+    path = tmp_path / "against.parquet"
+    ML.assign(**{"ndcg@10 mark": ["best, better", "", "worse"]}).to_parquet(path)
+    latex = table(f"ml={path}", "--format", "latex")
+    assert r"\textbf{0.5000 $\pm$ 0.0100}\rlap{$^{\dagger}$}" in latex
+    assert "† significantly better, ‡ significantly worse than the baseline" in latex
+    ML.to_csv(tmp_path / "best.csv", index=False)
+    mixed = table(f"ml={path}", f"b={tmp_path / 'best.csv'}", "--format", "latex", code=2)
+    assert "the marks of ml compare with one model (--against)" in mixed
+
+
+@pytest.mark.parametrize(
+    ("frame", "name", "code", "message"),
+    [
+        (ML, "ml.csv", 2, "ml.csv: write NAME=FILE"),
+        (ML.drop(columns="popularity@10"), "a={}/x.csv", 2, "ml and a have different columns"),
+        (ML[["model", "n_users"]], "a={}/x.csv", 1, "a is not a leaderboard"),
+        (pd.concat([ML, ML]), "a={}/x.csv", 1, "a has several rows for the model als"),
+        (ML, "ml={}/x.csv", 2, "two datasets have the name ml"),
+        (ML, "a={}/x.txt", 1, "x.txt: a leaderboard is read from .csv, .json, .parquet"),
+        (ML, "a={}/none.csv", 1, "none.csv cannot be read"),
+        (ML.assign(country="x")[["model", "country", *ML.columns[1:]]], "a={}/x.csv", 1, "country"),
+    ],
+    ids=["unnamed", "columns", "other", "repeated", "twice", "suffix", "absent", "slices"],
+)
+def test_refusals(
+    frame: pd.DataFrame, name: str, code: int, message: str, tmp_path: Path, files: list[str]
+) -> None:
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    ml = files[0].replace("ML_1M", "ml")
+    assert message in table(ml, name.format(tmp_path), code=code)
+
+
+def test_the_output_is_not_an_input(files: list[str]) -> None:
+    path = files[0].partition("=")[2]
+    assert "ml.csv" in table(*files, "-o", path, "--force", code=2)
+    assert pd.read_csv(path)["model"].tolist() == ["als", "knn", "pop"]

@@ -1,0 +1,358 @@
+"""Several runs of a model: means over runs, and the spread over them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from tests.support.further_tables import CATALOG, EVERYTHING, Evaluator
+
+HIT, MISS = 10, [11, 12, 13]  # the relevant item of every user, and others
+# the lists by their reciprocal rank
+LISTS = {
+    1: [HIT, 11], 1 / 2: [11, HIT], 1 / 4: [*MISS, HIT], 0: [11], None: [],
+}  # fmt: skip
+# Reciprocal ranks of two models, three runs each, and four users; None is a user without a list.
+#
+#        u1   u2   u3   u4    mean of the run
+# a 1    1    1/2  1/4  0     21/48
+#   2    1/2  1/2  0    0     12/48
+#   3    1    0    1/4  1     27/48    std of the runs: 1, -8 and 7 from the mean: √(114/2) / 48
+#  mean  5/6  2/6  1/6  2/6   20/48    std of the users: √((2.5² + 0.5² + 1.5² + 0.5²) / 3) / 6
+#
+# b 1    1/2  1/2  1/2  1/2   12/24
+#   2    1/2  1/2  1/4  1/4    9/24
+#   3    1    1    None None  12/24    std of the runs: √((1² + 2² + 1²) / 2) / 24
+#  mean  2/3  2/3  1/4  1/4   11/24
+#
+# If users without a list are dropped, run 3 of b counts u1 and u2: its value is 1, and the means
+# of u3 and u4 are those of two runs, 3/8. Runs of b: 4/8, 3/8 and 8/8, whose std is √(14/2) / 8.
+VALUES: dict[str, dict[int, list[float | None]]] = {
+    "a": {1: [1, 1 / 2, 1 / 4, 0], 2: [1 / 2, 1 / 2, 0, 0], 3: [1, 0, 1 / 4, 1]},
+    "b": {1: [1 / 2] * 4, 2: [1 / 2, 1 / 2, 1 / 4, 1 / 4], 3: [1, 1, None, None]},
+}
+OF_USERS = {"a": [5 / 6, 2 / 6, 1 / 6, 2 / 6], "b": [2 / 3, 2 / 3, 1 / 4, 1 / 4]}
+TRUTH = pd.DataFrame({"user_id": [1, 2, 3, 4], "item_id": HIT})
+HISTORY = pd.DataFrame({"user_id": 9, "item_id": [HIT, *MISS]})
+
+
+def frame_of(values: dict[int, list[float | None]]) -> dict[int, pd.DataFrame]:
+    """Return the lists of a model by run."""
+    return {
+        run: pd.DataFrame(
+            [
+                (user, item, rank)
+                for user, value in enumerate(of_run, start=1)
+                for rank, item in enumerate(LISTS[value], start=1)
+            ],
+            columns=["user_id", "item_id", "rank"],
+        )
+        for run, of_run in values.items()
+    }
+
+
+FRAMES = {model: frame_of(runs) for model, runs in VALUES.items()}
+IN_A_COLUMN = pd.concat(
+    [
+        lists.assign(model=model, run=run)
+        for model, runs in FRAMES.items()
+        for run, lists in runs.items()
+    ],
+    ignore_index=True,
+)
+
+
+def evaluator(recommendations: Any = IN_A_COLUMN, **options: Any) -> sm.Evaluator:
+    return Evaluator(recommendations, TRUTH, history=HISTORY, **options)
+
+
+def test_means_over_runs_worked_by_hand() -> None:
+    with evaluator() as runs:
+        result = runs.evaluate(["mrr", "coverage@1"])
+        users = runs.per_user("mrr")
+        compared = runs.compare("mrr", baseline="a").iloc[0]
+    assert list(result.columns[-2:]) == ["n_runs", "std_runs"]
+    assert result["n_runs"].tolist() == [3, 3, 3, 3]
+    # items at the top, out of 4: a has 2, 1 and 2; b has 1 in every run
+    assert result["value"].tolist() == pytest.approx([20 / 48, 5 / 12, 11 / 24, 1 / 4], abs=1e-15)
+    assert result["std_runs"].tolist() == pytest.approx(
+        [math.sqrt(57) / 48, math.sqrt(1 / 3) / 4, math.sqrt(3) / 24, 0], abs=1e-15
+    )
+    first = result.iloc[0]
+    assert (first["n_users"], first["std"]) == (4, pytest.approx(math.sqrt(3) / 6, abs=1e-15))
+    half = 1.959963984540054 * math.sqrt(3) / 6 / 2  # of the users, not of the runs
+    assert first["ci_high"] == pytest.approx(20 / 48 + half, abs=1e-12)
+    assert users["mrr"].tolist() == pytest.approx([*OF_USERS["a"], *OF_USERS["b"]], abs=1e-15)
+    assert compared["difference"] == pytest.approx(1 / 24, abs=1e-15)
+    assert compared[["wins", "ties", "losses", "n_users"]].tolist() == [2, 0, 2, 4]
+
+
+def test_a_user_has_the_mean_over_the_runs_that_count_the_user() -> None:
+    with evaluator(settings={"no_recommendations": "drop"}) as runs:
+        row = runs.evaluate("mrr").iloc[1]
+        users = runs.per_user("mrr")
+    assert users["mrr"].tolist()[4:] == pytest.approx([2 / 3, 2 / 3, 3 / 8, 3 / 8], abs=1e-15)
+    assert row["value"] == pytest.approx(25 / 48, abs=1e-15)
+    assert (row["n_users"], row["n_runs"]) == (4, 3)
+    assert row["std_runs"] == pytest.approx(math.sqrt(7) / 8, abs=1e-15)
+
+
+def test_runs_of_one_model_without_a_name() -> None:
+    lists = IN_A_COLUMN[IN_A_COLUMN["model"] == "a"].drop(columns="model")
+    with evaluator(lists) as runs:
+        result = runs.evaluate(["mrr", "coverage@1"])
+    assert "model" not in result
+    assert result["value"].tolist() == pytest.approx([20 / 48, 5 / 12], abs=1e-15)
+    assert result["std_runs"].tolist() == pytest.approx(
+        [math.sqrt(57) / 48, math.sqrt(1 / 3) / 4], abs=1e-15
+    )
+
+
+# ---- an independent oracle -----------------------------------------------------------------------
+
+
+def random_lists(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return lists of runs, some of them without some users, the interactions and the users."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (model, run, user, int(item), rank)
+        for model, runs in (("a", 3), ("b", 1), ("c", 2))
+        for run in range(runs)
+        for user in range(12)
+        if rng.random() < 0.85
+        for rank, item in enumerate(rng.choice(15, 4, replace=False), start=1)
+    ]
+    truth = [(user, int(i)) for user in range(12) for i in rng.choice(15, 3, replace=False)]
+    return (
+        pd.DataFrame(rows, columns=["model", "run", "user_id", "item_id", "rank"]),
+        pd.DataFrame(truth, columns=["user_id", "item_id"]),
+        pd.DataFrame({"user_id": range(12), "country": [*"xyz"] * 4}),
+    )
+
+
+def expected(lists: pd.DataFrame, truth: pd.DataFrame, users: pd.DataFrame) -> pd.DataFrame:
+    """Compute recall@3 and its spread for every model and country, in pandas alone."""
+    hits = lists[lists["rank"] <= 3].merge(truth, on=["user_id", "item_id"])
+    n_hits = hits.groupby(["model", "run", "user_id"]).size()
+    n_recommended = lists.groupby(["model", "run", "user_id"]).size()  # users without a list drop
+    recall = (n_hits.reindex(n_recommended.index, fill_value=0) / 3).rename("value").reset_index()
+    recall = recall.merge(users, on="user_id")
+    of_users = recall.groupby(["model", "country", "user_id"])["value"].mean()
+    of_runs = recall.groupby(["model", "country", "run"])["value"].mean()
+    table = of_users.groupby(["model", "country"]).agg(["mean", "count", "std"])
+    spread = of_runs.groupby(["model", "country"]).agg(["count", "std"])
+    return pd.concat([table, spread], axis=1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_runs_agree_with_pandas(seed: int) -> None:
+    lists, truth, users = random_lists(seed)
+    options: dict[str, Any] = {"users": users, "settings": {"no_recommendations": "drop"}}
+    columns = ["value", "n_users", "std", "n_runs", "std_runs"]
+    table = expected(lists, truth, users)
+    with Evaluator(lists, truth, **options) as runs:
+        found = runs.evaluate("recall@3", by="country")
+        statement = runs.sql("recall@3", by="country")
+    pd.testing.assert_index_equal(
+        pd.MultiIndex.from_frame(found[["model", "country"]]), table.index
+    )
+    for rows in (found, _answer(statement, lists, truth, users)):
+        numbers = rows[columns].to_numpy("float64", na_value=np.nan)
+        assert numbers == pytest.approx(table.to_numpy("float64"), abs=1e-12, nan_ok=True)
+    with Evaluator(lists, truth, **options, partitions=3) as divided:
+        pd.testing.assert_frame_equal(divided.evaluate("recall@3", by="country"), found)
+
+
+def _answer(statement: str, *tables: pd.DataFrame) -> pd.DataFrame:
+    with duckdb.connect() as connection:
+        for name, table in zip(("recommendations", "interactions", "users"), tables, strict=True):
+            connection.register(f"sqlmetrics_{name}", table)
+        return connection.execute(statement).df()
+
+
+def test_every_metric_has_the_mean_of_its_runs() -> None:
+    """Every template keeps the runs apart: the lists of run 2 are those of run 1 with other items.
+
+    The values of the runs alone come from lists without the column.
+    """
+    first = EVERYTHING["recommendations"].to_pandas()
+    second = first.assign(item_id=[11, 12, 13, 10])
+    lists = pd.concat([first.assign(run="x"), second.assign(run="y")], ignore_index=True)
+    tables = {**EVERYTHING, "settings": {"missing_attributes": "ignore"}}
+    metrics = [name for name, metric in CATALOG.metrics.items() if metric.in_all]
+    metrics.append("inter_list_diversity(sample_users=2, runs=2)")
+
+    def result(recommendations: pd.DataFrame) -> pd.DataFrame:
+        with Evaluator(**{**tables, "recommendations": recommendations}) as evaluator:
+            return evaluator.evaluate(metrics, k=2, skip_missing=True)
+
+    one, two, both = result(first), result(second), result(lists)
+    assert both["metric"].tolist() == one["metric"].tolist() == two["metric"].tolist()
+    assert len(both) > 40
+    values = np.array([one["value"], two["value"]], dtype="float64")
+    # only then, the mean over users is the mean over runs
+    same_users = one["n_users"].eq(two["n_users"]) & one["n_users"].eq(both["n_users"])
+    whole = (same_users | both["n_users"].isna()).fillna(True).to_numpy("bool")
+    means = both["value"].to_numpy("float64")
+    assert means[whole] == pytest.approx(pd.DataFrame(values).mean()[whole], abs=1e-12, nan_ok=True)
+    defined = ~np.isnan(values).any(axis=0)
+    assert (both["n_runs"].to_numpy("int64") == (~np.isnan(values)).sum(axis=0)).all()
+    spread = both["std_runs"].to_numpy("float64")
+    assert spread[defined] == pytest.approx(values.std(axis=0, ddof=1)[defined], abs=1e-12)
+    assert (spread[defined] > 0.01).sum() > 10
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+
+def test_slices_of_items_and_resamples_work_with_runs() -> None:
+    items = pd.DataFrame({"item_id": [HIT, *MISS], "category": [*"xyyy"]})
+    users = pd.DataFrame({"user_id": [1, 2, 3, 4], "country": [*"ppqq"]})
+    with evaluator(items=items, users=users) as runs:
+        of_items = runs.evaluate("mrr", by_item="category")
+        resampled = runs.evaluate(
+            ["mrr", "coverage@1"], by="country", ci="bootstrap", run_ci=True, resamples=20
+        )
+        wilcoxon = runs.compare("mrr", baseline="a", test="wilcoxon", by="country")
+    assert of_items["value"].tolist() == pytest.approx([20 / 48, 11 / 24], abs=1e-15)
+    assert of_items["n_runs"].tolist() == [3, 3]
+    a_in_p = (OF_USERS["a"][0] + OF_USERS["a"][1]) / 2
+    assert resampled["value"].iloc[0] == pytest.approx(a_in_p, abs=1e-15)
+    assert resampled[["n_runs", "std_runs"]].notna().all(axis=None)
+    assert resampled["ci_low"][resampled["metric"] == "mrr"].notna().all()
+    assert wilcoxon["n_users"].tolist() == [2, 2]
+
+
+def test_leaderboards_show_the_spread_over_runs(tmp_path: Path) -> None:
+    with evaluator() as runs:
+        frame = runs.leaderboard(["mrr", "coverage@1"], ci="normal")
+    assert list(frame.columns[:4]) == ["model", "n_users", "n_runs", "mrr"]
+    assert frame["n_runs"].tolist() == [3, 3]
+    assert frame["mrr std_runs"].tolist() == pytest.approx(
+        [math.sqrt(3) / 24, math.sqrt(57) / 48], abs=1e-15
+    )
+    files = write_files(tmp_path, {**FRAMES, "fixed": {1: FRAMES["a"][2]}})
+    latex = output("leaderboard", "mrr", *files, "--format", "latex").splitlines()
+    assert r"b & 3 & \textbf{0.4583 $\pm$ 0.0722} \\" in latex
+    assert any(line.startswith("fixed & 1 & 0.2500") for line in latex)
+    assert "Model & Runs & MRR" in "\n".join(latex)
+    assert latex[-1].endswith("± standard deviation over the runs of the model")
+    with_intervals = output("leaderboard", "mrr", *files, "--format", "latex", "--ci", "normal")
+    assert with_intervals.endswith("± half the width of the confidence interval\n")
+
+
+def test_gates_on_runs() -> None:
+    with (
+        evaluator() as runs,
+        pytest.raises(sm.GateError, match=r"a, mrr: std_runs 0\.1573 is above 0\.1"),
+    ):
+        runs.evaluate("mrr", fail_if=["mrr std_runs > 0.1", "mrr n_runs < 3"])
+    with (
+        evaluator(FRAMES["a"][1]) as one,
+        pytest.raises(
+            sm.UsageError, match=r"names n_runs, but .* no column run.*recommendations.run"
+        ),
+    ):
+        one.evaluate("mrr", fail_if="mrr n_runs < 3")
+
+
+# ---- sources -------------------------------------------------------------------------------------
+
+
+def write_files(folder: Path, models: Any) -> list[str]:
+    """Write the runs to files; return the options that read them."""
+    for model, runs in models.items():
+        (folder / "runs" / model).mkdir(parents=True)
+        for run, lists in runs.items():
+            lists.to_csv(folder / "runs" / model / f"seed-{run}.csv", index=False)
+    TRUTH.to_csv(folder / "test.csv", index=False)
+    pattern = str(folder / "runs" / "{model}" / "seed-{run}.csv")
+    return ["-r", pattern, "-i", str(folder / "test.csv"), "--no-check"]
+
+
+def output(*arguments: str) -> str:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_runs_by_column_dict_and_path(tmp_path: Path) -> None:
+    with evaluator() as runs:
+        table = runs.evaluate("mrr")
+    renamed = IN_A_COLUMN.rename(columns={"run": "seed"})
+    for source, options in (
+        (FRAMES, {}),
+        (renamed, {"columns": {"recommendations.run": "seed"}}),
+    ):
+        with evaluator(source, **options) as runs:
+            pd.testing.assert_frame_equal(runs.evaluate("mrr"), table)
+            assert runs.models == ["a", "b"]
+    files = write_files(tmp_path, FRAMES)
+    from_files = pd.DataFrame(json.loads(output("evaluate", "mrr", *files, "--format", "json")))
+    for name in ("value", "n_runs", "std_runs"):
+        assert from_files[name].tolist() == pytest.approx(table[name].tolist(), abs=1e-15)
+    one = ["-r", str(tmp_path / "runs" / "a" / "seed-{run}.csv"), *files[2:], "--format", "json"]
+    (row,) = json.loads(output("evaluate", "mrr", *one))
+    assert (row["value"], row["n_runs"]) == (pytest.approx(20 / 48), 3)
+
+
+def test_a_model_without_runs_beside_models_with_runs() -> None:
+    """A deterministic baseline has one run, whether the others have a column or sources."""
+    fixed = FRAMES["a"][1]
+    column = IN_A_COLUMN[IN_A_COLUMN["model"] == "a"].drop(columns="model")
+    for source in (FRAMES["a"], column):
+        with evaluator({"a": source, "fixed": fixed}) as runs:
+            result = runs.evaluate("mrr")
+        assert result["value"].tolist() == pytest.approx([20 / 48, 21 / 48], abs=1e-15)
+        assert result["n_runs"].tolist() == [3, 1]
+        assert result["std_runs"].isna().tolist() == [False, True]
+
+
+def test_records_of_runs(tmp_path: Path) -> None:
+    files, record = write_files(tmp_path, FRAMES), str(tmp_path / "record.json")
+    first = output("evaluate", "mrr", *files, "--record", record, "--format", "csv")
+    entries = json.loads(Path(record).read_text())
+    assert [(entry["model"], entry["run"]) for entry in entries["sources"][:3]] == [
+        ("a", "1"), ("a", "2"), ("a", "3")]  # fmt: skip
+    assert [entry["run"] for entry in entries["users"]] == ["1", "2", "3", "1", "2", "3"]
+    again = output(
+        "evaluate", "--from-record", record, "--trust-record", "--no-check", "--format", "csv"
+    )
+    assert again == first
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: evaluator({"a": {1: FRAMES["a"][1], "1": FRAMES["a"][2]}}), "two runs have the"),
+        (lambda: evaluator({"a": {" ": FRAMES["a"][1]}}), "the name of a run is empty"),
+        (
+            lambda: evaluator({"a": {**FRAMES["a"], 4: FRAMES["a"][1][:0]}}).evaluate("mrr"),
+            "recommendations of a, run 4: the table is empty",
+        ),
+        (lambda: evaluator().report("mrr"), "single run of each model.*without the column run"),
+        (
+            lambda: evaluator(FRAMES, baseline="a").evaluate("unexpectedness"),
+            "several baseline lists",
+        ),
+        (
+            lambda: sm.Evaluator(IN_A_COLUMN, TRUTH.assign(run=1)),
+            "interactions, column run: .*evaluate each run with its own interactions",
+        ),
+        (lambda: evaluator("s3://bucket/{run}.parquet"), "{run} works for local files only"),
+    ],
+    ids=["twice", "blank", "empty", "report", "baseline", "interactions", "remote"],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises((sm.UsageError, sm.DataError), match=f"(?s){message}"):
+        call()
