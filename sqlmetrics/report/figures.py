@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.report import charts, selection
 from sqlmetrics.report.analysis import BEYOND, SHOWN_CUTOFFS, Study, label, records
+from sqlmetrics.report.chart_parts import altair
 from sqlmetrics.report.content import Cell, Figure, FigureTable
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-    from sqlmetrics.report.charts import Chart
+    from sqlmetrics.report.chart_parts import Chart
 
 
 @dataclass(frozen=True)
@@ -461,7 +462,7 @@ def plotted(kind: str, study: Study) -> Chart | alt.VConcatChart:
     ]
     if len(named) == 1:
         return named[0]
-    below: alt.VConcatChart = charts.altair().vconcat(*named)
+    below: alt.VConcatChart = altair().vconcat(*named)
     return below
 
 
@@ -474,7 +475,7 @@ def _title_with_choices(drawn: Drawn) -> Any:
             parts.append(f"{json.dumps(bound['labels'])}[{param['name']}]")
         elif "options" in bound:
             parts.append(param["name"])
-    return charts.altair().TitleParams(charts.altair().expr(" + ', ' + ".join(parts)))
+    return altair().TitleParams(altair().expr(" + ', ' + ".join(parts)))
 
 
 _NEEDS = {
@@ -496,7 +497,7 @@ _NEEDS = {
 
 def specification(chart: Chart) -> dict[str, Any]:
     """Return the Vega-Lite specification with inline data, regardless of notebook settings."""
-    alt = charts.altair()
+    alt = altair()
     with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None):
         spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec
@@ -565,4 +566,4 @@ def _with_pairs(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 
 def _has_height(chart: Chart) -> bool:
-    return bool(chart.height is not charts.altair().Undefined)
+    return bool(chart.height is not altair().Undefined)

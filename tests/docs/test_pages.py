@@ -32,7 +32,7 @@ REPORT = (DOCS / "how-to" / "report.md").read_text(encoding="utf-8")
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("page", "blocks"),
-    [(COMMAND_LINE, 8), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2), (REPORT, 2)],
+    [(COMMAND_LINE, 9), (WAREHOUSE, 1), (MEMORY, 1), (RECORD, 2), (REPORT, 2)],
     ids=["command line", "warehouse", "memory", "record", "report"],
 )
 def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:
