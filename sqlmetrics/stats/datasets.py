@@ -62,8 +62,8 @@ def check(name: str, board: pd.DataFrame) -> None:
     """
     if "model" not in board.columns or not marked_columns(board):
         raise DataError(
-            f"{name} is not a leaderboard: it lacks the columns model and 'METRIC mark'; write the "
-            "file with sqlmetrics leaderboard … -o FILE.csv"
+            f"{name} is not a leaderboard: it lacks the columns model and 'METRIC mark'; save the "
+            "result of leaderboard"
         )
     groups = list(board.columns[1 : list(board.columns).index("n_users")])
     if groups or board.columns[0] != "model":
