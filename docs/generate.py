@@ -184,7 +184,8 @@ def checks_table(catalog: Catalog) -> str:
 
 def limits_table() -> str:
     rows = [
-        ["models in charts, the best ones", analysis.SHOWN],
+        ["models in charts with a legend, the best ones", analysis.SHOWN],
+        ["models in charts without a legend, the best ones", analysis.LISTED],
         ["models in pairs, the best ones", analysis.PAIRED],
         ["metrics in the differences of pairs, the primary one first", analysis.PAIRED_METRICS],
         ["cutoffs in a chart, evenly spread", analysis.SHOWN_CUTOFFS],

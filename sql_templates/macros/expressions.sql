@@ -103,6 +103,18 @@ CASE
     END
 {%- endmacro -%}
 
+{#- The sort key of a slice: the place of its value among `levels`, or the value itself. -#}
+{%- macro slice_position(value, levels) -%}
+{%- if levels -%}
+CASE CAST({{ value }} AS VARCHAR)
+        {%- for level in levels %}
+        WHEN {{ literal(level) }} THEN {{ loop.index }}
+        {%- endfor %}
+    END
+{%- else -%} {{ value }}
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The aggregate of per-user values; a confidence interval is value ± z standard errors. -#}
 {%- macro aggregated(aggregate, value, z, quantile) -%}
 {%- if aggregate == "mean" -%} avg({{ value }})

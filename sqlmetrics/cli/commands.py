@@ -30,6 +30,7 @@ from sqlmetrics.cli.options import (
     confidence_option,
     convention_options,
     engine_options,
+    fail_if_option,
     fallback_option,
     gate_options,
     input_options,
@@ -136,12 +137,13 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @engine_options
+@fail_if_option
 @tracked_output_options
 def reduce(directory: Path, **options: Any) -> None:
     """Combine the parts in DIRECTORY into one result.
 
     The command evaluate --partition I/N writes the parts. The result equals that of evaluate
-    without --partition.
+    without --partition. Gates name metrics as the result does.
     """
     from sqlmetrics.files import check_not_read
     from sqlmetrics.partitions.jobs import Parts, files_of
@@ -150,10 +152,17 @@ def reduce(directory: Path, **options: Any) -> None:
         check_not_read(Path(options["output"]), dict.fromkeys(files_of(directory), str(directory)))
     limits = ("threads", "memory_limit", "temp_directory", "temp_limit")
     engine = {name: options[name] for name in limits}
+
+    def compute(parts: Parts) -> pd.DataFrame:
+        return parts.frame(options["fail_if"])
+
+    def write_parquet(parts: Parts, path: Path) -> None:
+        parts.write_parquet(path, options["force"])
+
     write(
         options,
-        Parts.frame,
-        lambda parts, path: parts.write_parquet(path, options["force"]),
+        compute,
+        None if options["fail_if"] else write_parquet,  # gates judge the frame
         opened=Parts.opened(directory, **engine),
     )
 

@@ -148,16 +148,15 @@ def render_leaderboard(
     for name, numbers in halves.items():
         cells = _with_halves(cells, list(shown.columns).index(name), numbers.tolist(), digits)
     plus_minus = _HALF_WIDTH if intervals else _OVER_RUNS if spread else ""
-    legend = _legend(marks, how, than, plus_minus)
+    legend = _legend(marks, how, than, kind, plus_minus)
     if kind == "latex":
         seconds = {number: second_best(frame, shown.columns[number], columns) for number in marks}
         return paper_table(cells, marks, seconds, names or {}, legend, blocks or {})
     text = _LAYOUTS[kind](cells, marks)
     if not legend:
         return text
-    best = "* best" if kind == "table" else "**bold** best"
     # without the empty line, the legend would be a row of a Markdown table
-    return f"{text}{'' if kind == 'table' else chr(10)}{best}; {legend}\n"
+    return f"{text}{'' if kind == 'table' else chr(10)}{legend}\n"
 
 
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:
@@ -172,19 +171,26 @@ def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int 
     return replace(cells, values=values)
 
 
-def _legend(marks: Marks, how: str, than: str, plus_minus: str) -> str:
-    """Return the legend of a leaderboard, without the sign for the best model.
+_OF_BEST = {"table": "* best", "latex": "bold best, underlined second best"}
+
+
+def _legend(marks: Marks, how: str, than: str, kind: str, plus_minus: str) -> str:
+    """Return the legend of a leaderboard: the signs that its cells have.
 
     `plus_minus` is the meaning of ±, or "".
     """
-    if not marks:
-        return ""
-    brackets = f" ({' '.join(how.split())})" if how.strip() else ""
-    if than == BEST_ONE:
-        text = f"= not significantly worse than the best{brackets}"
-    else:
-        text = f"† significantly better, ‡ significantly worse than {one_line(than)}{brackets}"
-    return text + (f"; ± {plus_minus}" if plus_minus else "")
+    parts = []
+    if marks:
+        brackets = f" ({' '.join(how.split())})" if how.strip() else ""
+        parts.append(_OF_BEST.get(kind, "**bold** best"))
+        if than == BEST_ONE:
+            parts.append(f"= not significantly worse than the best{brackets}")
+        else:
+            others = one_line(than)
+            parts.append(f"† significantly better, ‡ significantly worse than {others}{brackets}")
+    if plus_minus:
+        parts.append(f"± {plus_minus}")
+    return "; ".join(parts)
 
 
 def render_findings(rows: Rows, kind: str, digits: int | None) -> str:

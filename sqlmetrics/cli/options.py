@@ -189,15 +189,17 @@ check_option = click.option(
     "million recommendations.",
 )
 
+fail_if_option = click.option(
+    "--fail-if",
+    "fail_if",
+    multiple=True,
+    metavar="GATE",
+    help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
+    "[where SLICE=VALUE].",
+)
+
 gate_options = _options(
-    click.option(
-        "--fail-if",
-        "fail_if",
-        multiple=True,
-        metavar="GATE",
-        help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
-        "[where SLICE=VALUE].",
-    ),
+    fail_if_option,
     click.option(
         "--fail-on-warnings",
         is_flag=True,
@@ -371,7 +373,11 @@ def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], A
             type=click.Choice(formats),
             help=f"Output format; default: table on a terminal, csv in a pipe.{more}",
         ),
-        click.option("--digits", type=click.IntRange(0, 17), help="Decimal places."),
+        click.option(
+            "--digits",
+            type=click.IntRange(0, 17),
+            help="Decimal places; default: 4 in tables, all digits in CSV and JSON.",
+        ),
         click.option(
             "-o",
             "--output",

@@ -11,6 +11,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.core import ParameterSource
+
 from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
@@ -79,9 +82,10 @@ class Gates:
                 self.failed.append(error)
                 result = error.frame
         from sqlmetrics.evaluator import Evaluator
+        from sqlmetrics.partitions.jobs import Parts
         from sqlmetrics.run.gating import last_verdicts
 
-        if isinstance(evaluator, Evaluator):
+        if isinstance(evaluator, Evaluator | Parts):
             self.verdicts = last_verdicts(evaluator)
         return result
 
@@ -137,16 +141,18 @@ def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
         raise UsageError("--partition: a part has no record; remove --record and --from-record")
     if options["output"] in (None, "", "-"):
         raise UsageError("--partition: name the folder for the parts with -o FOLDER")
-    for name in ("fail_if", "fail_on_warnings"):
-        if options[name]:
+    if options["fail_on_warnings"]:
+        raise UsageError(
+            "--fail-on-warnings does not apply to --partition, because a part has no checks of its "
+            "own; run sqlmetrics check --strict"
+        )
+    of_reduce = {"fail_if": "fail-if", "kind": "format", "digits": "digits"}
+    source_of = click.get_current_context().get_parameter_source
+    for name, option in of_reduce.items():
+        # environment variables set the format of all commands, and a part has none
+        if source_of(name) is ParameterSource.COMMANDLINE:
             raise UsageError(
-                f"--{name.replace('_', '-')} does not apply to --partition, because a gate needs "
-                "the whole result"
-            )
-    for name in ("format", "digits"):
-        if options["kind" if name == "format" else name] is not None:
-            raise UsageError(
-                f"--{name} does not apply to --partition; pass it to sqlmetrics reduce"
+                f"--{option} does not apply to --partition; pass it to sqlmetrics reduce"
             )
     with evaluator_of(options) as evaluator:
         evaluator.write_partition(

@@ -78,7 +78,7 @@ def paper_table(
             cells = _without(cells, column)
             comments += [f"% {counts[0]} {count.removeprefix('n_')}"] if counts[0] else []
     if legend:
-        comments.append(f"% bold best, underlined second best; {legend}")
+        comments.append(f"% {legend}")
     shown = replace(cells, names=[names.get(name, name) for name in cells.names])
     above = _block_header([blocks.get(name, "") for name in cells.names]) if blocks else ""
     return _tabular(shown, rows, above) + "".join(f"{comment}\n" for comment in comments)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
 import click
+from click.core import ParameterSource
 
 from sqlmetrics import interrupts
 from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.cli.spelling import spelled
-from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, suggestion
+from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
 from sqlmetrics.terminal import say, visible
 
 _READER_GONE = 141  # exit code of shells for SIGPIPE: the reader closed the pipe
@@ -34,6 +35,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return error.exit_code
     except SqlmetricsError as error:
         say(f"error: {spelled(error)}")
+        for note in getattr(error, "__notes__", ()):
+            say(note)
         return error.exit_code
     except KeyboardInterrupt:
         say("interrupted")
@@ -141,6 +144,10 @@ def _visible_errors() -> Iterator[None]:
         raise click.UsageError(visible(text), error.ctx) from error
 
 
+def _is_from_environment(ctx: click.Context, option: click.Parameter) -> bool:
+    return ctx.get_parameter_source(str(option.name)) is ParameterSource.ENVIRONMENT
+
+
 _LAST = "Output"  # the group of --help
 _MANY_OPTIONS = 12  # options of a command whose help has groups
 
@@ -162,6 +169,28 @@ class Command(click.Command):
                 option.envvar = f"SQLMETRICS_{longest.replace('-', '_').upper()}"
                 if option.multiple and option.type is click.STRING:
                     option.type = _Lines()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; the error for a value from the environment names the variable."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadParameter as error:
+            if isinstance(error.param, click.Option) and _is_from_environment(ctx, error.param):
+                option = error.param.get_error_hint(ctx)
+                error.param_hint = f"{option} (environment variable {error.param.envvar})"
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; usage errors are followed by the variables that set its options."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            names = [
+                str(option.envvar) for option in self.params if _is_from_environment(ctx, option)
+            ]
+            if names:
+                error.add_note(f"options set by environment variables: {', '.join(names)}")
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in groups, if there are many."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
 from sqlmetrics.cli.spelling import OPTIONS
-from sqlmetrics.engines.database_files import is_query
+from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
@@ -22,7 +22,7 @@ from sqlmetrics.tables.runs import Runs
 from sqlmetrics.terminal import one_line
 from sqlmetrics.wording import shown
 
-_FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels")
+_FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels", "duckdb")
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def _check_models(path: str | Path, record: Mapping[str, Any]) -> None:
 # the name of a file, folder or table, but not `-`, which is stdin, and not a query
 _PATH = Constraint(
     "the name of a file",
-    lambda value: value not in ("", "-") and "\0" not in value and not is_query(value),
+    lambda value: value not in ("", "-") and "\0" not in value and not has_query(value),
 )
 _Path = Annotated[str, _PATH]
 _Flag = bool | Literal[0, 1]
@@ -283,6 +283,12 @@ def _source(
     where = source["table"] + ("" if source["model"] is None else f" of {source['model']}")
     where += "" if "run" not in source else f", run {source['run']}"
     of_spark = options.get("engine") == "spark" and kind == "table"
+    if kind == "query":
+        raise UsageError(
+            f"--from-record: {where}: the source in the record is the query {shown(given)}, which "
+            "is not run, because somebody else may have written the record; if you trust the "
+            f"query, pass it with {option.replace('FILE', 'QUERY')}"
+        )
     if given is None or not (kind in _FILES or of_spark):
         what = "a table of a connection" if kind == "table" else kind
         raise UsageError(

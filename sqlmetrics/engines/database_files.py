@@ -14,6 +14,12 @@ def is_query(text: str) -> bool:
     return bool(_QUERY.match(text)) and not os.path.exists(text)
 
 
+def has_query(text: str) -> bool:
+    """Return whether a source is a query, also a query of a DuckDB file: `FILE:SELECT …`."""
+    starts = [0, *(match.end() for match in re.finditer(":", text))]
+    return not os.path.exists(text) and any(_QUERY.match(text, start) for start in starts)
+
+
 def is_database(path: str) -> bool:
     """Return whether a path is a DuckDB file, which has the letters DUCK in its header."""
     try:

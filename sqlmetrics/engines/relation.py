@@ -76,6 +76,7 @@ class Relation:
         has_own_names: whether the source has names of columns; a dict has none, so that its
             columns have those of sqlmetrics.
         unread: the columns that cannot be read, and the reasons.
+        levels: the values of ordered categories in their order, by column.
     """
 
     sql: str
@@ -96,6 +97,7 @@ class Relation:
     layout: Layout | None = None
     has_own_names: bool = True
     unread: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def of_folders(self) -> set[str]:

@@ -19,6 +19,7 @@ from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.plan.values import Column
 from sqlmetrics.sql import transpile
+from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.query_graph import (
     Node,
     Plan,
@@ -282,7 +283,7 @@ class Maker:
     def _check_test(self, name: str, check: Check, plan: Plan) -> DataTest:
         if check.name == "common_users":
             finds = "recommendations and interactions without a user in common"
-            inner = self._statement(plan, []).replace("\n", "\n  ")
+            inner = indented(self._statement(plan, []), "  ")
             sql = f"SELECT n_common\nFROM (\n  {inner}\n) AS counted\nWHERE n_common = 0"
             return DataTest(name, finds, f"/* {finds} */\n{sql}")
         finds = f"{check.table}: {check.title}"

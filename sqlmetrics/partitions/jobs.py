@@ -35,9 +35,11 @@ from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction
 from sqlmetrics.partitions.split import Partition, Split
 from sqlmetrics.plan.slices import Attribute, warn_of_empty_slices
 from sqlmetrics.record import fingerprints
+from sqlmetrics.rows import Rows
 from sqlmetrics.shapes import made, read
 from sqlmetrics.sql.query_graph import Node, Plan, parse
 from sqlmetrics.sql.quoting import literal, path_literal
+from sqlmetrics.stats.gates import EVALUATION, Verdict, raise_failed, read_gates, verdicts
 from sqlmetrics.version import __version__
 from sqlmetrics.wording import and_more, shown
 
@@ -318,11 +320,15 @@ class _Printed(Node):
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a result, and the engine that combines them."""
+    """The parts of a result, and the engine that combines them.
+
+    `verdicts` are those of the gates of `frame`, by gate and row.
+    """
 
     plan: Plan
     sliced_by: Sequence[Attribute]
     engine: EmbeddedEngine
+    verdicts: list[Verdict] = field(default_factory=list)
 
     @classmethod
     @contextmanager
@@ -361,10 +367,19 @@ class Parts:
         finally:
             engine.close()
 
-    def frame(self) -> pd.DataFrame:
-        """Return the data frame that `evaluate` would return."""
+    def frame(self, fail_if: str | Iterable[str] = ()) -> pd.DataFrame:
+        """Return the data frame that `evaluate` would return.
+
+        Raises:
+            GateError: the frame fails a gate of `fail_if`; the error has the frame.
+            UsageError: a gate cannot be parsed, or applies to no row.
+        """
+        gates = read_gates(fail_if, EVALUATION)
         frame = self.engine.frame(self.plan)
         warn_of_empty_slices(frame, self.sliced_by)
+        if gates:
+            self.verdicts[:] = verdicts(Rows.of_frame(frame), gates, EVALUATION)
+            raise_failed(self.verdicts, frame, EVALUATION)
         return frame
 
     def write_parquet(self, path: str | Path, force: bool = False) -> None:
@@ -380,18 +395,22 @@ def reduce(
     memory_limit: str | None = None,
     temp_directory: str | Path | None = None,
     temp_limit: str | None = None,
+    fail_if: str | Iterable[str] = (),
 ) -> pd.DataFrame:
     """Combine the parts that `Evaluator.write_partition` has written for all partitions of a run.
 
     Args:
         folder: the folder of the parts.
         threads, memory_limit, temp_directory, temp_limit: options of the engine.
+        fail_if: gates, such as `"ndcg@10 < 0.2"`, with the metrics named as in the result.
 
     Returns:
         The result of `Evaluator.evaluate` for the whole run.
 
     Raises:
         DataError: a part is missing, or the parts are of different results or versions.
+        GateError: the result fails a gate; the error has the result.
+        UsageError: a gate cannot be parsed, or applies to no row.
     """
     with Parts.opened(
         folder,
@@ -400,7 +419,7 @@ def reduce(
         temp_directory=temp_directory,
         temp_limit=temp_limit,
     ) as parts:
-        return parts.frame()
+        return parts.frame(fail_if)
 
 
 def _complete(folder: Path) -> list[Manifest]:

@@ -94,7 +94,7 @@ class Resolved:
         )
         attributes = tuple(
             (one.name, one.of, one.table, one.template and one.template.name,
-             tuple(one.params.items()), one.bins)
+             tuple(one.params.items()), one.bins, one.levels)
             for one in self.attributes
         )  # fmt: skip
         return requests, attributes, self.combinations, self.interval, self.warnings

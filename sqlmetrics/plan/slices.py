@@ -33,6 +33,7 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
+from sqlmetrics.tables.levels import Levels, levels_of
 from sqlmetrics.tables.schema import (
     Source,
     SourceColumn,
@@ -68,7 +69,7 @@ class Attribute:
     """An attribute to slice by: a column of a table, or a query of `sql_templates/slices`.
 
     `of` is "users", "items" or "interactions" (items of one user). `bins` divide a column of
-    numbers.
+    numbers. `levels` are the values of an ordered categorical column.
     """
 
     name: str
@@ -77,6 +78,12 @@ class Attribute:
     template: Slice | None = None
     params: Mapping[str, Value] = field(default_factory=dict)
     bins: Bins | None = None
+    levels: Levels = ()
+
+    @property
+    def is_ordered(self) -> bool:
+        """Return whether the slices have an order other than that of text or numbers."""
+        return self.template is not None or self.bins is not None or bool(self.levels)
 
     @property
     def built_in(self) -> bool:
@@ -228,7 +235,7 @@ def _column(
                 f"{table}, column {name}: the type in {source.label} is {column.type}, which "
                 "cannot define slices; export one value per row"
             )
-    return Attribute(name, of, table)
+    return Attribute(name, of, table, levels=levels_of(tables[table].sources, name))
 
 
 def _unknown(
@@ -355,6 +362,8 @@ class Slicing:
             }
             if bins is not None:
                 context |= {"bins": bins.cases, "n_groups": bins.groups}
+            else:
+                context |= {"levels": attribute.levels}
             template_name = "attribute_values" if bins is None else "binned_values"
             reads: dict[str, Node] = {"attribute": self.read(attribute)}
             return self.planner.rendered(template_name, reads, **context)

@@ -32,7 +32,8 @@ MAIN_CUTOFF = 10
 BEYOND = ("catalogue", "diversity", "novelty")  # families of metrics that do not use hits
 
 SHOWN_CUTOFFS = 20
-SHOWN = 12  # maximum number of models in charts, the best ones; the leaderboard has all models
+SHOWN = 8  # maximum number of models with a colour and a shape, the best ones
+LISTED = 40  # maximum number of models in charts that name each one beside its marks
 PAIRED = 6  # maximum number of models in pairwise comparisons
 PAIRED_METRICS = 4  # maximum number of metrics in pairwise comparisons
 N_BINS = 20
@@ -119,6 +120,11 @@ class Study:
         """Return all metrics at the main cutoff of the report."""
         return [replace(request.call, cutoff=request.k) for request in self.main]
 
+    def labels(self, requests: Iterable[MetricRequest]) -> list[str]:
+        """Return metrics with their cutoffs, the primary metric first."""
+        names = [label(request) for request in requests]
+        return sorted(names, key=lambda name: name != label(self.primary))
+
     # ---- shared queries ------------------------------------------------------------------------
 
     @functools.cached_property
@@ -175,8 +181,13 @@ class Study:
 
     @property
     def shown(self) -> list[str]:
-        """Return the best models, which the charts show."""
+        """Return the best models, which have a colour and a shape in all charts."""
         return self.models[:SHOWN]
+
+    @property
+    def listed(self) -> list[str]:
+        """Return the best models, for charts that name every model beside its marks."""
+        return self.models[:LISTED]
 
     @property
     def paired(self) -> list[str]:

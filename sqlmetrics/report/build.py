@@ -17,7 +17,7 @@ from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.report import summary
-from sqlmetrics.report.analysis import PAIRED, Study, label, records
+from sqlmetrics.report.analysis import PAIRED, SHOWN, Study, label, records
 from sqlmetrics.report.content import (
     Content,
     Definition,
@@ -35,7 +35,7 @@ from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.stats.leaderboard import marked_columns
 from sqlmetrics.version import __version__
 
-_MOST = 600_000  # characters of all figures; keeps the page below 2 MB, half of which is Vega
+_MOST = 800_000  # characters of all figures; keeps the page below 2 MB; Vega takes 1 MB
 _LEAST_ROOM = 1 / 16
 _OF_CELL = 30  # characters of markup per table cell
 TITLE = "Recommendation quality report"
@@ -46,7 +46,8 @@ _SECTIONS = (
     (
         "cutoffs",
         "Metrics by cutoff",
-        "Values at every cutoff, with confidence intervals of the means as bands.",
+        "Values at every cutoff. Bands are the confidence intervals of the means, for up to four "
+        "models; the data tables have all intervals.",
         ("cutoffs",),
     ),
     (
@@ -112,7 +113,7 @@ def content(
     """
     sections = _sections(study)
     while _size(sections) > _MOST and study.room > _LEAST_ROOM:
-        study.room /= 2
+        study.room *= 3 / 4
         sections = _sections(study)
     examples = _examples(study) if with_examples else []
     return Content(
@@ -168,7 +169,7 @@ def _facts(
     primary = study.primary
     own = study.at_main[study.at_main["label"] == label(primary)]
     n_users = own["n_users"].dropna()
-    facts = [("Models", ", ".join(study.models))] if study.planner.several_models else []
+    facts = [("Models", _models(study.models))] if study.planner.several_models else []
     facts.append(("Ranked by", label(primary)))
     if len(n_users):
         low, high = int(n_users.min()), int(n_users.max())
@@ -192,6 +193,14 @@ def _facts(
     return facts
 
 
+def _models(models: Sequence[str]) -> str:
+    """List the models, the best first; of many models, the first few and their number."""
+    if len(models) <= SHOWN:
+        return ", ".join(models)
+    return f"{', '.join(models[:_NAMED])} and {len(models) - _NAMED} more"
+
+
+_NAMED = 5
 _TABLE = {
     "recommendations": "Recommendations",
     "interactions": "Held-out interactions",
@@ -236,13 +245,15 @@ def _leaderboard(study: Study) -> Leaderboard:
     order = {model: place for place, model in enumerate(study.models)}
     lines.sort(key=lambda row: order[row[0]])
     how = study.how
-    legend = ""
+    legend = []
     if len(study.from_best):
-        legend = (
+        legend.append(
             f"{_TEST[how.test]} over the same users, {_CORRECTION[how.correction]}, "
             f"p ≥ {how.alpha:g}; only metrics averaged over users are tested"
         )
-    return Leaderboard(names, lines, legend)
+    if any(score.low is not None for _, _, scores in lines for score in scores):
+        legend.append(f"± half the width of the {100 * how.confidence:g} % confidence interval")
+    return Leaderboard(names, lines, "; ".join(legend))
 
 
 def _float(value: Any) -> float | None:

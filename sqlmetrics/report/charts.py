@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.report.labels import names_beside
 from sqlmetrics.wording import with_significant
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ _TICKS = 8
 _HAS_INTERVAL = "isValid(datum.ci_low)"
 _ROW = 20  # height in pixels of one row, for charts whose height depends on the number of rows
 OUTCOMES = ("worse", "equal", "better")
-VERDICTS = ("significantly worse", "not significantly worse", "not tested")
+WORSE, NOT_WORSE, NOT_TESTED = "significantly worse", "not significantly worse", "not tested"
+NOT_WORSE_CORRECTED = "not significantly worse after correction"
+_SHAPES = {WORSE: "circle", NOT_WORSE_CORRECTED: "square", NOT_WORSE: "diamond",
+           NOT_TESTED: "cross"}  # fmt: skip
+_MOST_BANDS = 4  # maximum number of models with bands; more bands would hide each other
+_GREY = "#858d97"  # of models without a colour
 
 
 def altair() -> Any:
@@ -53,7 +59,7 @@ def cutoffs(rows: pd.DataFrame, models: Sequence[str], metric: str) -> Chart:
     base = alt.Chart(_data(rows, "model", "k", "value", "ci_low", "ci_high", "n_users"))
     x = alt.X("k:Q", title="cutoff", scale=alt.Scale(zero=False, nice=False, padding=8))
     x = x.axis(values=sorted({int(k) for k in rows["k"]}), format="d", grid=False)
-    y = alt.Y("value:Q", title=None)
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     color, shape = _of_model(models)
     band = (
         base.transform_filter(_HAS_INTERVAL)
@@ -64,15 +70,22 @@ def cutoffs(rows: pd.DataFrame, models: Sequence[str], metric: str) -> Chart:
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
         x, y, color=color, shape=shape, tooltip=_tooltip("model", metric=metric)
     )
-    return _layered(band, line, points)
+    layers = [band] if rows["model"].nunique() <= _MOST_BANDS else []
+    return _layered(*layers, line, points)
 
 
-def scores(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
-    """Draw the value and interval of every model, with a menu to choose the metric."""
+def scores(rows: pd.DataFrame, models: Sequence[str], coloured: Sequence[str]) -> Chart:
+    """Draw the value and interval of every model, with a menu to choose the metric.
+
+    Models that are not in `coloured` are grey.
+    """
     alt = altair()
     metric = _choice("metric", "Metric", rows["label"])
-    base = _chosen(rows, metric, "model", "label", "value", "ci_low", "ci_high", "n_users")
-    color, shape = _of_model(models, legend=False)
+    rows = rows.assign(coloured=rows["model"].isin(coloured))
+    base = _chosen(
+        rows, metric, "model", "coloured", "label", "value", "ci_low", "ci_high", "n_users"
+    )
+    color, shape = _of_some(coloured)
     y = _rows(models)
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=12))
     x = x.axis(tickCount=_TICKS)
@@ -96,15 +109,19 @@ def against_best(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     metric = _choice("metric", "Metric", rows["label"])
     base = _chosen(
         rows, metric, "model", "baseline", "label", "difference", "ci_low", "ci_high",
-        "p_adjusted", "verdict",
+        "p_value", "p_adjusted", "verdict",
     )  # fmt: skip
     y = _rows([model for model in models if model in set(rows["model"])])
     title = "difference to the best model"
     shape = alt.Shape(
         "verdict:N",
         title=None,
-        scale=alt.Scale(domain=list(VERDICTS), range=["circle", "diamond", "cross"]),
-        legend=alt.Legend(orient="top"),
+        scale=alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values())),
+        legend=alt.Legend(
+            orient="top",
+            labelLimit=320,
+            values=[name for name in _SHAPES if name in set(rows["verdict"])],
+        ),
     )
     interval = (
         base.transform_filter(_HAS_INTERVAL)
@@ -118,7 +135,7 @@ def against_best(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
         tooltip=[
             *_texts(model="model", baseline="best", label="metric"),
             *_numbers(difference="difference", ci_low="interval from", ci_high="to"),
-            *_numbers(p_adjusted="p"),
+            *_numbers(p_value="p", p_adjusted="corrected p"),
             *_texts(verdict="verdict"),
         ],
     )
@@ -139,7 +156,7 @@ def distribution(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     x = alt.X("low:Q", bin="binned", title="per-user value")
     x = x.scale(zero=False, nice=False).axis(tickCount=_TICKS, grid=False)
     y = alt.Y("share:Q", title="share of users").axis(format=_SHARE)
-    color, _ = _of_model(models)
+    color, _ = _of_model(models, legend=False)
     stroke = alt.Stroke("model:N", scale=alt.Scale(domain=list(models)), legend=None)
     tooltip = [
         *_texts(model="model", label="metric"),
@@ -344,19 +361,23 @@ def popularity(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     return _layered(steps, line, points)
 
 
-def trade_off(rows: pd.DataFrame, models: Sequence[str], accuracy: str) -> Chart:
+def trade_off(
+    rows: pd.DataFrame, models: Sequence[str], coloured: Sequence[str], accuracy: str
+) -> Chart:
     """Draw the primary metric against another metric, with a menu to choose the other one.
 
     `rows` have the columns `model`, `label` and `value` of the other metric, and `accuracy`, the
-    value of the primary metric.
+    value of the primary metric. Models that are not in `coloured` are grey. Names are omitted where
+    they would cover other points or names.
     """
     alt = altair()
     metric = _choice("metric", "Other metric", rows["label"])
-    base = _chosen(rows, metric, "model", "label", "value", "accuracy")
+    rows = rows.assign(coloured=rows["model"].isin(coloured), side=_sides(rows, models))
+    base = _chosen(rows, metric, "model", "coloured", "side", "label", "value", "accuracy")
     x = alt.X("accuracy:Q", title=accuracy, scale=alt.Scale(zero=False, padding=30))
     x = x.axis(tickCount=_TICKS)
     y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=20))
-    color, shape = _of_model(models, legend=False)
+    color, shape = _of_some(coloured)
     points = base.mark_point(filled=True, opacity=1, size=110).encode(
         x,
         y,
@@ -369,8 +390,34 @@ def trade_off(rows: pd.DataFrame, models: Sequence[str], accuracy: str) -> Chart
             *_numbers(value="value"),
         ],
     )
-    names = base.mark_text(dy=-12, limit=140).encode(x, y, text="model:N")
-    return _layered(points, names).add_params(metric)
+    names = [
+        base.transform_filter(f"datum.side === '{side}'")
+        .mark_text(limit=140, **marks)
+        .encode(x, y, text="model:N")
+        for side, marks in _TEXTS.items()
+        if side in set(rows["side"])
+    ]
+    chart = _layered(points, *names).add_params(metric)
+    return chart.properties(height=_TALL) if len(models) > len(coloured) else chart
+
+
+_TALL = 360
+_TEXTS: Mapping[str, Mapping[str, Any]] = {
+    "above": {"dy": -12},
+    "below": {"dy": 16},
+    "right": {"dx": 10, "align": "left"},
+    "left": {"dx": -10, "align": "right"},
+}
+
+
+def _sides(rows: pd.DataFrame, models: Sequence[str]) -> list[str]:
+    """Return for every point the side of its name; empty if there is no room."""
+    order = {model: place for place, model in enumerate(models)}
+    sides = dict.fromkeys(rows.index, "")
+    for _, own in rows.sort_values("model", key=lambda names: names.map(order)).groupby("label"):
+        points = list(zip(own["accuracy"], own["value"], own["model"], strict=True))
+        sides |= dict(zip(own.index, names_beside(points), strict=True))
+    return list(sides.values())
 
 
 # ---- parts of charts ----------------------------------------------------------------------------
@@ -401,6 +448,19 @@ def _of_model(models: Sequence[str], legend: bool = True) -> tuple[Any, Any]:
     color = alt.Color("model:N", title=None, scale=scale, legend=where, sort=list(models))
     shape = alt.Shape("model:N", title=None, scale=scale, legend=where, sort=list(models))
     return color, shape
+
+
+def _of_some(coloured: Sequence[str]) -> tuple[Any, Any]:
+    """Return the colour and shape encodings of models of which some have a colour.
+
+    The data must have the column `coloured`. The charts need no legend.
+    """
+    alt = altair()
+    color, shape = _of_model(coloured, legend=False)
+    grey, circle = alt.value(_GREY), alt.value("circle")
+    return alt.condition("datum.coloured", color, grey), alt.condition(
+        "datum.coloured", shape, circle
+    )
 
 
 def _of_outcome(ascending: bool = True) -> Any:

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.report import charts
-from sqlmetrics.report.analysis import (
-    BEYOND,
-    PAIRED,
-    SHOWN,
-    SHOWN_CUTOFFS,
-    SHOWN_SLICES,
-    Study,
-    label,
-    records,
-)
+from sqlmetrics.report import charts, selection
+from sqlmetrics.report.analysis import BEYOND, SHOWN_CUTOFFS, Study, label, records
 from sqlmetrics.report.content import Cell, Figure, FigureTable
 
 if TYPE_CHECKING:
@@ -67,7 +58,7 @@ Draw: TypeAlias = Callable[[Study], list[Drawn]]
 
 
 def _scores(study: Study) -> list[Drawn]:
-    rows, note = _of_shown(study, study.at_main[study.at_main["value"].notna()])
+    rows, note = selection.with_names(study, study.at_main[study.at_main["value"].notna()])
     if not len(rows) or len(study.models) < 2:
         return []
     rows, first = _primary_first(rows, study)
@@ -81,17 +72,17 @@ def _scores(study: Study) -> list[Drawn]:
             "Values and confidence intervals",
             "A point is the value of a model. A line is the confidence interval of the value, if "
             "there is one." + tested,
-            charts.scores(rows, study.shown),
+            charts.scores(rows, study.listed, study.shown),
             _named(rows, model="model", label="metric", value="value", ci_low="interval from",
                    ci_high="to", n_users="users"),
-            f"Values of {len(study.shown)} models by {first}: " + _listing(rows, first),
+            f"Values of {len(study.listed)} models by {first}: " + _listing(rows, first),
             note=note,
         )
     ]  # fmt: skip
 
 
 def _against_best(study: Study) -> list[Drawn]:
-    rows, note = _of_shown(study, study.from_best)
+    rows, note = selection.with_names(study, study.from_best)
     if not len(rows):
         return []
     rows, first = _primary_first(rows, study)
@@ -99,12 +90,11 @@ def _against_best(study: Study) -> list[Drawn]:
     n_tested, how = int(study.from_best["p_adjusted"].notna().sum()), study.how
     corrected = f", corrected for {n_tested} comparison{'s' * (n_tested != 1)},"
     corrected *= how.correction != "none"
-    intervals = " Intervals are not corrected: one without 0 does not imply significance."
-    intervals *= how.correction != "none" and n_tested > 1
+    intervals = _about_intervals(study, n_tested)
     shown = _named(
         rows, label="metric", model="model", baseline="best", difference="difference",
-        ci_low="interval from", ci_high="to", p_adjusted="p", wins="better for",
-        ties="equal for", losses="worse for", verdict="verdict",
+        ci_low="interval from", ci_high="to", p_value="p", p_adjusted="corrected p",
+        wins="better for", ties="equal for", losses="worse for", verdict="verdict",
     )  # fmt: skip
     return [
         Drawn(
@@ -112,7 +102,7 @@ def _against_best(study: Study) -> list[Drawn]:
             "Significant differences",
             "Difference of every model to the best model, over the same users. A model is "
             f"significantly worse if p{corrected} is below {how.alpha:g}.{intervals}",
-            charts.against_best(rows, study.shown),
+            charts.against_best(rows, study.listed),
             shown,
             f"Differences to the best model by {first}: "
             + "; ".join(
@@ -124,24 +114,41 @@ def _against_best(study: Study) -> list[Drawn]:
     ]
 
 
+def _about_intervals(study: Study, n_tested: int) -> str:
+    """Return why an interval without 0 can belong to a difference that is not significant."""
+    how, text = study.how, ""
+    if how.correction != "none" and n_tested > 1:
+        text = (
+            " The intervals are not corrected, so a difference can have an interval without 0 and "
+            "not be significant after correction; such differences have a mark of their own."
+        )
+    if how.test != "t":
+        text += " The intervals are those of the t-test."
+    return text
+
+
 def _verdict(study: Study, row: Mapping[str, Any]) -> str:
     """Return the verdict on a model compared with the best one, from the leaderboard's marks."""
     board = study.board
     mark = board.loc[board["model"] == row["model"], f"{row['label']} mark"]
-    if str(mark.iloc[0]):
-        return charts.VERDICTS[1]
-    return charts.VERDICTS[2 if _is_missing(row["p_adjusted"]) else 0]
+    if not str(mark.iloc[0]):
+        return charts.NOT_TESTED if _is_missing(row["p_adjusted"]) else charts.WORSE
+    if not _is_missing(row["p_value"]) and row["p_value"] < study.how.alpha <= row["p_adjusted"]:
+        return charts.NOT_WORSE_CORRECTED
+    return charts.NOT_WORSE
 
 
 def _cutoffs(study: Study) -> list[Drawn]:
     drawn: list[Drawn] = []
-    rows, note = _of_shown(study, study.values)
+    rows, note = selection.with_colours(study, study.values)
     rows = rows[rows["k"].notna() & rows["value"].notna()]
     fit = int(_OF_CUTOFFS * study.room) // max(1, rows["metric"].nunique() * len(study.shown))
     most = min(max(fit, _LEAST_CUTOFFS), SHOWN_CUTOFFS)
-    kept = _some_cutoffs(rows["k"], study.primary.k, most)
+    kept = selection.some_cutoffs(rows["k"], study.primary.k, most)
     if left := rows["k"].nunique() - len(kept):
-        note = _notes(note, f"{left:,} cutoffs are omitted.")
+        note = selection.joined(
+            note, f"{left:,} cutoffs are omitted to limit the size of the page."
+        )
     rows = rows[rows["k"].isin(kept)]
     for metric, own in rows.groupby("metric", sort=False):
         if own["k"].nunique() < 2:
@@ -165,11 +172,11 @@ def _cutoffs(study: Study) -> list[Drawn]:
 
 
 def _distribution(study: Study) -> list[Drawn]:
-    rows, note = _of_shown(study, study.histograms)
+    rows, note = selection.with_colours(study, study.histograms)
     if not len(rows):
         return []
     rows, first = _primary_first(rows, study)
-    rows, unfit = _fitting(rows, "label", int(_OF_OTHERS * study.room))
+    rows, unfit = selection.fitting(rows, "label", int(_OF_OTHERS * study.room))
     return [
         Drawn(
             "distribution",
@@ -182,7 +189,7 @@ def _distribution(study: Study) -> list[Drawn]:
                    model="model", label="metric", low="from",
                    high="to", n_users="users", share="share"),
             "Histogram of per-user values for the chosen metric and models",
-            note=_notes(note, unfit),
+            note=selection.joined(note, unfit),
         )
     ]  # fmt: skip
 
@@ -193,9 +200,8 @@ def _differences(study: Study) -> list[Drawn]:
         return []
     rows, first = _primary_first(rows, study)
     rows = _with_pairs(rows, study)
-    left = len(study.compared) - rows["label"].nunique()
-    by_few = f"{left:,} metrics are omitted." if left else ""
-    rows, unfit = _fitting(rows, "label", int(_OF_OTHERS * study.room))
+    by_few = selection.paired_metrics(study, rows["label"])
+    rows, unfit = selection.fitting(rows, "label", int(_OF_OTHERS * study.room))
     return [
         Drawn(
             "differences",
@@ -207,7 +213,7 @@ def _differences(study: Study) -> list[Drawn]:
                    baseline="compared with", label="metric", low="from", high="to",
                    outcome="the first model is", n_users="users", share="share"),
             "Histogram of per-user differences between the two chosen models",
-            note=_notes(_only_paired(study), unfit, by_few),
+            note=selection.joined(selection.paired_models(study), unfit, by_few),
         )
     ]  # fmt: skip
 
@@ -223,11 +229,15 @@ def _wins(study: Study) -> list[Drawn]:
     everybody, notes = rows[rows["by"] == ""], []
     kept = [everybody]
     for by, own in rows[rows["by"] != ""].groupby("by", sort=False):
-        largest, left = _largest_of(own, own["n_users"], by_size=_is_column(study, str(by)))
-        kept.append(_in_slices(own, largest))
-        notes.append(_smaller(left, f"smaller slices of {by}"))
+        largest, left = selection.largest_slices(
+            own, own["n_users"], by_size=_is_column(study, str(by))
+        )
+        kept.append(selection.in_slices(own, largest))
+        notes.append(selection.smaller_slices(left, f"smaller slices of {by}"))
     rows = pd.concat(kept, ignore_index=True)
-    rows, unfit = _fitting(_with_pairs(rows, study), "pair", int(_OF_OTHERS * study.room) // 3)
+    rows, unfit = selection.fitting(
+        _with_pairs(rows, study), "pair", int(_OF_OTHERS * study.room) // 3
+    )
     return [
         Drawn(
             "wins",
@@ -244,7 +254,7 @@ def _wins(study: Study) -> list[Drawn]:
                 f"{row['n_users']}, worse for {row['losses']}"
                 for row in records(everybody)
             ),
-            note=_notes(_only_paired(study), unfit, *notes),
+            note=selection.joined(selection.paired_models(study), unfit, *notes),
         )
     ]  # fmt: skip
 
@@ -253,14 +263,18 @@ def _slices(study: Study) -> list[Drawn]:
     drawn: list[Drawn] = []
     of = {attribute.name: attribute.of for attribute in study.attributes}
     for attribute, all_rows in study.slices.items():
-        rows, left_out = _of_shown(study, all_rows)
+        rows, left_out = selection.with_colours(study, all_rows)
         if not len(rows):
             continue
         rows, first = _primary_first(rows, study)
         own = rows[rows["label"] == first]
-        largest, left = _largest_of(own, own["n_users"], by_size=_is_column(study, attribute))
-        rows = _named_slices(rows, largest)
-        rows, unfit = _fitting(rows, "label", int(_OF_SLICES * study.room) // len(study.slices))
+        largest, left = selection.largest_slices(
+            own, own["n_users"], by_size=_is_column(study, attribute)
+        )
+        rows = selection.named_slices(rows, largest)
+        rows, unfit = selection.fitting(
+            rows, "label", int(_OF_SLICES * study.room) // len(study.slices)
+        )
         of_items = of[attribute] != "users"
         what = f"Numbers in brackets: users that {first} is averaged over."
         if of_items:
@@ -281,7 +295,7 @@ def _slices(study: Study) -> list[Drawn]:
                     f"{row['slice']}, {row['model']} {_number(row['value'])}"
                     for row in records(rows[rows["label"] == first])[:_HEARD]
                 ),
-                note=_notes(_smaller(left), left_out, unfit),
+                note=selection.joined(selection.smaller_slices(left), left_out, unfit),
             )
         )  # fmt: skip
     return drawn
@@ -291,44 +305,14 @@ _HEARD = 24  # maximum number of values in a text alternative; the table has all
 
 
 def _is_column(study: Study, attribute: str) -> bool:
-    """Return whether an attribute is a column; only slices of templates have an order."""
+    """Return whether an attribute is a column whose values have no order of their own."""
     return any(
-        candidate.name == attribute and candidate.template is None for candidate in study.attributes
+        candidate.name == attribute and not candidate.is_ordered for candidate in study.attributes
     )
 
 
-def _largest_of(
-    rows: pd.DataFrame, n_users: pd.Series[Any], by_size: bool
-) -> tuple[dict[str, int], int]:
-    """Return the largest slices with their numbers of users, and the number of other slices.
-
-    The slices are sorted by size if `by_size`, and keep their order otherwise.
-    """
-    sizes = n_users.groupby(rows["slice"], sort=False).max().fillna(0)
-    largest = sizes.sort_values(ascending=False, kind="stable").index[:SHOWN_SLICES]
-    order = list(largest) if by_size else [name for name in sizes.index if name in set(largest)]
-    return {name: int(sizes[name]) for name in order}, len(sizes) - len(order)
-
-
-def _in_slices(rows: pd.DataFrame, slices: Iterable[str]) -> pd.DataFrame:
-    """Keep the rows of these slices, in the order given."""
-    places = {name: place for place, name in enumerate(slices)}
-    rows = rows[rows["slice"].isin(places)]
-    return rows.sort_values("slice", key=lambda names: names.map(places), kind="stable")
-
-
-def _named_slices(rows: pd.DataFrame, sizes: Mapping[str, int]) -> pd.DataFrame:
-    """Keep the rows of these slices, and append the number of users to their names."""
-    rows = _in_slices(rows, sizes)
-    return rows.assign(slice=[f"{name} ({sizes[name]:,})" for name in rows["slice"]])
-
-
-def _smaller(left: int, what: str = "smaller slices") -> str:
-    return f"{left:,} {what} are omitted." if left else ""
-
-
 def _exposure(study: Study) -> list[Drawn]:
-    rows, note = _of_shown(study, study.exposure)
+    rows, note = selection.with_colours(study, study.exposure)
     if not len(rows):
         return []
     ginis = dict(zip(rows["model"], rows["gini"], strict=True))
@@ -364,7 +348,8 @@ def _popularity(study: Study) -> list[Drawn]:
     rows = study.popularity
     if not len(rows):
         return []
-    rows = rows[rows["model"].isna() | rows["model"].isin(study.shown)]
+    of_models, note = selection.with_colours(study, rows[rows["model"].notna()])
+    rows = rows[rows["model"].isna() | rows["model"].isin(of_models["model"])]
     names = ["new" if _is_missing(group) else _TENTHS[int(group) - 1] for group in rows["group"]]
     rows = rows.assign(group=names)
     order = {name: place for place, name in enumerate([*_TENTHS, "new"])}
@@ -382,6 +367,7 @@ def _popularity(study: Study) -> list[Drawn]:
             _named(shown, model="model", group="items", share="share"),
             "Share of recommendations for the most popular tenth of the items: "
             + ", ".join(f"{row['model']} {100 * row['share']:.0f} %" for row in records(top)),
+            note=note,
             wide=False,
         )
     ]
@@ -399,7 +385,7 @@ def _trade_off(study: Study) -> list[Drawn]:
         for request in study.main
         if families[request.metric.name] in BEYOND and label(request) != first
     ]
-    rows, note = _of_shown(study, study.at_main[study.at_main["label"].isin(others)])
+    rows, note = selection.with_names(study, study.at_main[study.at_main["label"].isin(others)])
     rows = rows.assign(accuracy=rows["model"].map(accuracy))
     rows = rows[rows["value"].notna() & rows["accuracy"].notna()]
     if not len(rows) or len(study.models) < 2 or study.primary.metric.family in BEYOND:
@@ -410,8 +396,10 @@ def _trade_off(study: Study) -> list[Drawn]:
         Drawn(
             "trade_off",
             "Accuracy and other qualities",
-            f"{first} of every model, plotted against a metric of novelty, diversity or coverage.",
-            charts.trade_off(rows, study.shown, first),
+            f"{first} of every model, plotted against a metric of novelty, diversity or coverage."
+            + " Names that would cover others are omitted; point at a mark to read its name."
+            * (len(study.listed) > len(study.shown)),
+            charts.trade_off(rows, study.listed, study.shown, first),
             _named(rows, model="model", accuracy=first, label="other metric", value="value"),
             f"Models by {first} and another metric: "
             + "; ".join(
@@ -564,15 +552,6 @@ def _is_missing(value: Any) -> bool:
     return bool(pd.isna(value))
 
 
-def _of_shown(study: Study, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Keep the rows of the models shown in charts; the note counts the omitted models."""
-    left = len(study.models) - len(study.shown)
-    if not len(rows) or not left:
-        return rows, ""
-    kept = rows[rows["model"].isin(study.shown)].reset_index(drop=True)
-    return kept, f"Only the best {SHOWN} models are shown; {left:,} are omitted."
-
-
 def _with_pairs(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Number and name the pairs of models, starting with the best models."""
     places = {model: place for place, model in enumerate(study.models)}
@@ -583,35 +562,6 @@ def _with_pairs(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
         pair=[numbers[pair] for pair in pairs], pair_name=[f"{a} − {b}" for a, b in pairs]
     )
     return rows.sort_values("pair", kind="stable").reset_index(drop=True)
-
-
-def _fitting(rows: pd.DataFrame, column: str, most: int) -> tuple[pd.DataFrame, str]:
-    """Keep the first values of a column, at least one, with at most `most` rows together."""
-    sizes = rows.groupby(column, sort=False).size()
-    kept = list(sizes.index[sizes.cumsum() <= most]) or [sizes.index[0]]
-    left = len(sizes) - len(kept)
-    what = {"label": "metrics", "pair": "pairs of models"}[column]
-    note = f"{left:,} {what} are omitted to limit the size of the page." if left else ""
-    return rows[rows[column].isin(kept)].reset_index(drop=True), note
-
-
-def _notes(*notes: str) -> str:
-    return " ".join(filter(None, notes))
-
-
-def _some_cutoffs(known: Iterable[int], main: int | None, most: int) -> set[int]:
-    """Choose at most `most` evenly spaced cutoffs, and the main cutoff."""
-    ordered = sorted({int(k) for k in known})
-    if len(ordered) <= most:
-        return set(ordered)
-    step = (len(ordered) - 1) / (most - 1)
-    chosen = {ordered[round(number * step)] for number in range(most)}
-    return chosen | ({main} & set(ordered) if main is not None else set())
-
-
-def _only_paired(study: Study) -> str:
-    left = len(study.models) - len(study.paired)
-    return f"Only the best {PAIRED} models are paired; {left} are omitted." if left > 0 else ""
 
 
 def _has_height(chart: Chart) -> bool:

@@ -47,13 +47,22 @@ def _verdict(study: Study, second: str, name: str) -> str:
     if not len(study.from_best):
         return ""
     of_second = (study.from_best["model"] == second) & (study.from_best["label"] == name)
-    p_values = study.from_best.loc[of_second, "p_adjusted"].dropna()
-    if not len(p_values):
+    tested = records(study.from_best[of_second & study.from_best["p_adjusted"].notna()])
+    if not tested:
         return ""
-    p_value = float(p_values.iloc[0])
-    shown = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
-    kind = "significant" if p_value < study.how.alpha else "not significant"
-    return f"; the difference is {kind} ({shown})"
+    alpha, p_value = study.how.alpha, float(tested[0]["p_value"])
+    corrected = float(tested[0]["p_adjusted"])
+    if p_value < alpha <= corrected:
+        return (
+            f"; the difference is not significant after correction ({_p(corrected)}; "
+            f"{_p(p_value)} without correction)"
+        )
+    kind = "significant" if corrected < alpha else "not significant"
+    return f"; the difference is {kind} ({_p(corrected)})"
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
 
 
 def differences(conventions: Sequence[Convention], settings: Mapping[str, Any]) -> str:

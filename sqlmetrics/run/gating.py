@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sqlmetrics.errors import GateError, UsageError
 from sqlmetrics.metrics.spec import MetricSpec
+from sqlmetrics.partitions.jobs import Parts
 from sqlmetrics.plan.slices import Attribute, Frame
 from sqlmetrics.rows import Rows
 from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
-from sqlmetrics.stats.gates import Gate, Gated, Verdict, parse_gate, verdicts
+from sqlmetrics.stats.gates import Gate, Gated, Verdict, raise_failed, read_gates, verdicts
 
 
 def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
@@ -27,15 +27,12 @@ def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
         return str(resolved)
 
     session.verdicts = []
-    if not isinstance(texts, Iterable):
-        raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
-    texts = [texts] if isinstance(texts, str) else list(texts)
-    return [parse_gate(text, canonical, of) for text in texts]
+    return read_gates(texts, of, canonical)
 
 
-def last_verdicts(evaluator: OnSession) -> list[Verdict]:
+def last_verdicts(opened: OnSession | Parts) -> list[Verdict]:
     """Return the verdicts of the gates of the last result, by gate and row."""
-    return evaluator._session.verdicts
+    return opened.verdicts if isinstance(opened, Parts) else opened._session.verdicts
 
 
 def columns_of_slices(session: Session, attributes: Iterable[Attribute]) -> list[str]:
@@ -63,8 +60,5 @@ def passed(session: Session, result: Frame, gates: Sequence[Gate], of: Gated) ->
         return result
     rows = result if isinstance(result, Rows) else Rows.of_frame(result)
     session.verdicts = verdicts(rows, gates, of)
-    failed: list[str] = [verdict.sentence for verdict in session.verdicts if verdict.problem]
-    if failed:
-        text = "\n  ".join([f"the {of.name} fails", *failed])
-        raise GateError(text, frame=result, reasons=failed)
+    raise_failed(session.verdicts, result, of)
     return result

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 WIDTH = 100
 _STEP = 4
+_QUOTED = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")""", re.DOTALL)
+_BREAK = "\ue000"  # a line break in a name or a text literal; private characters mean nothing
 _COMMENT = re.compile(r"\s*/\*\s*(.*?)\s*\*/")
 _CLOSING = (")", "END")
 _LISTS = ("SELECT", "SELECT DISTINCT", "GROUP BY", "ORDER BY")
@@ -39,15 +41,31 @@ class _Part:
 def laid_out(text: str, indent: int = 0) -> list[str]:
     """Lay out a query that was printed with one expression per line.
 
-    `indent` is the indentation of the query.
+    `indent` is the indentation of the query. A returned line contains the line breaks of its names
+    and text literals.
     """
-    texts = "".join(re.findall(r"'[^']*'", text))
-    if "\n" in texts or "/*" in texts:
-        return text.split("\n")  # text literals that span lines, and comments, must not change
-    parts = _parts(text.split("\n"))
-    has_comments = _COMMENT.search(text) is not None
+    lines = _protected(text).split("\n")
+    if "/*" not in "".join(re.findall(r"'[^']*'", text)):  # such a text is no comment
+        lines = _joined_lines(lines, indent)
+    return [line.replace(_BREAK, "\n") for line in lines]
+
+
+def indented(sql: str, by: str) -> str:
+    """Indent the lines after the first, but not within names and text literals."""
+    return re.sub(r"\n(?!\n)", "\n" + by, _protected(sql)).replace(_BREAK, "\n")
+
+
+def _protected(sql: str) -> str:
+    """Replace the line breaks in names and text literals."""
+    return _QUOTED.sub(
+        lambda match: match[0].replace("\n", _BREAK) if match["quoted"] else match[0], sql
+    )
+
+
+def _joined_lines(lines: Sequence[str], indent: int) -> list[str]:
+    parts = _parts(lines)
     whole = " ".join(part.joined for part in parts)
-    if len(whole) + indent <= WIDTH and not has_comments:
+    if len(whole) + indent <= WIDTH and not _COMMENT.search(whole):
         return [whole]
     return [line for part in parts for line in _lines(part, indent)]
 

@@ -27,6 +27,7 @@ from sqlmetrics.messages import Message
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import Keys, render_file
 
@@ -333,7 +334,7 @@ class Plan:
             if uses.get(node.key, 0) > 1 and transpile.keeps_materialized(dialect):
                 # scanning an input twice is cheaper than copying it
                 how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
-            inner = _indented(texts[node.key]) if pretty else texts[node.key]
+            inner = indented(texts[node.key], "  ") if pretty else texts[node.key]
             name = transpile.name(names[node.key], dialect)
             ctes.append(f"{name} AS {how}(\n  {inner}\n)")
         result = texts[self.root.key]
@@ -412,9 +413,3 @@ def new_name(wanted: str, taken: Collection[str]) -> str:
         count += 1
         name = f"{wanted}_{count}"
     return name
-
-
-def _indented(sql: str) -> str:
-    """Indent a query, but not names and literals that span lines."""
-    pattern = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")|\n(?!\n)""", re.DOTALL)
-    return pattern.sub(lambda m: m[0] if m["quoted"] else m[0].replace("\n", "\n  "), sql)

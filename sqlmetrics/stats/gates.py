@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.errors import GateError, UsageError, suggestion
 from sqlmetrics.messages import Message, map_column
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
@@ -334,6 +334,33 @@ def verdicts(result: Rows, gates: Sequence[Gate], of: Gated) -> list[Verdict]:
             for number, row in chosen
         ]
     return found
+
+
+def raise_failed(judged: Iterable[Verdict], result: Any, of: Gated) -> None:
+    """Raise an error if a row of a result fails a gate.
+
+    Raises:
+        GateError: a verdict names a problem; the error has the result.
+    """
+    failed: list[str] = [verdict.sentence for verdict in judged if verdict.problem]
+    if failed:
+        text = "\n  ".join([f"the {of.name} fails", *failed])
+        raise GateError(text, frame=result, reasons=failed)
+
+
+def read_gates(
+    texts: str | Iterable[str], of: Gated, canonical: Callable[[MetricSpec], str] | None = None
+) -> list[Gate]:
+    """Parse the gates of an argument `fail_if`; `canonical` is that of `parse_gate`.
+
+    Raises:
+        UsageError: a text is not a gate.
+    """
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
+    spelled = {} if canonical is None else {"canonical": canonical}
+    texts = [texts] if isinstance(texts, str) else texts
+    return [parse_gate(text, of=of, **spelled) for text in texts]
 
 
 def _values(gate: Gate, rows: Iterable[Mapping[str, Any]]) -> str:

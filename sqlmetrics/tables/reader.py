@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
-from sqlmetrics.messages import Message, map_column
+from sqlmetrics.messages import Argument, Message, map_column
 from sqlmetrics.tables.filters import check_rows, read_condition
 from sqlmetrics.tables.models import aligned, is_models
 from sqlmetrics.tables.runs import RUN, Runs
@@ -103,9 +103,12 @@ class TableReader:
                     f"{table!r}{suggestion(table, COLUMNS)}"
                 )
             if name not in known:
+                problem = f"column mapping {full_name}={source}: unknown column {name!r}"
+                if source in known:  # the direction of DataFrame.rename
+                    right = Argument("columns", name, ".".join(filter(None, (table, source))))
+                    raise UsageError(problem, "; the names are exchanged: write ", right)
                 raise UsageError(
-                    f"column mapping {full_name}={source}: unknown column "
-                    f"{name!r}{suggestion(name, known)}; write NAME_IN_SQLMETRICS=NAME_IN_SOURCE"
+                    f"{problem}{suggestion(name, known)}; write NAME_IN_SQLMETRICS=NAME_IN_SOURCE"
                 )
             if name == "features" and not isinstance(source, str):
                 source = ",".join(map(str, source))
@@ -261,6 +264,7 @@ class TableReader:
             only_named=relation.only_named,
             where=where,
             unread=relation.unread,
+            levels=relation.levels,
         )
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:

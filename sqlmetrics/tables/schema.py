@@ -81,7 +81,7 @@ class Source:
     the files of the relation, and `format` is their format. `watched` and `is_held` are those of
     the relation. `where` is the condition on the rows in DuckDB's SQL, or "". `list_column` has
     whole lists, whose order is read as the column `list_order`: "rank", or "score" for minus the
-    rank.
+    rank. `levels` are the values of ordered categories in their order, by column.
     """
 
     relation: str
@@ -100,6 +100,7 @@ class Source:
     only_named: bool = False
     where: str = ""
     unread: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     run: str | None = None
 
     def find_read(self, name: str) -> SourceColumn | None:

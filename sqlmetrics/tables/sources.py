@@ -21,6 +21,7 @@ from sqlmetrics.sql import transpile
 from sqlmetrics.sql.templates import environment, macro
 from sqlmetrics.tables import csv_layout
 from sqlmetrics.tables.csv_layout import PACKED
+from sqlmetrics.tables.levels import ordered_columns, ordered_enums
 from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ def _register(engine: Engine, table: str, label: str, data: Any) -> Relation:
         row_number,
         watched=watched,
         is_held=isinstance(data, pa.Table) or bool(watched),
+        levels=ordered_columns(data) if isinstance(data, pa.Table) else {},
     )
 
 
@@ -289,7 +291,7 @@ def _to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
     if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
         return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
     if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
-        return source.to_arrow_table()
+        return ordered_enums(source.to_arrow_table())
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
         return _copied(pa.table(source))
     raise UsageError(

@@ -73,7 +73,10 @@ def test_gates_are_checked_before_the_tables_are_read() -> None:
     }.items():
         assert message in run("evaluate", "mrr@2", *TABLES, "--fail-if", gate, code=2).stderr
     partition = ["--partition", "1/2", "-o", "parts", "--fail-if", "mrr < 1"]
-    assert "whole result" in run("evaluate", "mrr@2", *TABLES, *partition, code=2).stderr
+    assert (
+        "pass it to sqlmetrics reduce"
+        in run("evaluate", "mrr@2", *TABLES, *partition, code=2).stderr
+    )
 
 
 def test_warnings_can_fail_a_command() -> None:
@@ -231,5 +234,10 @@ def test_environment_variables_set_options() -> None:
     result = run("evaluate", "mrr", "-r", "lists.csv", code=3, **variables)
     assert [json.loads(line)["k"] for line in result.stdout.splitlines()] == [1, 2]
     assert result.stderr.endswith('mrr@2: value 0.5 is below 0.6; gate "mrr@2 < 0.6"\n')
+    wrong = run("evaluate", "mrr", "-r", "lists.csv", code=2, **variables | {"SQLMETRICS_K": "x"})
+    note = "options set by environment variables: SQLMETRICS_INTERACTIONS, SQLMETRICS_K, "
+    assert note in wrong.stderr
+    wrong = run("evaluate", "mrr", code=2, **variables | {"SQLMETRICS_THREADS": "x"})
+    assert "for '--threads' (environment variable SQLMETRICS_THREADS): 'x'" in wrong.stderr
     typed = ["--format", "csv", "--fail-if", "mrr < 0"]
     assert run("evaluate", "mrr", "-r", "lists.csv", *typed, **variables).stdout[:6] == "metric"

@@ -26,16 +26,27 @@ FILES = ["-r", str(MODELS["als"]), "-i", str(DATA / "interactions.parquet")]
 
 
 @pytest.mark.thorough
-def test_command_line(tmp_path: Path) -> None:
+def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = str(tmp_path / "parts")
+    monkeypatch.setenv("SQLMETRICS_DIGITS", "6")  # does not concern parts
     for number in (1, 2):
         asked = ["evaluate", "recall@5", *FILES, "--partition", f"{number}/2", "-o", parts]
         assert called(*asked) == ""
+    monkeypatch.delenv("SQLMETRICS_DIGITS")
     kept = ["metric", "k", "n_users"]
     whole = pd.read_csv(io(called("evaluate", "recall@5", *FILES)))
     found = pd.read_csv(io(called("reduce", parts)))
     assert found[kept].equals(whole[kept])
     assert found["value"][0] == pytest.approx(whole["value"][0], abs=1e-12)
+    gated = ["reduce", parts, "--fail-if", "recall@5 > 2", "--fail-if", "recall n_users >= 300"]
+    failed = CliRunner().invoke(cli, [*gated, "--format", "github"])
+    assert failed.exit_code == 3
+    assert "1 of 2 gates failed" in failed.stdout
+    sentence = f"recall@5: n_users {whole['n_users'][0]} is at or above 300"
+    assert f'{sentence}; gate "recall n_users >= 300"' in failed.stderr
+    path = tmp_path / "failed.parquet"
+    assert CliRunner().invoke(cli, [*gated, "-o", str(path)]).exit_code == 3
+    assert list(pd.read_parquet(path)["metric"]) == ["recall"]
     for end in (".json", ".parquet"):
         path = tmp_path / f"result{end}"
         called("reduce", parts, "-o", str(path), "--threads", "1")
@@ -74,6 +85,11 @@ def io(text: str) -> Any:
             ["--partition", "1/2", "-o", "parts", "--digits", "3"],
             2,
             "--digits does not apply to --partition",
+        ),
+        (
+            ["--partition", "1/2", "-o", "parts", "--fail-if", "recall < 1"],
+            2,
+            "--fail-if does not apply to --partition; pass it to sqlmetrics reduce",
         ),
         (["--partition", "1/2", "-o", "no/parts"], 1, "there is no folder no"),
     ],

@@ -31,6 +31,15 @@ def test_the_statement_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with sm.Evaluator(**world()) as evaluator:
         found = in_parts(evaluator, folder, 2, metrics, [2, 4])
         assert_same(found, evaluator.evaluate(metrics, [2, 4]))
+    passed = ["recall n_users < 1", "coverage@4 value < 0"]
+    assert_same(sm.reduce(folder, fail_if=passed), found)
+    with pytest.raises(
+        sm.GateError, match=r"the evaluation fails\n  one, coverage@2: value"
+    ) as failed:
+        sm.reduce(folder, fail_if=["recall < 0", "coverage@2 <= 1"])
+    assert_same(failed.value.frame, found)
+    with pytest.raises(sm.UsageError, match="'ndcg', which is not computed; computed: recall"):
+        sm.reduce(folder, fail_if="ndcg < 0")
     text = (folder / "reduce.sql").read_text(encoding="utf-8")
     assert str(tmp_path) not in text
     monkeypatch.chdir(folder)

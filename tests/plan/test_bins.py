@@ -72,7 +72,7 @@ def test_intervals_of_pandas_are_slices() -> None:
     bands = pd.cut(USERS["Age"], [0, 5, 25, 100])
     of_intervals = USERS[["user_id"]].assign(band=pd.arrays.IntervalArray.from_breaks(range(8)))
     for users, expected in (
-        (USERS[["user_id"]].assign(band=bands), ["(25, 100]", "(5, 25]", "(none)"]),
+        (USERS[["user_id"]].assign(band=bands), ["(5, 25]", "(25, 100]", "(none)"]),
         (of_intervals, [f"({n}, {n + 1}]" for n in range(7)]),
     ):
         with sm.Evaluator(LISTS, TRUTH, users=users) as evaluator:

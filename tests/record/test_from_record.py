@@ -164,6 +164,31 @@ def of_frames(folder: Path) -> dict[str, Any]:
     return record
 
 
+def test_tables_of_duckdb_files_and_queries(folder: Path) -> None:
+    with duckdb.connect(str(folder / "shop.duckdb")) as connection:
+        connection.execute("CREATE TABLE recs AS FROM 'als.parquet'")
+        connection.execute("CREATE TABLE truth AS FROM 'truth.parquet'")
+    run("evaluate", "recall@2", "--database", "shop.duckdb", "-r", "recs", "-i", "truth",
+        "--trust-input", "--record", "a.json")  # fmt: skip
+    result = run("evaluate", *again("a.json"), "--format", "csv")
+    assert result.stderr.splitlines() == [
+        "sqlmetrics: files named by a.json:",
+        "  recommendations: shop.duckdb:recs",
+        "  interactions: shop.duckdb:truth",
+        "sqlmetrics: the same as in a.json",
+    ]
+    queries = ["-r", "shop.duckdb:FROM recs", "-i", "SELECT * FROM 'truth.parquet'"]
+    run("evaluate", "recall@2", *queries, "--record", "b.json")
+    for n, text in enumerate(['"shop.duckdb:FROM recs"', "pass it with -i QUERY"]):
+        refused = run("evaluate", *again("b.json"), *queries[: 2 * n], code=2).stderr
+        assert text in refused
+        assert "which is not run, because somebody else may have written the record" in refused
+    assert "the same as" in run("evaluate", *again("b.json"), *queries).stderr
+    (folder / "shop.duckdb").unlink()
+    missing = run("evaluate", *again("a.json"), code=1)
+    assert "there is no file shop.duckdb:recs" in missing.stderr
+
+
 def test_what_cannot_be_read_again_has_to_be_given(folder: Path) -> None:
     of_frames(folder)
     result = run("evaluate", *again("a.json"), code=2)

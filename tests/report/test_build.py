@@ -331,7 +331,7 @@ def test_nothing_is_left_in_a_connection() -> None:
         assert connection.execute("SELECT count(*) FROM lists").fetchall() == [(len(GOOD),)]
     # the report has one model, which has no name
     assert figures_of(content) == ["cutoffs_0", "distribution", "exposure"]
-    assert not content.leaderboard.legend
+    assert content.leaderboard.legend == "± half the width of the 95 % confidence interval"
     assert [score.mark for score in content.leaderboard.rows[0][2]] == [""]
     assert "Models" not in dict(content.facts)
     assert_sound(content)

@@ -418,7 +418,34 @@ def test_lines_are_short() -> None:
     assert parse(text, "a test") == tree
 
 
+def test_counts_in_scalar_subqueries_stay() -> None:
+    sql = f"""{INPUTS}
+        users AS (SELECT user_id FROM truth GROUP BY user_id),
+        ranked AS (
+            SELECT user_id, row_number() OVER (PARTITION BY user_id ORDER BY item_id) AS rank
+            FROM recs
+        ),
+        means AS (
+            SELECT user_id, avg(rank) / (SELECT count(*) FROM truth) AS share
+            FROM ranked GROUP BY user_id
+        )
+        SELECT users.user_id, means.share
+        FROM users LEFT JOIN means ON means.user_id = users.user_id
+        """
+    after = simplified(sql)
+    assert "means" not in after  # the average is taken in the outer query
+    assert "(SELECT count(*) FROM" in after
+    with tables(random.Random(1), 12) as connection:
+        assert rows(connection, after) == rows(connection, sql)
+
+
 def test_texts_of_several_lines_stay() -> None:
-    tree = parse("SELECT 'one\n  two' AS text, x FROM t", "a test")
-    text = printed(list(flat("result", tree, set())))
-    assert parse(text, "a test").find(exp.Literal) == tree.find(exp.Literal)
+    sql = """
+        WITH texts AS (SELECT 'one\n  two' AS text, x, random() AS drawn FROM t)
+        SELECT texts.text, texts.x, texts.drawn FROM texts, texts AS others
+        """
+    for statement in (sql, sql.replace("one", "/* one")):
+        expected = parse(statement, "a test").find(exp.Literal)
+        text = printed(list(flat("result", parse(statement, "a test"), set())))
+        assert text.startswith("WITH")
+        assert parse(text, "a test").find(exp.Literal) == expected

@@ -514,6 +514,12 @@ def test_intervals() -> None:
         frame, "latex", 2, HOW
     )
     assert "ndcg@10 ci_high" in render_leaderboard(frame, "csv", 2, HOW)
+    # without a direction, no model is marked, but the intervals still need their legend
+    frame = leaderboard(values, NONE, dict.fromkeys(BETTER), intervals=True)
+    table = render_leaderboard(frame, "table", 2, HOW)
+    assert table.endswith("┘\n± half the width of the confidence interval\n")
+    latex = render_leaderboard(frame, "latex", 2, HOW)
+    assert latex.endswith("% 10 users\n% ± half the width of the confidence interval\n")
 
 
 def test_the_second_best_of_every_slice() -> None:

@@ -104,3 +104,13 @@ def test_keys_with_the_name_of_another_column_are_refused(key: str) -> None:
     )
     with pytest.raises(sm.UsageError, match=key):
         values(lists, truth, key=key, keys=(key,))
+
+
+def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
+    """A dict of pandas' `rename` maps the other way round."""
+    for given, right in (
+        ({"customer": "user_id"}, r"columns=\{'user_id': 'customer'\}"),
+        ({"interactions.sku": "item_id"}, r"columns=\{'interactions.item_id': 'sku'\}"),
+    ):
+        with pytest.raises(sm.UsageError, match=f"the names are exchanged: write {right}$"):
+            sm.Evaluator({1: [2]}, {1: [2]}, columns=given)

@@ -257,7 +257,7 @@ def _of_null_row(value: exp.Expr, base: str) -> exp.Expr | None:
     Every column is NULL, but for those of `base`.
     """
     value = exp.Paren(this=value.copy())
-    for aggregate in find_all(value, exp.AggFunc):
+    for aggregate in find_all(value, exp.AggFunc, stops=(exp.Subquery,)):
         argument = aggregate.this
         columns = columns_in(aggregate)
         if columns and all(column.table == base for column in columns):
@@ -297,7 +297,7 @@ def _is_null_of_nulls(value: exp.Expr) -> bool:
 def _seen(value: exp.Expr, inside: Inside) -> exp.Expr | None:
     """Count rows by a column that is never NULL, where `count(*)` would see the missing row."""
     result = exp.Paren(this=value.copy())
-    for count in find_all(result, exp.Count):
+    for count in find_all(result, exp.Count, stops=(exp.Subquery,)):
         if isinstance(count.this, exp.Star) or count.this is None:
             alias = next(iter(inside.facts))
             known = sorted(inside.facts[alias].known)
