@@ -63,7 +63,7 @@ def check(name: str, board: pd.DataFrame) -> None:
     if "model" not in board.columns or not marked_columns(board):
         raise DataError(
             f"{name} is not a leaderboard: it lacks the columns model and 'METRIC mark'; save the "
-            "result of sqlmetrics leaderboard"
+            "result of leaderboard"
         )
     groups = list(board.columns[1 : list(board.columns).index("n_users")])
     if groups or board.columns[0] != "model":

@@ -76,11 +76,11 @@ def test_of_every_table() -> None:
 
 
 def test_checks_look_at_the_rows_that_are_left() -> None:
-    lists = pd.concat([ranked(LISTS).assign(run=1), ranked(LISTS).assign(run=2)])
-    where = {"recommendations": "run = 2"}
+    lists = pd.concat([ranked(LISTS).assign(batch=1), ranked(LISTS).assign(batch=2)])
+    where = {"recommendations": "batch = 2"}
     pd.testing.assert_frame_equal(evaluated(recommendations=lists, where=where), evaluated())
     refused(sm.DataError, "repeat", recommendations=lists, interactions=RELEVANT)
-    lists.loc[lists["run"] == 1, "item_id"] = None
+    lists.loc[lists["batch"] == 1, "item_id"] = None
     pd.testing.assert_frame_equal(evaluated(recommendations=lists, where=where), evaluated())
 
 
