@@ -393,7 +393,8 @@ class _Rules:
         numbers = {"n": count, "rows": f"{source}.n_rows", "lists": f"{source}.n_lists"}
         table, column = (text.format_map(values) for text in (check.table, check.column))
         where = f"{table}, column {column}" if column else table
-        problem, remedy = (filled(text, Unfilled()) for text in (check.found, check.remedy))
+        known = Unfilled(models_in_files="")  # macros read a table, not files
+        problem, remedy = (filled(text, known) for text in (check.found, check.remedy))
         text = Message(f"{where}: ", problem, ". What to do: ", remedy, ".").spelled(in_files)
         parts = re.split(r"\{(n|rows|lists)\}", text)
         message = " || ".join(

@@ -488,7 +488,7 @@ LISTS = "SELECT * FROM (VALUES {}) AS lists (user_id, item_id, {})"
 @pytest.mark.parametrize(
     ("lists", "message"),
     [
-        (LISTS.format("(1, 7, 1), (1, 7, 2)", "rank"), "1 of 2 rows repeat an item"),
+        (LISTS.format("(1, 7, 1), (1, 7, 2)", "rank"), "1 of 2 rows repeat an item[^{]*$"),
         (LISTS.format("(1, 7, 0), (1, 8, 1)", "rank"), "1 of 2 ranks are not positive whole"),
         (LISTS.format("(1, 7, 1.5), (1, 8, 1)", "rank"), "1 of 2 ranks are not positive whole"),
         (LISTS.format("(1, 7, NULL), (1, 8, 1)", "rank"), "1 of 2 ranks are not positive whole"),
