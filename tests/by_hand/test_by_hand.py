@@ -61,7 +61,8 @@ def by_hand(sql: str, folder: Path) -> tuple[Sequence[str], list[Row]]:
         return [column[0] for column in result.description], result.fetchall()
 
 
-def by_package(asked: dict[str, Any], folder: Path) -> tuple[Sequence[str], list[Row]]:
+def by_package(asked: dict[str, Any], folder: Path) -> tuple[Sequence[str], list[Row], str]:
+    """Return the columns and rows of the package, and the statement that it prints."""
     tables: dict[str, Any] = {name: str(folder / f"{name}.parquet") for name in asked["tables"]}
     if "models" in asked:
         tables["recommendations"] = {
@@ -72,9 +73,10 @@ def by_package(asked: dict[str, Any], folder: Path) -> tuple[Sequence[str], list
     with sm.Evaluator(**tables, **choices, threads=1) as evaluator:
         if asked.get("per_user"):
             frame = evaluator.per_user(asked["metrics"], **options)
-            return list(frame.columns), list(frame.itertuples(index=False, name=None))
+            printed = evaluator.sql(asked["metrics"], per_user=True, **options)
+            return list(frame.columns), list(frame.itertuples(index=False, name=None)), printed
         rows = evaluator.rows(asked["metrics"], **options)
-        return rows.names, list(rows.values)
+        return rows.names, list(rows.values), evaluator.sql(asked["metrics"], **options)
 
 
 def in_order(names: Sequence[str], rows: Sequence[Row]) -> list[Row]:
@@ -85,6 +87,19 @@ def in_order(names: Sequence[str], rows: Sequence[Row]) -> list[Row]:
     return sorted(found, key=lambda row: [str(row[place]) for place in keys])
 
 
+def assert_same(
+    names: Sequence[str], rows: list[Row], other_names: Sequence[str], others: list[Row]
+) -> None:
+    assert list(names) == list(other_names)
+    assert len(rows) == len(others) > 0
+    for row, other in zip(in_order(names, rows), in_order(names, others), strict=True):
+        for value, wanted in zip(row, other, strict=True):
+            if isinstance(value, int | float) and isinstance(wanted, int | float):
+                assert math.isclose(value, wanted, rel_tol=0, abs_tol=1e-9), (row, other)
+            else:
+                assert value == wanted, (row, other)
+
+
 @pytest.mark.parametrize("place", WORLDS)
 @pytest.mark.parametrize("name", QUERIES)
 def test_query_by_hand_returns_the_rows_of_the_package(
@@ -92,15 +107,18 @@ def test_query_by_hand_returns_the_rows_of_the_package(
 ) -> None:
     query = QUERIES[name]
     names, rows = by_hand(query.sql, folders[place])
-    expected_names, expected = by_package(query.asked, folders[place])
-    assert names == list(expected_names)
-    assert len(rows) == len(expected) > 0
-    for row, other in zip(in_order(names, rows), in_order(names, expected), strict=True):
-        for value, wanted in zip(row, other, strict=True):
-            if isinstance(value, int | float) and isinstance(wanted, int | float):
-                assert math.isclose(value, wanted, rel_tol=0, abs_tol=1e-9), (row, other)
-            else:
-                assert value == wanted, (row, other)
+    expected_names, expected, _ = by_package(query.asked, folders[place])
+    assert_same(names, rows, expected_names, expected)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("place", RANDOM)
+def test_every_printed_statement_returns_the_rows_of_the_package(
+    place: str, folders: dict[str, Path]
+) -> None:
+    for query in QUERIES.values():
+        names, rows, printed = by_package(query.asked, folders[place])
+        assert_same(*by_hand(printed, folders[place]), names, rows)
 
 
 def test_every_metric_has_a_query() -> None:
