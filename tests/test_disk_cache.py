@@ -1,0 +1,51 @@
+"""The cache between processes stays small, and notices changed source files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlmetrics import disk_cache
+from sqlmetrics.disk_cache import DiskCache, state_of
+
+
+def test_the_oldest_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path)
+    monkeypatch.setattr(disk_cache, "_MOST_FILES", 3)
+    monkeypatch.setattr(disk_cache, "_MOST_BYTES", 1000)
+    shared = object()
+    cache = DiskCache("things", [], {"shared": shared})
+    for number in range(5):
+        cache.save(str(number), [number, shared])
+        os.utime(cache._path(str(number)), (number, number))
+    assert [cache.load(str(number)) for number in range(5)] == [
+        None, None, [2, shared], [3, shared], [4, shared]
+    ]  # fmt: skip
+    cache.save("large", "x" * 1000)
+    assert cache.load("large") is None
+    assert len(list((tmp_path / "things").iterdir())) == 3
+
+
+def test_the_state_of_source_files(tmp_path: Path) -> None:
+    def state() -> str:
+        state_of.cache_clear()
+        return state_of(tmp_path)
+
+    file = tmp_path / "folder" / "stage.sql.j2"
+    file.parent.mkdir()
+    file.write_text("SELECT 1")
+    states = [state()]
+    file.write_text("SELECT 12")
+    states.append(state())
+    os.utime(file, (1, 1))
+    states.append(state())
+    file.rename(file.with_name("other.sql.j2"))
+    states.append(state())
+    assert len(set(states)) == 4
+    (tmp_path / "__pycache__").mkdir()
+    assert state() == states[-1]
+    state_of.cache_clear()
