@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
@@ -120,6 +120,18 @@ class EmbeddedEngine(Engine, Protocol):
     """An engine in this process: supports partitioned runs, and detects changed files."""
 
     connection: Any
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Return whether `sharing` can return an engine for further tables."""
+
+    def sharing(self, relations: Set[str], identities: Set[str]) -> EmbeddedEngine:
+        """Return an engine with a second connection to the same database.
+
+        Args:
+            relations: the relations of tables in memory that the new engine reads, too.
+            identities: the kept intermediate relations that the new engine reads, too.
+        """
 
     # ---- inputs --------------------------------------------------------------------------------
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
+import itertools
 import os
 import re
 import shutil
@@ -11,7 +13,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -31,6 +33,9 @@ from sqlmetrics.engines.duckdb_errors import (
     reason_alone,
     shortage,
 )
+from sqlmetrics.engines.lake_tables import copy_rows, is_lake_table, open_lake_table
+from sqlmetrics.engines.relation import Relation
+from sqlmetrics.engines.remote_files import open_remote
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -59,10 +64,17 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sqlmetrics.engines.relation import Relation
-
 
 _POLL = 0.2  # seconds
+_FEW_ROWS = 10_000  # of a result
+# types of columns that Arrow makes from Python values without loss -> names in DuckDB
+_PLAIN = {
+    "string": "VARCHAR",
+    "double": "DOUBLE",
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "bool": "BOOLEAN",
+}
 # DuckDB 2.0 splits a window over a Parquet file into ranges, and filters the whole file for each
 # range: 100 instead of 9 CPU seconds for one of 23 partitions of a billion rows
 _WITHOUT = "partitioned_execution"
@@ -140,19 +152,61 @@ class DuckDBEngine:
             execute(self.connection, "SET enable_progress_bar_print = false")
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while queries run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
+        # identity of a node -> types of its small result, or None if they are not always the same
+        self._types: dict[str, pa.Schema | None] = {}
+        self._shared: set[str] = set()  # names of kept tables that other engines read, too
         self.databases: dict[str, str] = {}  # path of an attached file -> name of the database
-        self.queries: dict[str, str] = {}  # name of a table -> query that has created it
+        self.queries: dict[str, str] = {}  # name of a table or view -> its rows in SQL
         self._files: list[Path] = []
         self._tables: dict[str, str] = {}  # path -> name of the table
         self._owners: dict[str, str] = {}  # path -> table, also files of other readers
         self._stamps: dict[str, _Stamp | None] = {}  # path -> fingerprint of the file's state
         self._locked = False
         self._closed = False
+        self._first: DuckDBEngine | None = None  # whose database this engine shares
 
     @property
     def embedded(self) -> DuckDBEngine:
         """Return the engine itself."""
         return self
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Return whether `sharing` can return an engine for further tables."""
+        return self.owned and not self.queries
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._closed or (self._first is not None and self._first._closed)
+
+    def sharing(self, relations: Set[str], identities: Set[str]) -> DuckDBEngine:
+        """Return an engine with a second connection to the same database.
+
+        Args:
+            relations: the relations of tables in memory that the new engine reads, too.
+            identities: the kept intermediate relations that the new engine reads, too.
+        """
+        if self._is_closed:
+            raise UsageError("the evaluator is closed")
+        for key in identities:
+            if (table := self._kept[key]) not in self._shared:  # temporary: of this connection
+                # equal identities of other evaluators may be queries of other rows
+                name = f"{key}_{next(_numbers)}"
+                execute(self.connection, f"CREATE TABLE {name} AS FROM {table}")
+                self._drop(table)
+                self._kept[key] = name
+                self._shared.add(name)
+        other = copy.copy(self)
+        # the first removes temporary files, and closes the connections that were made from its own
+        other._first = self._first or self
+        other.connection = other._first.connection.cursor()
+        other._bound, other._files = {}, []
+        other._kept = {key: name for key, name in self._kept.items() if key in identities}
+        other._shared = set(other._kept.values())
+        for name in relations & self._bound.keys():
+            other._bound[name] = self._bound[name]
+            other.connection.register(name, self._bound[name])
+        return other
 
     # ---- memory --------------------------------------------------------------------------------
 
@@ -193,8 +247,44 @@ class DuckDBEngine:
     # ---- inputs --------------------------------------------------------------------------------
 
     def relation(self, table: str, label: str, source: Any) -> Relation | None:  # noqa: ARG002
-        """Read a table of a DuckDB file or a query; other sources are read as in `sources.py`."""
+        """Read a lake table, a table of a DuckDB file or a query; None for other sources."""
+        if is_lake_table(source):
+            return self._lake_table(label, source)
+        if self.owned:
+            sources = source if isinstance(source, list | tuple) else [source]
+            open_remote(self.connection, label, sources)
         return databases.relation(self, label, source) if isinstance(source, str) else None
+
+    def _lake_table(self, label: str, source: Any) -> Relation:
+        """Copy one version of a lake table to a temporary Parquet file.
+
+        Raises:
+            DataError: the table cannot be read, or the copy cannot be written.
+            UsageError: the engine has a connection of the user.
+        """
+        lake = open_lake_table(label, source)
+        if not self.owned:
+            raise UsageError(
+                f"{label}: {lake.name} cannot be opened in your connection",
+                remedy=f'pass connection.sql("FROM {lake.scan}"), or an Arrow table',
+            )
+        name = f"sqlmetrics_lake_table_{len(self.queries)}"
+        path = self._folder() / f"{name}.parquet"
+        try:
+            copy_rows(label, lake, path)
+        except OSError as error:
+            raise DataError(
+                f"{label}: {lake.name} cannot be copied to a temporary file, {path}: "
+                f"{error.strerror or error}",
+                remedy=_LARGER_DISK,
+            ) from error
+        execute(
+            self.connection,
+            f"CREATE TEMP VIEW {name} AS FROM read_parquet({literal(str(path))})",
+        )
+        self.queries[name] = lake.scan
+        types = self.describe(name, lake.name)
+        return Relation(name, types, lake.name, format=lake.kind)
 
     def lock(self, files: Mapping[str, str], watched: Mapping[str, str] | None = None) -> None:
         """Fix the state of the tables' files; later changes are errors.
@@ -210,6 +300,9 @@ class DuckDBEngine:
         """
         self._tables = dict(files)
         self._owners = {**files, **(watched or {})}
+        if self._locked:  # shared: the files were read before
+            self._stamps = {path: self._stamps[path] for path in self._owners.keys() & self._stamps}
+            return
         self._stamps = {path: _stamp(path) for path in self._owners if "://" not in path}
         if not self.owned:
             return
@@ -386,10 +479,43 @@ class DuckDBEngine:
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
         with self._prepared(plan) as statement:
-            table = self._arrow(plan.root.name, statement)
+            table = self._with_known_types(plan.root, statement)
+            if table is None:
+                table = self._arrow(plan.root.name, statement)
+                self._remember_types(plan.root, table)
         frame: pd.DataFrame = table.to_pandas()
         counts = [name for name in ("k", "n_users") if name in frame.columns]
         return frame.astype(dict.fromkeys(counts, "Int64"))
+
+    def _remember_types(self, root: Node, table: pa.Table) -> None:
+        """Remember the types of a small result that Python values keep."""
+        if len(table) <= _FEW_ROWS and all(str(kind) in _PLAIN for kind in table.schema.types):
+            self._types.setdefault(root.key, table.schema)
+
+    def _with_known_types(self, root: Node, statement: str) -> pa.Table | None:
+        """Run a query whose small result has known types; return None if they are not known.
+
+        DuckDB plans such a query once. For an Arrow table, DuckDB plans a query twice, and planning
+        takes as long as running on small tables.
+        """
+        schema = self._types.get(root.key)
+        if schema is None:
+            return None
+        wanted = [_PLAIN[str(kind)] for kind in schema.types]
+
+        def fetched() -> list[tuple[Any, ...]] | None:
+            result = self.connection.execute(statement)
+            is_known = [str(column[1]) for column in result.description] == wanted
+            return result.fetchall() if is_known else None
+
+        rows = self._watched(root.name, fetched)
+        if rows is None:  # other tables with the same columns have other types
+            self._types[root.key] = None
+            return None
+        import pyarrow as pa  # loaded already, by the result with these types
+
+        columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+        return pa.Table.from_arrays([*map(pa.array, columns, schema.types)], schema=schema)
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
         """Return a temporary path, whose file replaces the target when it is complete.
@@ -544,6 +670,8 @@ class DuckDBEngine:
             self.connection.register(name, self._bound[name])
 
     def _drop(self, name: str) -> None:
+        if name in self._shared:
+            return
         if self.owned:
             with contextlib.suppress(duckdb.Error):
                 execute(self.connection, f"DROP TABLE IF EXISTS {name}")
@@ -674,7 +802,7 @@ class DuckDBEngine:
 
         In the main thread, DuckDB turns KeyboardInterrupt into a RuntimeError.
         """
-        if self._closed:
+        if self._is_closed:
             raise UsageError("the evaluator is closed")
         pool = ThreadPoolExecutor(max_workers=1)
         # an interrupt may arrive before the future exists; work must then not start
@@ -729,9 +857,13 @@ class DuckDBEngine:
         self._bound.clear()
         if self.owned:
             self.connection.close()
-        self._temporary.remove()
-        self._removed.detach()
+        if self._first is None:
+            self._temporary.remove()
+            self._removed.detach()
         self._files.clear()
+
+
+_numbers = itertools.count(1)  # of tables that several engines read
 
 
 def _own_folder(temp_directory: str | Path | None) -> OwnFolder:

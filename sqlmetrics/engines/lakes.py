@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.quoting import literal
 
-# kind of table -> how to export its current rows, given the quoted folder
-_EXPORTS = {
-    "Delta": (
-        "in DuckDB, COPY (FROM delta_scan({folder})) TO 'export.parquet'; in Python, "
-        "deltalake.DeltaTable({folder}).to_pyarrow_table() can be passed directly"
+# kind of table -> how to read its current rows, given the folder
+_REMEDIES: Mapping[str, Callable[[str], str]] = {
+    "Delta": lambda folder: f"Give delta:{folder}, which reads the current version",
+    "Iceberg": lambda folder: f"Give iceberg:{folder}, which reads the current snapshot",
+    "Hudi": lambda folder: (
+        "Export the current version and pass the export: in Spark, "
+        f"spark.read.format('hudi').load({literal(folder)}).write.parquet('export')"
     ),
-    "Iceberg": (
-        "in DuckDB, COPY (FROM iceberg_scan({folder})) TO 'export.parquet'; in Python, "
-        "table.scan().to_arrow() of a table of pyiceberg can be passed directly"
-    ),
-    "Hudi": "in Spark, spark.read.format('hudi').load({folder}).write.parquet('export')",
 }
 
 
@@ -39,7 +36,7 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
         paths: local paths, or `file://…`.
 
     Raises:
-        DataError: a file belongs to a lake table; the message shows how to export its current rows.
+        DataError: a file belongs to a lake table; the message shows how to read its current rows.
     """
     seen: set[Path] = set()
     for path in paths:
@@ -101,9 +98,8 @@ def _message(label: str, path: str, folder: Path, kind: str, mark: str) -> str:
     here = Path.cwd()
     shown = os.path.relpath(folder, here) if folder.is_relative_to(here) else str(folder)
     article = "an" if kind == "Iceberg" else "a"
-    export = _EXPORTS[kind].format(folder=literal(shown))
     return (
         f"{label}: {path} belongs to {article} {kind} table ({shown} has {mark}). The Parquet "
         "files of such a table also contain deleted and rewritten rows, which would be counted. "
-        f"Export the current version and pass the export: {export}"
+        f"{_REMEDIES[kind](shown)}"
     )

@@ -73,6 +73,7 @@ class Relation:
         by_name: whether CSV files have their columns in different orders.
         quotes: the quote and escape characters of CSV files; "" if the engine detects them.
         layout: the other CSV options; None if the engine detects them.
+        csv_types: the types of columns whose types the engine does not detect.
         has_own_names: whether the source has names of columns; a dict has none, so that its
             columns have those of sqlmetrics.
         unread: the columns that cannot be read, and the reasons.
@@ -95,6 +96,7 @@ class Relation:
     by_name: bool = False
     quotes: str = ""
     layout: Layout | None = None
+    csv_types: Mapping[str, str] = field(default_factory=dict)
     has_own_names: bool = True
     unread: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -115,14 +117,14 @@ class Relation:
         own = {name: held for name, held in types.items() if name not in self.of_folders}
         return str(macro("source_json")(list(self.files), self.folders, own))
 
-    def csv(self, *, in_order: bool = False, text_columns: Sequence[str] = ()) -> str:
-        """Return the SQL that reads CSV files, with some columns as unconverted text."""
+    def csv(self, *, in_order: bool = False, types: Mapping[str, str] | None = None) -> str:
+        """Return the SQL that reads CSV files, with `csv_types` and `types`."""
         return str(
             macro("source_csv")(
                 list(self.files),
                 self.folders,
                 in_order,
-                text_columns,
+                {**self.csv_types, **(types or {})},
                 self.by_name,
                 self.quotes,
                 self.layout,

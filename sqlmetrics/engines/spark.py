@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
+from sqlmetrics.engines.lake_tables import is_lake_table
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.engines.spark_errors import (
     is_missing_path,
@@ -190,6 +191,12 @@ class SparkEngine:
                     "the session of the DataFrame as engine, or save the DataFrame as a table"
                 )
             return self._relation(label, source, f"the DataFrame given as {label}")
+        if is_lake_table(source):
+            shown = source if isinstance(source, str) else "this table"
+            raise UsageError(
+                f"{label}: Spark reads {shown} through its own catalog or readers; pass the name "
+                "of the table, or a Spark DataFrame"
+            )
         if isinstance(source, str | Path):
             if isinstance(source, Path) or _is_path(source):
                 return self._files(table, label, [str(source)])

@@ -33,11 +33,11 @@ from sqlmetrics.tables.schema import (
 from sqlmetrics.tables.sources import (
     RANKED,
     check_quotes,
-    ids_as_they_stand,
     lines_checked,
     read_source,
     uneven_lists,
 )
+from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -216,8 +216,10 @@ class TableReader:
             if column in of_folders
         ]
         ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
+        numbers = [actual[name] for name in NUMBERS if name in actual]
         with lines_checked(self.engine, table, relation):
             relation = ids_as_they_stand(self.engine, relation, ids)
+            relation = infinite_numbers(self.engine, relation, numbers)
         self.warnings += check_quotes(self.engine, table, relation, ids)
         columns = [self._column(table, name, column, relation) for name, column in actual.items()]
         for number, source_column in enumerate(columns):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlmetrics.errors import DataError
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.tables.schema import Source, SourceColumn, Table
 
 RUN = "run"
@@ -59,6 +60,10 @@ def check_runs(tables: Mapping[str, Table]) -> None:
                 "too",
                 table="interactions",
                 column=column,
-                remedy="remove or rename the column if the interactions are the same for all runs; "
-                "otherwise, evaluate each run with its own interactions",
+                remedy=Message(
+                    "remove or rename the column if the interactions are the same for all runs; "
+                    "for folds with interactions of their own, name it fold in both tables and "
+                    "make it part of the key of users with ",
+                    Argument("key", ["user_id", "fold"]),
+                ),
             )

@@ -184,7 +184,7 @@ class Table:
                     set_to("order"),
                 ),
             )  # fmt: skip
-        if "row" not in (order, ties if order == "score" else None):
+        if order != "row" and (order != "score" or ties not in ("row", "row_reversed")):
             return False
         for source in self.sources:
             if hiding := hides_rows(source.format, source.types):

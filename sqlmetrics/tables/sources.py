@@ -44,7 +44,8 @@ _ROW_NUMBERS = {
     "parquet": ("file_index", "file_row_number", "sqlmetrics_row"),
     "csv": ("sqlmetrics_row",),
 }
-_FROM_TEXTS = ("DATE", "TIME", "UUID")  # types that the engine infers from texts in JSON
+# an object or an array of objects, but not the name of a column, such as {x}
+_JSON = re.compile(r"\s*(\{\s*[\"}]|\[\s*[\]{])")
 _KNOWN_FORMATS = ".parquet, .csv, .tsv or .jsonl, a TREC run (6 columns) or qrels (4 columns)"
 
 
@@ -279,6 +280,8 @@ def _to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
         return _copied(source.read_all())
     kind = type(source)
     module = kind.__module__.partition(".")[0]
+    if module == "narwhals" and hasattr(source, "to_native"):
+        return _to_arrow(label, source.to_native(), unread)
     if module == "pyarrow" and kind.__name__ == "InMemoryDataset":
         return _copied(source.to_table())
     if module == "pyarrow" and hasattr(source, "scanner"):
@@ -294,9 +297,10 @@ def _to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
         return ordered_enums(source.to_arrow_table())
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
         return _copied(pa.table(source))
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
     raise UsageError(
-        f"{label}: cannot read a {kind.__module__}.{kind.__qualname__}; give a path, a frame, an "
-        "Arrow table, a DuckDB relation or a dict of lists"
+        f"{label}: cannot read a value of the type {name}; give a path, a frame, an Arrow table, a "
+        "DuckDB relation or a dict of lists"
     )
 
 
@@ -719,99 +723,6 @@ def _matched(engine: Engine, label: str, path: str) -> list[str]:
     return [row["file"] for row in engine.query(query, f"{label}: {path}")] or [path]
 
 
-def ids_as_they_stand(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Keep the spelling of ids in CSV and JSON files."""
-    columns = [name for name in columns if name not in relation.of_folders]
-    if relation.format == "csv":
-        return _ids_of_csv(engine, relation, columns)
-    if relation.format == "json":
-        return _ids_of_json(engine, relation, columns)
-    return relation
-
-
-def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Read id columns of CSV files as text, unless all ids in all files are plain integers.
-
-    This keeps ids such as 1e2, 2020-1-1, true, 007, +7 and 0x10 unchanged.
-    """
-    held = _types_held(relation, columns)
-    whole = [n for n in columns if all(kind.endswith(("INT", "INTEGER")) for kind in held[n])]
-    others = [name for name in columns if name not in whole and held[name] != {"VARCHAR"}]
-    types = dict.fromkeys(whole, "HUGEINT")
-    as_texts = relation.csv(text_columns=whole)
-    names = [*others, *_spelled_otherwise(engine, relation, types, as_texts, trimmed=True)]
-    if not names:
-        return relation
-    return replace(
-        relation.with_types(dict.fromkeys(names, "VARCHAR")),
-        sql=relation.csv(text_columns=names),
-        ordered=relation.csv(in_order=True, text_columns=names),
-    )
-
-
-def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Keep the spelling of ids that are texts in JSON files.
-
-    The engine reads such texts as dates, times or UUIDs. Dates and times are kept only if every id
-    has the same spelling as text, so that 2020-1-1 is not read as 2020-01-01. UUIDs are read as
-    text, as in CSV files.
-    """
-    held = _types_held(relation, columns)
-    texts = {
-        name: _text_type(relation.types[name])
-        for name in columns
-        if any(kind.startswith(_FROM_TEXTS) for kind in held[name])
-        and all(kind.startswith((*_FROM_TEXTS, "VARCHAR")) for kind in held[name])
-    }
-    if not texts:
-        return relation
-    types = {
-        name: kind
-        for name in texts
-        for kind in held[name]
-        if len(held[name]) == 1 and not kind.startswith("UUID")
-    }
-    otherwise = _spelled_otherwise(engine, relation, types, relation.json(texts))
-    as_text = {name: text for name, text in texts.items() if name not in types or name in otherwise}
-    if not as_text:
-        return relation
-    return replace(relation.with_types(as_text), sql=relation.json(as_text))
-
-
-def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
-    """Return the types that each column has in the files of a relation."""
-    files = [relation.types, *(types for _, types in relation.parts)]
-    return {name: {types.get(name, "") for types in files} for name in columns}
-
-
-def _text_type(type_name: str) -> str:
-    """Return the text type, or the type of lists of texts for a list type."""
-    return re.sub(r"\A[^[]*", "VARCHAR", type_name)
-
-
-def _spelled_otherwise(
-    engine: Engine,
-    relation: Relation,
-    types: Mapping[str, str],
-    as_texts: str,
-    trimmed: bool = False,
-) -> list[str]:
-    """Find the columns with an id whose spelling in the file differs from that of its type.
-
-    Args:
-        types: the columns to check, with their types.
-        as_texts: a relation that reads these columns as text.
-        trimmed: ignore blanks around ids.
-    """
-    if not types:
-        return []
-    ids = [{"name": name, "type": kind, "text": _text_type(kind)} for name, kind in types.items()]
-    probe = environment().get_template("inputs/other_spellings.sql.j2")
-    query = probe.render(ids=ids, relation=as_texts, trimmed=trimmed)
-    (row,) = engine.query(query, relation.label)
-    return [name for name in types if row[name]]
-
-
 def check_quotes(
     engine: Engine, table: str, relation: Relation, columns: Sequence[str]
 ) -> list[str]:
@@ -969,10 +880,11 @@ def _format_by_name(path: str) -> str | None:
 
 
 def _text_format(start: bytes) -> str | None:
-    lines = [line for line in start.decode("utf-8", errors="replace").splitlines() if line.strip()]
-    words = lines[0].split()
-    if words[0][0] in "{[":
+    text = start.decode("utf-8", errors="replace")
+    if _JSON.match(text):
         return "json"
+    lines = [line for line in text.splitlines() if line.strip()]
+    words = lines[0].split()
     if len(words) == 6 and _is_number(words[3]) and _is_number(words[4]):
         return "trec_run"
     if len(words) == 4 and _is_number(words[3]):

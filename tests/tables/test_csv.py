@@ -322,3 +322,30 @@ def test_ids_of_csv_files_stay_as_they_stand(tmp_path: Path) -> None:
         assert evaluator.evaluate("recall")["value"][0] == 1 / 4  # x alone
         items = evaluator.stage("ranked").sort_values("rank")["item_id"]
         assert items.tolist() == ["1e2", "007", "2020-1-1", "x"]
+
+
+@pytest.mark.parametrize("scores", [["-inf", "0.5", ""], ["-Infinity", "-inf"], ["inf", "1"]])
+def test_infinite_scores_in_the_first_row_are_numbers(tmp_path: Path, scores: list[str]) -> None:
+    """The engine alone takes them for dates, or reads the whole column as text."""
+    rows = [f"1,{item},{score}" for item, score in enumerate(scores)]
+    (tmp_path / "a.csv").write_text("\n".join(["user_id,item_id,score", *rows, ""]))
+    frame = pd.DataFrame({
+        "user_id": 1,
+        "item_id": range(len(scores)),
+        "score": [float(score) if score else None for score in scores],
+    })  # fmt: skip
+
+    def answer(source: object) -> object:
+        try:
+            with sm.Evaluator(source, {1: [1]}, settings={"masked_scores": "drop"}) as evaluator:
+                return evaluator.per_user("mrr")["mrr"].tolist()
+        except sm.DataError as error:
+            return str(error).partition(";")[0]
+
+    assert answer(tmp_path / "a.csv") == answer(pa.Table.from_pandas(frame))
+
+
+def test_texts_among_scores_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("user_id,item_id,score\n1,1,-inf\n1,2,high\n")
+    with pytest.raises(sm.DataError, match=r"column score: the type in .*a\.csv is VARCHAR"):
+        sm.Evaluator(tmp_path / "a.csv", {1: [1]})

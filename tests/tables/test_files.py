@@ -313,3 +313,21 @@ def test_a_file_can_be_written_again_after_close(tmp_path: Path) -> None:
     check(values(path))
     os.replace(write_parquet(tmp_path / "b.parquet", upside_down()), path)
     assert values(path)[1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ x }},item_id\n1,2\n",
+        "[x],item_id\n1,2\n",
+        '{"[x]": 1, "item_id": 2}\n',
+        '[\n  {\n    "[x]": 1, "item_id": 2\n  }\n]\n',
+    ],
+)
+def test_the_format_of_a_file_without_a_suffix(tmp_path: Path, text: str) -> None:
+    """A name of a column may begin with a bracket, as JSON does."""
+    (tmp_path / "truth").write_text(text)
+    name = "{{ x }}" if "{{ x }}" in text else "[x]"
+    columns = {"interactions.user_id": name}
+    with sm.Evaluator({1: [2]}, tmp_path / "truth", columns=columns) as evaluator:
+        assert evaluator.evaluate("recall@1")["value"].tolist() == [1]

@@ -102,6 +102,14 @@ def test_polars(lazy: bool, order: str) -> None:
     check(values(frame.lazy() if lazy else frame, truth.lazy() if lazy else truth))
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_narwhals(lazy: bool, order: str) -> None:
+    import narwhals
+
+    frame = pl.DataFrame(lists_table(order))
+    check(values(narwhals.from_native(frame.lazy() if lazy else frame)))
+
+
 @pytest.mark.parametrize("kind", [pl.Categorical, pl.String])
 def test_polars_text(kind: Any) -> None:
     casts = [pl.col("user_id").cast(kind), pl.col("item_id").cast(kind)]

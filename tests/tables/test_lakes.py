@@ -20,10 +20,10 @@ from sqlmetrics.engines.lakes import check_paths
 
 LISTS = pa.table({"user_id": [1, 1], "item_id": [11, 12], "rank": [1, 2]})
 TRUTH = pa.table({"user_id": [1, 1], "item_id": [11, 13]})
-# kind of table -> a file that its root has, and the tool that exports it
+# kind of table -> a file that its root has, and how to read it
 LAYOUTS = {
-    "Delta": ("_delta_log/00000000000000000000.json", "delta_scan('lake')"),
-    "Iceberg": ("metadata/00000-5a68bd5c.metadata.json", "iceberg_scan('lake')"),
+    "Delta": ("_delta_log/00000000000000000000.json", "Give delta:lake,"),
+    "Iceberg": ("metadata/00000-5a68bd5c.metadata.json", "Give iceberg:lake,"),
     "Hudi": (".hoodie/hoodie.properties", "format('hudi').load('lake')"),
 }
 

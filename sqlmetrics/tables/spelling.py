@@ -1,0 +1,134 @@
+"""Read ids of text files as they are spelled, and columns of infinite numbers as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlmetrics.engines.relation import Relation
+from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables.schema import is_number
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.base import Engine
+
+_FROM_TEXTS = ("DATE", "TIME", "UUID")  # types that the engine infers from texts in JSON
+
+
+def ids_as_they_stand(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Keep the spelling of ids in CSV and JSON files."""
+    columns = [name for name in columns if name not in relation.of_folders]
+    if relation.format == "csv":
+        return _ids_of_csv(engine, relation, columns)
+    if relation.format == "json":
+        return _ids_of_json(engine, relation, columns)
+    return relation
+
+
+def _ids_of_csv(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read id columns of CSV files as text, unless all ids in all files are plain integers.
+
+    This keeps ids such as 1e2, 2020-1-1, true, 007, +7 and 0x10 unchanged.
+    """
+    held = _types_held(relation, columns)
+    whole = [n for n in columns if all(kind.endswith(("INT", "INTEGER")) for kind in held[n])]
+    others = [name for name in columns if name not in whole and held[name] != {"VARCHAR"}]
+    types = dict.fromkeys(whole, "HUGEINT")
+    as_texts = relation.csv(types=dict.fromkeys(whole, "VARCHAR"))
+    names = [*others, *_spelled_otherwise(engine, relation, types, as_texts, trimmed=True)]
+    return _csv_with(relation, dict.fromkeys(names, "VARCHAR"))
+
+
+def _csv_with(relation: Relation, types: Mapping[str, str]) -> Relation:
+    """Read columns of CSV files with these types instead of those that the engine detects."""
+    if not types:
+        return relation
+    relation = replace(relation, csv_types={**relation.csv_types, **types})
+    return replace(
+        relation.with_types(types),
+        sql=relation.csv(),
+        ordered=relation.csv(in_order=True),
+    )
+
+
+def infinite_numbers(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Read columns of CSV files as numbers if all their values are numbers.
+
+    The engine takes `-inf` in the first row for a date, and then the whole column for dates or
+    texts.
+    """
+    if relation.format != "csv":
+        return relation
+    held = _types_held(relation, [name for name in columns if name not in relation.of_folders])
+    others = [name for name, kinds in held.items() if not all(map(is_number, kinds))]
+    if not others:
+        return relation
+    probe = environment().get_template("inputs/only_numbers.sql.j2")
+    as_texts = relation.csv(types=dict.fromkeys(others, "VARCHAR"))
+    (row,) = engine.query(probe.render(columns=others, relation=as_texts), relation.label)
+    return _csv_with(relation, {name: "DOUBLE" for name in others if row[name]})
+
+
+def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
+    """Keep the spelling of ids that are texts in JSON files.
+
+    The engine reads such texts as dates, times or UUIDs. Dates and times are kept only if every id
+    has the same spelling as text, so that 2020-1-1 is not read as 2020-01-01. UUIDs are read as
+    text, as in CSV files.
+    """
+    held = _types_held(relation, columns)
+    texts = {
+        name: _text_type(relation.types[name])
+        for name in columns
+        if any(kind.startswith(_FROM_TEXTS) for kind in held[name])
+        and all(kind.startswith((*_FROM_TEXTS, "VARCHAR")) for kind in held[name])
+    }
+    if not texts:
+        return relation
+    types = {
+        name: kind
+        for name in texts
+        for kind in held[name]
+        if len(held[name]) == 1 and not kind.startswith("UUID")
+    }
+    otherwise = _spelled_otherwise(engine, relation, types, relation.json(texts))
+    as_text = {name: text for name, text in texts.items() if name not in types or name in otherwise}
+    if not as_text:
+        return relation
+    return replace(relation.with_types(as_text), sql=relation.json(as_text))
+
+
+def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
+    """Return the types that each column has in the files of a relation."""
+    files = [relation.types, *(types for _, types in relation.parts)]
+    return {name: {types.get(name, "") for types in files} for name in columns}
+
+
+def _text_type(type_name: str) -> str:
+    """Return the text type, or the type of lists of texts for a list type."""
+    return re.sub(r"\A[^[]*", "VARCHAR", type_name)
+
+
+def _spelled_otherwise(
+    engine: Engine,
+    relation: Relation,
+    types: Mapping[str, str],
+    as_texts: str,
+    trimmed: bool = False,
+) -> list[str]:
+    """Find the columns with an id whose spelling in the file differs from that of its type.
+
+    Args:
+        types: the columns to check, with their types.
+        as_texts: a relation that reads these columns as text.
+        trimmed: ignore blanks around ids.
+    """
+    if not types:
+        return []
+    ids = [{"name": name, "type": kind, "text": _text_type(kind)} for name, kind in types.items()]
+    probe = environment().get_template("inputs/other_spellings.sql.j2")
+    query = probe.render(ids=ids, relation=as_texts, trimmed=trimmed)
+    (row,) = engine.query(query, relation.label)
+    return [name for name in types if row[name]]
