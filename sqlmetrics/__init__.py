@@ -7,6 +7,7 @@ from sqlmetrics.version import __version__
 # not imported from typing, because imports here delay the handling of Ctrl-C
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sqlmetrics.array_metric import metric
     from sqlmetrics.describe.public import (
         description,
         list_conventions,
@@ -51,6 +52,7 @@ __all__ = [
     "list_metrics",
     "list_slices",
     "list_stages",
+    "metric",
     "reduce",
     "values_by_name",
 ]
@@ -64,6 +66,7 @@ _MODULES = {
     "list_metrics": "describe.public",
     "list_slices": "describe.public",
     "list_stages": "describe.public",
+    "metric": "array_metric",
     "reduce": "partitions.jobs",
     "values_by_name": "stats.trackers",
 }

@@ -10,7 +10,7 @@ from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.record.record import recorded
-from sqlmetrics.run import comparing, identifying, looking, printing
+from sqlmetrics.run import comparing, looking, printing
 from sqlmetrics.run import path as run
 from sqlmetrics.run.public_calls import OnSession, public
 from sqlmetrics.run.session import Session
@@ -114,9 +114,7 @@ class Evaluator(OnSession):
         partitions: int | None = None,
     ) -> None:  # fmt: skip
         given = {name: value for name, value in locals().items() if name != "self"}
-        self._session = Session(given)
-        self.catalog, self.engine = self._session.catalog, self._session.engine
-        self.tables, self.where = self._session.tables, self._session.where
+        self._open(Session(given))
 
     def close(self) -> None:
         """Release memory and temporary files; the evaluator cannot be used afterwards."""
@@ -440,6 +438,8 @@ class Evaluator(OnSession):
         Returns: the matching conventions of each number, or the nearest ones; the best match first.
             `docs/how-to/identify.md` lists the columns.
         """
+        from sqlmetrics.run import identifying
+
         return identifying.identify(self._session, numbers, k, convention, nearest, skip_missing)
 
     @public

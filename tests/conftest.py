@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.plan import kept_plans
 from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
 from tests.support.worlds import FEW, VARIANTS, values, world
 
@@ -69,6 +70,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # DuckDB names, on the terminal, what is left when the process ends
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_kept_plans() -> Iterator[None]:
+    """Do not keep plans between processes: tests replace parts of the planner."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_plans, "_can_keep", lambda _: False)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -122,6 +122,7 @@ CASE CAST({{ value }} AS VARCHAR)
 {%- elif aggregate == "median_low" -%} quantile_disc({{ value }}, 0.5)
 {%- elif aggregate == "quantile" -%} quantile_cont({{ value }}, {{ quantile }})
 {%- elif aggregate == "quantile_low" -%} quantile_disc({{ value }}, {{ quantile }})
+{%- elif aggregate == "geometric_mean" -%} exp(avg(ln(CASE WHEN {{ value }} < 0.00001 THEN 0.00001 ELSE {{ value }} END)))
 {%- elif aggregate in ("sum", "min", "max") -%} {{ aggregate }}({{ value }})
 {%- else -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
 {%- endif -%}
@@ -168,17 +169,36 @@ CASE CAST({{ value }} AS VARCHAR)
 {%- endmacro -%}
 
 {#- The ORDER BY terms of a list, best item first. `order`: the column; `in_bytes`: spells the order
-    of text ids. -#}
+    of text ids. With ties=worst and ties=best, the column `relevance` breaks ties: NULL, for
+    items that are not relevant, is below every number. With ties=average, the order of tied items
+    has no effect. -#}
 {%- macro list_order(order, ties, score_type, in_bytes) -%}
 {%- if order == "rank" -%} rank
 {%- elif order == "row" -%} row_number
 {%- else -%}
 {{ single_precision("score") if score_type == "float" else "score" }} DESC,
-{%- if ties == "item_asc" %} {{ in_bytes("item_id") }}
+{%- if ties in ("item_asc", "average") %} {{ in_bytes("item_id") }}
 {%- elif ties == "item_desc" %} {{ in_bytes("item_id") }} DESC
 {%- elif ties == "item_desc_text" %} {{ in_bytes("CAST(item_id AS VARCHAR)", True) }} DESC
+{%- elif ties == "worst" %} CASE WHEN relevance IS NULL THEN 0 ELSE 1 END, relevance, {{ in_bytes("item_id") }}
+{%- elif ties == "best" %} CASE WHEN relevance IS NULL THEN 1 ELSE 0 END, relevance DESC, {{ in_bytes("item_id") }}
+{%- elif ties == "row_reversed" %} row_number DESC
 {%- else %} row_number
 {%- endif -%}
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The number of hits, or with ties=average the expected number of hits. -#}
+{%- macro number_of_hits(order, ties) -%}
+{%- if order == "score" and ties == "average" -%} sum(rank_share)
+{%- else -%} count(*)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The sum of a term of each hit, or with ties=average the expected sum. -#}
+{%- macro sum_over_hits(term, order, ties, table="") -%}
+{%- if order == "score" and ties == "average" -%} sum({{ table }}rank_share * {{ term }})
+{%- else -%} sum({{ term }})
 {%- endif -%}
 {%- endmacro -%}
 

@@ -104,16 +104,18 @@ CAST(file_index AS BIGINT) * 1099511627776 + file_row_number
 {%- endmacro -%}
 
 {#- Types are detected from all rows, not from a sample. Numbering rows in their order needs a
-    single thread. `text_columns`: columns read as text. `by_name`: the files have columns in
-    different orders; by default the engine assigns types by position. `quotes`: the characters that
-    quote and escape values; by default the engine takes those of the first file. `layout`: the
-    separator, and the number of lines before the header. -#}
-{%- macro source_csv(paths, folders=none, in_order=false, text_columns=(), by_name=false, quotes="", layout=none) -%}
-{%- set types -%}
-{%- for column in text_columns -%} {{ literal(column) }}: 'VARCHAR' {{- ", " if not loop.last }} {%- endfor -%}
+    single thread. `types`: the types of columns that the engine does not detect. `by_name`: the
+    files have columns in different orders; by default the engine assigns types by position.
+    `quotes`: the characters that quote and escape values; by default the engine takes those of the
+    first file. `layout`: the separator, and the number of lines before the header. -#}
+{%- macro source_csv(paths, folders=none, in_order=false, types={}, by_name=false, quotes="", layout=none) -%}
+{%- set own_types -%}
+{%- for column, type in types.items() -%}
+{{ literal(column) }}: {{ literal(type) }} {{- ", " if not loop.last }}
+{%- endfor -%}
 {%- endset -%}
 {%- set how -%}
-header = TRUE, sample_size = -1 {{- layout_options(layout) }} {%- if text_columns %}, types = { {{- types -}} } {%- endif -%}
+header = TRUE, sample_size = -1 {{- layout_options(layout) }} {%- if types %}, types = { {{- own_types -}} } {%- endif -%}
 {{ folder_options(folders) }} {%- if by_name %}, union_by_name = TRUE {%- endif -%}
 {%- if quotes %}, quote = {{ literal(quotes[0]) }}, escape = {{ literal(quotes[1]) }} {%- endif -%}
 {%- if in_order %}, parallel = FALSE {%- endif -%}

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlmetrics.checks.survey import survey
+from sqlmetrics.checks.survey import Row, survey
 from sqlmetrics.checks.validate import TOTALS, Finding
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataWarning, SqlmetricsError
 from sqlmetrics.messages import Argument, Command, Message, joined
 from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.requests import MetricCall, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, cutoff_context
+from sqlmetrics.metrics.spec import Value, unique
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 
+_OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 _MOST_CHECKED = 1_000_000  # rows of lists; with more rows, checks run only on request
 
 
@@ -42,63 +44,87 @@ class DataWarnings:
     planner: Planner
     definitions: Definitions
     trusted: bool
-    _findings: dict[str, list[Finding]] = field(default_factory=dict, init=False)  # by query
+    _rows: dict[str, list[Row]] = field(default_factory=dict, init=False)  # by query
     _n_rows: int | None = field(default=None, init=False)  # of the lists
 
     def forget(self) -> None:
         """Clear cached findings after tables may have changed."""
-        self._findings.clear()
+        self._rows.clear()
         self._n_rows = None
 
     def survey(
         self,
         calls: Sequence[MetricCall],
+        requests: Sequence[MetricRequest],
         cutoffs: Iterable[int | None],
         levels: Iterable[str] = LEVELS,
     ) -> list[Finding]:
-        """Run the checks of some levels; queries run only once."""
+        """Run the checks of some levels; queries run only once.
+
+        Args:
+            calls: the metrics whose tables are validated.
+            requests: the requests whose order of lists is checked.
+            cutoffs: the cutoffs of the requests.
+            levels: the levels of the checks.
+        """
         return survey(
             self.engine,
             self.planner,
             calls,
-            self.definitions.values_of_each,
+            list(self._settings(requests)),
             list(cutoffs),
             levels,
-            self._findings,
+            self._rows,
         )
 
-    def of_result(self, cutoffs: Sequence[int | None], check: bool | None) -> list[DataWarning]:
+    def _settings(self, requests: Sequence[MetricRequest]) -> Iterator[dict[str, Value]]:
+        """Yield the shared settings of each convention, with every order of lists of its requests.
+
+        A convention, a setting or a spec can break ties in its own way for one metric.
+        """
+        for definition in self.definitions.conventions:
+            _, values = definition.resolve(None, self.definitions.has_rank)
+            orders = unique(
+                tuple(request.values[name] for name in _OF_ORDER)
+                for request in requests
+                if request.convention == definition.convention.name
+                and request.metric.is_of_relevant_items
+            )
+            for order in orders or [tuple(values[name] for name in _OF_ORDER)]:
+                yield {**values, **dict(zip(_OF_ORDER, order, strict=True))}
+
+    def of_result(self, requests: Sequence[MetricRequest], check: bool | None) -> list[DataWarning]:
         """Return a warning for each finding in the tables of a result.
 
         Args:
-            cutoffs: the cutoffs of the result; empty if there is no result.
+            requests: the requests of the result; empty if there is no result.
             check: run data checks; None: only on lists that were read anyway and are not too long.
         """
-        if not cutoffs or check is False:
+        if not requests or check is False:
             return []
         if not (check or self._lists_were_read()) or self.why_unchecked(check):
             return []
         return [
             finding.warning() if finding.level == "warning" else DataWarning(_unread(finding))
-            for finding in self._found(cutoffs)
+            for finding in self._found(requests)
         ]
 
-    def noticed(self, cutoffs: Sequence[int | None], check: bool | None) -> Noticed:
+    def noticed(self, requests: Sequence[MetricRequest], check: bool | None) -> Noticed:
         """Return the warnings for a report, or the reason for skipped checks."""
         unchecked = self.why_unchecked(check)
         if unchecked:
             return Noticed(unchecked=unchecked)
         try:
-            findings = self._found(cutoffs)
+            findings = self._found(requests)
         except Exception as error:  # the rest of the report is still valid
             return Noticed(unchecked=Message(stopped(error), "."))
         unread = [_unread(finding) for finding in findings if finding.level != "warning"]
         warnings = [finding for finding in findings if finding.level == "warning"]
         return Noticed(warnings, Message(joined("; ", unread), ".") if unread else Message())
 
-    def _found(self, cutoffs: Sequence[int | None]) -> list[Finding]:
-        cutoffs = [DEFAULT_K] if set(cutoffs) == {None} else cutoffs
-        return self.survey([], cutoffs, ["warning"])
+    def _found(self, requests: Sequence[MetricRequest]) -> list[Finding]:
+        cutoffs = unique(request.k for request in requests)
+        return self.survey([], requests, [DEFAULT_K] if cutoffs == [None] else cutoffs, ["warning"])
 
     def why_unchecked(self, check: bool | None) -> Message:
         """Return the reason for skipping data checks; empty if they run."""

@@ -7,7 +7,7 @@ The survey does not stop at the first finding. Input validation finds broken tab
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
@@ -25,6 +25,8 @@ from sqlmetrics.tables.schema import is_number
 if TYPE_CHECKING:
     import pandas as pd
 
+Row: TypeAlias = dict[str, Any]
+
 COLUMNS = ("level", "check", "table", "column", "n", "found", "remedy", "examples")
 _KINDS = [COUNT if name == "n" else TEXT for name in COLUMNS]
 
@@ -36,7 +38,7 @@ def survey(
     conventions: Sequence[Mapping[str, Value]],
     cutoffs: Sequence[int | None],
     levels: Iterable[str] = LEVELS,
-    known: dict[str, list[Finding]] | None = None,
+    known: dict[str, list[Row]] | None = None,
 ) -> list[Finding]:
     """Run every check that applies to the given tables.
 
@@ -46,7 +48,7 @@ def survey(
         conventions: the settings of each convention; equal findings are returned once.
         cutoffs: the cutoffs of the metrics.
         levels: the levels of the checks to run; "error" includes the checks of `evaluate`.
-        known: findings of earlier queries, which do not run again; new findings are added.
+        known: rows of earlier queries, which do not run again; new rows are added.
 
     Returns:
         The findings, the worst first; an unreadable table is an error.
@@ -140,7 +142,7 @@ def _finding(
     check: Check,
     needs: Sequence[str],
     values: Mapping[str, Any],
-    known: dict[str, list[Finding]],
+    known: dict[str, list[Row]],
 ) -> Iterator[Finding]:
     """Run a check, unless its query has run or its timestamps cannot be compared."""
     if said := _times_that_differ(planner, needs):
@@ -161,12 +163,10 @@ def _finding(
                 f"{check.path}: the query of a check needs a column n_found, the number of all "
                 "rows that it finds"
             )
-        known[plan.root.key] = (
-            [finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)]
-            if rows
-            else []
-        )
-    yield from known[plan.root.key]
+        known[plan.root.key] = rows
+    if rows := known[plan.root.key]:
+        # the texts can name settings that the query does not read
+        yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
 
 
 def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:

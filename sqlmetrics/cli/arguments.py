@@ -15,6 +15,7 @@ from sqlmetrics import interrupts
 from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.spelling import spelled
 from sqlmetrics.engines import database_files
+from sqlmetrics.engines.lake_tables import is_lake_table
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.terminal import one_line, say
@@ -314,7 +315,7 @@ def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(source, dict):
             return type(source)({name: located(part) for name, part in source.items()})
         elsewhere = not isinstance(source, str) or "://" in source or _is_path(source)
-        if elsewhere or source in models or database_files.split(source):
+        if elsewhere or source in models or _is_named_table(source):
             return source
         return f"{path}:{source}"
 
@@ -328,11 +329,16 @@ def _name_and_path(value: str) -> tuple[str | None, str]:
     """
     if "=" not in value or "://" in value.partition("=")[0] or _is_path(value):
         return None, value
-    if database_files.is_query(value) or database_files.split(value):
+    if database_files.is_query(value) or _is_named_table(value):
         return None, value
     parts = value.split("=")
     splits = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(1, len(parts))]
     return next((split for split in splits if _is_path(split[1])), splits[0])
+
+
+def _is_named_table(value: str) -> bool:
+    """Return whether a value names a table of a DuckDB file or of a lake."""
+    return is_lake_table(value) or database_files.split(value) is not None
 
 
 def _is_path(value: str) -> bool:

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from sqlmetrics import interrupts
 from sqlmetrics.cli.options import GROUPS
-from sqlmetrics.cli.spelling import spelled
+from sqlmetrics.cli.spelling import commands_with, spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
 from sqlmetrics.terminal import say, visible
 
@@ -174,6 +174,11 @@ class Command(click.Command):
         """Parse the arguments; the error for a value from the environment names the variable."""
         try:
             return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if others := commands_with(error.option_name):
+                text = f"{error.message} It is an option of {', '.join(others)}."
+                raise click.UsageError(text, error.ctx) from error
+            raise
         except click.BadParameter as error:
             if isinstance(error.param, click.Option) and _is_from_environment(ctx, error.param):
                 option = error.param.get_error_hint(ctx)

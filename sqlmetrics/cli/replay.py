@@ -22,7 +22,7 @@ from sqlmetrics.tables.runs import Runs
 from sqlmetrics.terminal import one_line
 from sqlmetrics.wording import shown
 
-_FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels", "duckdb")
+_FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels", "duckdb", "delta", "iceberg")
 
 
 # ---- reading ------------------------------------------------------------------------------------

@@ -69,6 +69,17 @@ def parameters() -> dict[str, click.Parameter]:
     return by_name
 
 
+def commands_with(option: str) -> list[str]:
+    """List the commands that have an option, such as --no-check."""
+    from sqlmetrics.cli.commands import main  # a circular import at the top of the module
+
+    return [
+        name
+        for name, command in main.commands.items()
+        if any(option in (*one.opts, *one.secondary_opts) for one in command.params)
+    ]
+
+
 def _all_parameters() -> Iterator[click.Parameter]:
     from sqlmetrics.cli.commands import main  # a circular import at the top of the module
 

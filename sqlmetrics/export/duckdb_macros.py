@@ -251,8 +251,15 @@ class _Bodies:
             )
         ranks_count = values["order"] == "rank"
         for name in ("order", "ties"):
-            if values[name] == "row" and not ranks_count:
-                raise UsageError(f"{name}=row is not supported: tables have no order of rows")
+            if values[name] in ("row", "row_reversed") and not ranks_count:
+                raise UsageError(
+                    f"{name}={values[name]} is not supported: tables have no order of rows"
+                )
+        if values["ties"] in ("worst", "best", "average"):
+            raise UsageError(
+                f"ties={values['ties']} is not supported: a macro ranks lists before it reads the "
+                "interactions; use the printed statement"
+            )
         known = {
             **values,
             "ranks_count": ranks_count,
@@ -272,7 +279,7 @@ class _Bodies:
             )
         if nodes.keys() & {"matched", "labelled_items"}:
             ties = (
-                "item_asc" if known["ties"] == "row" else known["ties"]
+                "item_asc" if known["ties"] in ("row", "row_reversed") else known["ties"]
             )  # of ranks, there are none
             request = replace(request, values={**known, "order": "score", "ties": ties})
         return request

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlmetrics.disk_cache import DiskCache, state_of
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
 from sqlmetrics.metrics.front_matter import (
     SUFFIX,
@@ -146,7 +147,7 @@ class Catalog:
         settings = spec.name.removeprefix(spec.metric)
         return f"{metric.short or metric.title}{cutoff} {settings}".rstrip()
 
-    @property
+    @functools.cached_property
     def own(self) -> list[Template]:
         """The templates of the user."""
         kinds = (self.metrics, self.stages, self.slices, self.checks)
@@ -178,8 +179,18 @@ class _BuiltIn:
 
 @functools.cache
 def _built_in() -> _BuiltIn:
-    """Read the templates of the package, once per process."""
+    """Read the templates of the package, once per process; they are kept between processes."""
     root = template_root()
+    cache = DiskCache("templates", [state_of(Path(__file__).resolve().parents[1], root)])
+    known = cache.load("built-in")
+    if isinstance(known, _BuiltIn):
+        return known
+    known = _read_built_in(root)
+    cache.save("built-in", known)
+    return known
+
+
+def _read_built_in(root: Path) -> _BuiltIn:
     settings, physical = root / "settings.toml", root / "physical"
     return _BuiltIn(
         metrics=[

@@ -68,11 +68,6 @@ class Definitions:
         return self.first.resolve(None, self.has_rank)[1]
 
     @property
-    def values_of_each(self) -> list[dict[str, Value]]:
-        """The values of all shared settings under each convention."""
-        return [settings.resolve(None, self.has_rank)[1] for settings in self.conventions]
-
-    @property
     def are_named(self) -> bool:
         """Whether results have a column `convention`."""
         return len(self.conventions) > 1 or self.fallback is not None

@@ -221,8 +221,9 @@ class Metric(Template):
     stage with one row per user for whom the metric is defined; empty for all users. `undefined`: a
     description of the cases with a NULL value. `tex`: the formula in TeX for the documentation, one
     equation per line. `exact`: columns with exact sums in the physical plan, which do not depend on
-    the order of rows. `in_all`: whether `all` includes the metric; false for metrics that need
-    columns that few tables have.
+    the order of rows. `averages_ties`: the value is a sum over hits of gain times weight of rank,
+    so that the setting ties=average applies. `in_all`: whether `all` includes the metric; false
+    for metrics that need columns that few tables have.
     """
 
     family: str = "custom"
@@ -242,12 +243,17 @@ class Metric(Template):
     cite: str = ""
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
+    averages_ties: bool = False
+
+    @property
+    def is_of_relevant_items(self) -> bool:
+        """Whether the values of users depend on where relevant items are in their lists."""
+        return self.grain == "user" and self.audience == "relevant"
 
     @property
     def can_be_best_without_relevant(self) -> bool:
         """Whether the setting no_relevant=one applies: 1 is the best value of a user."""
-        of_relevant = self.grain == "user" and self.audience == "relevant"
-        return of_relevant and self.range == (0, 1) and self.higher_is_better is True
+        return self.is_of_relevant_items and self.range == (0, 1) and self.higher_is_better is True
 
 
 _T = TypeVar("_T", bound=Template)

@@ -49,6 +49,8 @@ def requests_of(
 
     A metric that a convention does not cover is taken from `fallback`, if it covers the metric.
     Otherwise it is an error, or skipped unless both metric and convention were requested by name.
+    A metric that was not requested by name is skipped, too, if the tie-breaking rule does not apply
+    to it.
 
     Raises:
         UsageError: a metric or setting is unknown, or a convention does not cover a metric.
@@ -71,6 +73,8 @@ def requests_of(
                     raise _not_covered(settings, metric, fallback)
             canonical, values = chosen.resolve(call, has_rank)
             assert canonical is not None
+            if call.implied and chosen.only_with_ties(metric, values):
+                continue
             canonical = replace(canonical, implied=call.implied)
             name = chosen.convention.name
             request = MetricRequest(canonical, k, metric, values, name, chosen.chosen(call))

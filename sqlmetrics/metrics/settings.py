@@ -7,11 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.messages import Message, set_to
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param
 from sqlmetrics.metrics.other_names import specs_of, translated
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
+
+_MEANINGLESS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "worst": ("duplicate_interactions", ("bag",)),
+    "best": ("duplicate_interactions", ("bag",)),
+    "average": ("duplicate_recommendations", ("count_once", "join", "cut_then_dedup")),
+}
+"""Per tie-breaking rule: a setting and its values under which ties have no such order."""
 
 
 class Settings:
@@ -22,14 +30,18 @@ class Settings:
             raise UsageError(f"settings must be a dict {{name: value}}, not {given!r}")
         self.catalog = catalog
         self.convention = convention
-        self.given = self._canonical(given, "setting")
+        users_values = self._canonical(given, "setting")
         flat = dict(convention.settings)
         for metric, values in convention.metrics.items():
             flat.update({f"{metric}.{name}": value for name, value in values.items()})
         where = f"convention {convention.name}"
         self.of_convention = self._canonical(flat, where)
-        self.covered: frozenset[str] | None = None  # every metric, while the specs are resolved
+        # while the metrics of the convention are resolved: every metric, and no user's settings,
+        # which may contradict a metric that nobody asks for
+        self.covered: frozenset[str] | None = None
+        self.given: dict[str, Value] = {}
         self.covered = self._covered(where)
+        self.given = users_values
         for name in (name for entry in convention.differs for name in entry.metrics):
             self._metric(name, where)
 
@@ -40,7 +52,7 @@ class Settings:
         metrics = set()
         for theirs, spec in self.convention.covers.items():
             try:
-                call, _ = self.resolve(parse_spec(spec))
+                call, _ = self._resolved(parse_spec(spec), has_rank=False)
             except UsageError as error:
                 raise UsageError(f"{where}: {theirs}: {error}") from None
             assert call is not None
@@ -138,6 +150,25 @@ class Settings:
         Raises:
             UsageError: a metric or parameter is unknown, or a value is invalid.
         """
+        canonical, values = self._resolved(call, has_rank)
+        if values["order"] == "score":
+            _check_duplicates_of_ties(str(call or "settings"), values)
+        if call is None or canonical is None or call.implied:
+            return canonical, values
+        if only := self.only_with_ties(self.catalog.metrics[canonical.metric], values):
+            raise UsageError(
+                f"{call}: ties={values['ties']} applies only to {only}",
+                remedy=Message(
+                    "set it only for metrics that support it, with ",
+                    set_to("METRIC.ties", str(values["ties"])),
+                ),
+            )
+        return canonical, values
+
+    def _resolved(
+        self, call: MetricSpec | None, has_rank: bool
+    ) -> tuple[MetricSpec | None, dict[str, Value]]:
+        """Resolve a call without the rules for ties, which restrict requests."""
         metric: Metric | None = None
         own: dict[str, Any] = {}
         if call is not None:
@@ -176,6 +207,18 @@ class Settings:
             return None, values
         kept = {name: value for name, value in parsed.items() if value != without[name]}
         return MetricSpec(metric.name, tuple(sorted(kept.items())), call.cutoff), values
+
+    def only_with_ties(self, metric: Metric, values: Mapping[str, Value]) -> str:
+        """Return the metrics that the tie-breaking rule applies to; empty if `metric` is one."""
+        ties = values["ties"]
+        if values["order"] != "score":
+            return ""
+        if ties == "average" and not metric.averages_ties:
+            known = sorted(m.name for m in self.catalog.metrics.values() if m.averages_ties)
+            return f"metrics that are sums over hits: {', '.join(known)}"
+        if ties in ("worst", "best") and not metric.is_of_relevant_items:
+            return "metrics with a value per user that depends on the ranks of relevant items"
+        return ""
 
     def chosen(self, call: MetricSpec) -> tuple[str, ...]:
         """Return the settings of a call that the user chose, not the convention."""
@@ -234,4 +277,19 @@ def _check_best_value(where: str, metric: Metric) -> None:
         raise UsageError(
             f"{where}: no_relevant=one applies only to metrics of relevant items whose values are "
             f"from 0 to 1, the higher the better; {metric.name} is another metric"
+        )
+
+
+def _check_duplicates_of_ties(where: str, values: Mapping[str, Value]) -> None:
+    """Check that the tie-breaking rule of lists in the order of scores applies to duplicate rows.
+
+    Raises:
+        UsageError: the rule has no meaning for this choice of duplicate rows.
+    """
+    ties = str(values["ties"])
+    name, choices = _MEANINGLESS.get(ties, ("ties", ()))
+    if values[name] in choices:
+        raise UsageError(
+            f"{where}: {name}={values[name]} has no meaning for ties={ties}",
+            remedy=Message("choose how to handle duplicate rows with ", set_to(f"METRIC.{name}")),
         )

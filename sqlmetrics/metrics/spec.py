@@ -13,7 +13,7 @@ from sqlmetrics.messages import Argument, Message
 Value: TypeAlias = str | int | float | None
 
 _SPEC = re.compile(
-    r"""\s* (?P<name>[A-Za-z_][A-Za-z0-9_]*) \s*
+    r"""\s* (?P<name>[0-9]*[A-Za-z_][A-Za-z0-9_]*) \s*  # trec_eval has 11pt_avg
         (?: \( (?P<params>[^()]*) \) )? \s*
         (?: @ \s* (?P<cutoff>[^\s@]+) )? \s*""",
     re.VERBOSE,

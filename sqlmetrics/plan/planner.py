@@ -16,8 +16,10 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
+from sqlmetrics.plan import kept_plans
 from sqlmetrics.plan.binding import Text, bound, node_of
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
+from sqlmetrics.plan.kept_plans import Memo
 from sqlmetrics.plan.template_context import Heard, template_context
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
 from sqlmetrics.sql.templates import Keys, render
@@ -97,17 +99,19 @@ class Planner:
     dialect: str = DIALECT
     stages: StageSource = NO_OTHER_STAGES
     context: Mapping[str, Any] = field(default_factory=dict)
-    _memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _memo: Memo = field(default_factory=Memo, init=False, compare=False, repr=False)
 
     def shared(self) -> Planner:
         """Return a recent planner of this process that equals this one, with all its plans.
 
         A plan reads tables by name, so evaluators of other tables with the same columns can use it.
+        Without a recent planner, plans of earlier processes are read from the user's cache.
         """
         with _recent_lock:
             for planner in _recent:
                 if planner == self:
                     return planner
+            kept_plans.load(self)
             _recent.append(self)
             return self
 

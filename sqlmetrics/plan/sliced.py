@@ -110,7 +110,12 @@ class SlicedStages(StageSource):
             )
 
     def _reads_sliced(self, node: Node) -> bool:
-        """Return whether a query of `base` reads a stage that is computed once per slice."""
+        """Return whether a query of `base` reads a stage that is computed once per slice.
+
+        Slices of items do not change the order of lists, also where relevance breaks ties.
+        """
+        if self.folder == "by_item" and node.name == "ranked":
+            return False
         if node.key not in self._is_sliced:
             self._is_sliced[node.key] = any(
                 parent.name in self._templates or self._reads_sliced(parent)

@@ -148,7 +148,9 @@ class Recorder:
                 given: Any = self._sources[name]
                 given = given if source.model is None else given[source.model]
                 given = given if source.run is None else given[source.run]
-                text, kind = _source(given, source.format)
+                # the name of a lake table includes the version that was read
+                is_lake = source.format in ("delta", "iceberg")
+                text, kind = _source(source.label if is_lake else given, source.format)
                 entry: SourceEntry = {
                     "table": name, "model": source.model, "source": text, "kind": kind,
                 }  # fmt: skip

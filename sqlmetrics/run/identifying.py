@@ -48,16 +48,22 @@ def identify(
     skip_missing: bool = False,
 ) -> pd.DataFrame:
     """Find the conventions that give reported numbers: see `Evaluator.identify`."""
+    if isinstance(convention, Iterable) and not isinstance(convention, str):
+        convention = list(convention)
     if isinstance(nearest, bool) or not isinstance(nearest, int) or nearest < 1:
         raise UsageError(f"nearest is a positive whole number, not {nearest!r}")
     questions = _questions(session, numbers, k)
-    search = _Search(session, questions, _settings_tried(session, convention))
+    assert session.call is not None
+    tried = _settings_tried(session, convention)
+    search = _Search(session, questions, tried, tries_all=EVERY in _names(convention))
     with own_templates_named(session):
         search.try_conventions(skip_missing)
+        asked = list(session.call.requests)
         search.try_changes(of_standard=True)
         search.try_changes(of_standard=False)
         found = search.found(nearest)
         frame = _frame(search, found)
+        session.call.requests = asked  # data checks ignore settings that only the search changed
     session.warn([*search.messages(), *_about(search, found)])
     return frame
 
@@ -113,14 +119,16 @@ def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question
 def _settings_tried(session: Session, convention: _Conventions) -> list[Settings]:
     """Read the conventions to try: those named; with `all`, also those of the session."""
     given = session.definitions.first.given
-    if isinstance(convention, Iterable) and not isinstance(convention, str):
-        convention = list(convention)
     loaded = load_all(convention)
-    names = [convention] if isinstance(convention, str | Path) else list(convention)
-    if EVERY in map(str, names):
+    if EVERY in _names(convention):
         own = [settings.convention for settings in session.definitions.conventions]
         loaded += [one for one in own if one.name not in {known.name for known in loaded}]
     return [Settings(session.catalog, one, given) for one in loaded]
+
+
+def _names(convention: _Conventions) -> list[str]:
+    """Return the names of conventions as the user gave them."""
+    return list(map(str, [convention] if isinstance(convention, str | Path) else convention))
 
 
 @dataclass(frozen=True)
@@ -143,11 +151,15 @@ class _Found:
 
 @dataclass
 class _Search:
-    """Computes metrics in more and more ways, until every reported number is one of the values."""
+    """Computes metrics in more and more ways, until every reported number is one of the values.
+
+    `tries_all`: whether the user asked for `all` conventions, not for some by name.
+    """
 
     session: Session
     questions: Sequence[_Question]
     tried: Sequence[Settings]
+    tries_all: bool = False
     ways: dict[MetricSpec, list[Way]] = field(default_factory=dict)  # of conventions
     changes: dict[MetricSpec, list[Way]] = field(default_factory=dict)
     refused: dict[MetricSpec, list[Way]] = field(default_factory=dict)  # for rows of the tables
@@ -404,9 +416,14 @@ class _Search:
         return self._settings[key]
 
     def messages(self) -> Iterator[Message]:
-        """Say which conventions were omitted, and why."""
+        """Say which conventions were omitted, and why.
+
+        Libraries without the metric are named only if the user chose their conventions.
+        """
         by_reason: dict[tuple[str, Message], list[str]] = {}
         for failure in self.failures:
+            if failure.error is None and self.tries_all:
+                continue
             place = (failure.metric, _reason(failure))
             by_reason.setdefault(place, []).append(failure.convention)
         for (metric, reason), names in by_reason.items():

@@ -50,8 +50,9 @@ def findings(
     with own_templates_named(session):
         if "error" in levels:
             calls = calls_that_can_be_planned(session, pairs, refuse=metrics is not None)
+        requests = session.definitions.resolved(pairs)
         cutoffs = dict.fromkeys(cutoff for _, cutoff in pairs)
-        return session.data_warnings.survey(calls, cutoffs, levels)
+        return session.data_warnings.survey(calls, requests, cutoffs, levels)
 
 
 def calls_that_can_be_planned(

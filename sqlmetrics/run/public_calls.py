@@ -45,17 +45,17 @@ class PublicCall:
 
     Attributes:
         check: whether to check for data warnings at the end; None to decide by the table size.
-        cutoffs: the cutoffs of the computed results, in order.
+        requests: the requests of the computed results, in order.
         said: the warnings and notes that were already issued.
     """
 
     check: bool | None = None
-    cutoffs: dict[int | None, None] = field(default_factory=dict)
+    requests: list[MetricRequest] = field(default_factory=list)
     said: set[Message] = field(default_factory=set)
 
     def ran(self, requests: Iterable[MetricRequest]) -> None:
-        """Remember the cutoffs of computed requests."""
-        self.cutoffs.update((request.k, None) for request in requests)
+        """Remember computed requests."""
+        self.requests += requests
 
     def new(self, messages: Iterable[Message]) -> list[Message]:
         """Return the messages that were not issued yet, and remember them as issued."""
@@ -68,6 +68,31 @@ class OnSession:
     """An object whose public methods run on a session."""
 
     _session: Session
+
+    def _open(self, session: Session) -> None:
+        self._session = session
+        self.catalog, self.engine = session.catalog, session.engine
+        self.tables, self.where = session.tables, session.where
+
+    def with_tables(self, **tables: Any) -> Self:
+        """Return an evaluator of other tables that shares everything else with this one.
+
+        The new evaluator uses the same connection, and does not check or prepare the other tables
+        again if this evaluator has done so. It can be used at the same time, and is closed by
+        itself; close this evaluator last.
+
+        Args:
+            tables: the new tables by name, each a data frame, an Arrow table, a dict of lists or a
+                dict of models, e.g. `recommendations=frame`.
+
+        Raises:
+            UsageError: a new table is not in memory, or the engine is not DuckDB or has a
+                connection of yours.
+            DataError: see the class.
+        """
+        other = object.__new__(type(self))
+        other._open(self._session.with_tables(tables))
+        return other
 
     def __enter__(self) -> Self:
         return self

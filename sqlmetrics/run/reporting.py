@@ -48,7 +48,7 @@ def report(
     if check is not None:
         call.check = check
     with studied(session, question) as study:
-        noticed = session.data_warnings.noticed(list(call.cutoffs), call.check)
+        noticed = session.data_warnings.noticed(call.requests, call.check)
         call.check = not noticed.unchecked  # so that warnings match those on the page
         interval = Interval(confidence=question.confidence)
         settings = [*definitions.conventions, definitions.fallback]

@@ -6,13 +6,14 @@ import contextlib
 import functools
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sqlmetrics.checks.data_warnings import DataWarnings, stopped
 from sqlmetrics.checks.id_types import check_types
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.open import open_engine
 from sqlmetrics.errors import (
     DataError,
@@ -29,9 +30,11 @@ from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.partitions.executor import Executor
 from sqlmetrics.partitions.sizing import checked_count
+from sqlmetrics.plan import kept_plans
 from sqlmetrics.plan.own_columns import own_columns
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.record.record import Recorder
+from sqlmetrics.run.other_tables import check_replaceable, of_tables
 from sqlmetrics.run.public_calls import PublicCall, lock_of
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import Verdict
@@ -50,22 +53,31 @@ class Session:
 
     Args:
         given: the arguments of `Evaluator`, by name.
+        like: a session whose connection, further tables and checks are shared.
+        others: the tables that are not those of `like`, maybe the same objects with other rows.
 
     Raises:
         UsageError, DataError: see `Evaluator`.
     """
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(
+        self, given: Mapping[str, Any], like: Session | None = None, others: Set[str] = frozenset()
+    ) -> None:
         given = dict(given)
         if isinstance(given["convention"], Iterator):  # read twice, here and for the record
             given["convention"] = list(given["convention"])
         given["recommendations"] = models_of(given["recommendations"])
         given["templates"] = _several(str | Path, given["templates"], "templates must be paths")
+        self._given = given
         self.recorder = Recorder(given, with_contents=given["record"])
-        self.catalog = Catalog.load(given["templates"])
-        definitions = Definitions.load(
-            self.catalog, given["convention"], given["fallback"], given["settings"] or {}
-        )
+        if like is None:
+            self.catalog = Catalog.load(given["templates"])
+            definitions = Definitions.load(
+                self.catalog, given["convention"], given["fallback"], given["settings"] or {}
+            )
+        else:
+            self.catalog = like.catalog
+            definitions = like.definitions
         user_keys = tuple(_several(str, given["key"], "key must name at least one column"))
         if not user_keys or not all(user_keys):
             raise UsageError("key must name at least one column")
@@ -76,15 +88,21 @@ class Session:
                 "check cannot be combined with trust_input, which skips checks of rows; remove one"
             )
         partitions = checked_count(given["partitions"])
-        self.engine = open_engine(
-            given["engine"],
-            given["connection"],
-            given["threads"],
-            given["memory_limit"],
-            given["temp_directory"],
-            given["temp_limit"],
-            given["watch"],
-        )
+        known: dict[str, Table] = {}
+        self.engine: Engine
+        passed: set[str] = set()
+        if like is None:
+            self.engine = open_engine(
+                given["engine"],
+                given["connection"],
+                given["threads"],
+                given["memory_limit"],
+                given["temp_directory"],
+                given["temp_limit"],
+                given["watch"],
+            )
+        else:
+            self.engine, known, passed = like.shared_without(others)
         sources = {name: given[name] for name in TABLES}
         lists, baseline = sources["recommendations"], sources["baseline"]
         models = list(lists) if is_models(lists) else []
@@ -103,7 +121,9 @@ class Session:
             check_tables(where, sources, given_tables)
             self.where: dict[str, str] = dict(where)
             with self.lock:
-                self.tables = self._read(sources, given["columns"] or {}, user_keys, models)
+                self.tables: dict[str, Table] = self._read(
+                    sources, given["columns"] or {}, user_keys, models, known
+                )
         except BaseException:
             self.engine.close()
             raise
@@ -118,8 +138,8 @@ class Session:
             checked=not self.trusts_input,
             dialect=self.engine.dialect,
         ).shared()
-        self.definitions = replace(definitions, has_rank=self.planner.has_rank)
-        self.executor = Executor(self.engine, self.planner, partitions)
+        self.definitions: Definitions = replace(definitions, has_rank=self.planner.has_rank)
+        self.executor = Executor(self.engine, self.planner, partitions, passed)
         self.data_warnings = DataWarnings(
             self.engine, self.planner, self.definitions, self.trusts_input
         )
@@ -136,20 +156,27 @@ class Session:
         columns: Mapping[str, str],
         user_keys: tuple[str, ...],
         models: Sequence[str],
+        known: Mapping[str, Table],
     ) -> dict[str, Table]:
-        """Read the columns of all tables, and lock in the current state of their files."""
+        """Read the columns of all tables, and lock in the current state of their files.
+
+        `known` are the tables that the engine has read before.
+        """
         own = own_columns(self.catalog)
         reader = TableReader(self.engine, user_keys, columns, self.where, own)
         tables: dict[str, Table] = {}
         for name, source in sources.items():
             try:
-                if source is not None:
+                if name in known:
+                    tables[name] = known[name]
+                elif source is not None:
                     tables[name] = reader.read(name, source)
             except DataError as error:
                 if name == "baseline" and isinstance(source, str) and models:
                     raise DataError(error, suggestion(source, models)) from error
                 raise
-        reader.check_mapping(tables)
+        if not known:  # the columns of known tables were mapped by another reader
+            reader.check_mapping(tables)
         for note in reader.notes:
             _log.info(note)
         for warning in reader.warnings:
@@ -163,6 +190,22 @@ class Session:
                 {file: name for name, source in read for file in source.watched},
             )
         return tables
+
+    def with_tables(self, others: Mapping[str, Any]) -> Session:
+        """Return a session with other tables in memory; see `Evaluator.with_tables`."""
+        with self.lock:
+            check_replaceable(self.engine.embedded, self.tables, others)
+            return Session({**self._given, **others}, like=self, others=others.keys())
+
+    def shared_without(self, names: Set[str]) -> tuple[Engine, dict[str, Table], set[str]]:
+        """Return an engine for other tables with these names, the tables and checks it shares."""
+        engine = self.engine.embedded
+        assert engine is not None
+        tables = {name: table for name, table in self.tables.items() if name not in names}
+        relations = {source.relation for table in tables.values() for source in table.sources}
+        kept = of_tables(self.planner, engine.kept(), tables)
+        passed = of_tables(self.planner, self.executor.passed, tables)
+        return engine.sharing(relations, kept), tables, passed
 
     @functools.cached_property
     def _tables_read_alone(self) -> dict[str, Table]:
@@ -230,6 +273,7 @@ class Session:
                     self._warn_of_data(self.call)
                     raise
                 self._warn_of_data(self.call)
+                kept_plans.save(self.planner)
             finally:
                 self.call = None
                 self._forget_what_may_change()
@@ -264,7 +308,7 @@ class Session:
     def _warn_of_data(self, call: PublicCall) -> None:
         """Issue the data warnings about the tables of a result, at most once each."""
         try:
-            data_warnings = self.data_warnings.of_result(list(call.cutoffs), call.check)
+            data_warnings = self.data_warnings.of_result(call.requests, call.check)
         except Exception as error:  # do not lose the result, which is complete
             data_warnings = [DataWarning(stopped(error))]
         for warning in data_warnings:

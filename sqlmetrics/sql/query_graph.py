@@ -136,12 +136,16 @@ class Query(Node):
         return tree
 
     def _with_names(self, names: Mapping[str, str]) -> str:
-        parts = _parts_of(SameTree(self.tree), frozenset(self.reads()), self.is_input)
         texts = [
-            exp.to_identifier(names[part]).sql(DIALECT) if number % 2 else part
-            for number, part in enumerate(parts)
+            transpile.name(names[part], DIALECT) if number % 2 else part
+            for number, part in enumerate(self._parts)
         ]
         return "".join(texts)
+
+    @functools.cached_property
+    def _parts(self) -> list[str]:
+        """The printed tree, split at the names of its parents; pickled with the query."""
+        return _parts_of(SameTree(self.tree), frozenset(self.reads()), self.is_input)
 
 
 class SameTree:
@@ -238,11 +242,22 @@ class Rendered(Node):
         return parse(self._text(names), f"the query of {self.name}")
 
     def _text(self, names: Mapping[str, str]) -> str:
-        def ref(parent: str, alias: str | None = None) -> str:
-            name, alias = names[self.aliases[parent]], alias or parent
-            return identifier(name) + ("" if name == alias else f" AS {identifier(alias)}")
+        texts = list(self._parts)
+        for number in range(1, len(texts), 3):
+            name, alias = names[texts[number]], texts[number + 1]
+            texts[number] = identifier(name)
+            texts[number + 1] = "" if name == alias else f" AS {identifier(alias)}"
+        return "".join(texts)
 
-        return render_file(self.template, {**self.keys.context, **self.context, "ref": ref})
+    @functools.cached_property
+    def _parts(self) -> list[str]:
+        """The text, split at its parents: text, identity, alias, text, …; pickled with the node."""
+
+        def ref(parent: str, alias: str | None = None) -> str:
+            return f"{_GAP}{self.aliases[parent]}{_GAP}{alias or parent}{_GAP}"
+
+        context = {**self.keys.context, **self.context, "ref": ref}
+        return render_file(self.template, context).split(_GAP)
 
 
 def identity_of(*parts: str) -> str:
@@ -378,9 +393,17 @@ def parse(text: str, where: str) -> exp.Expr:
             trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
     except ParseError as error:
         first = error.errors[0]
+        problem, remedy = first["description"], ""
+        if problem.startswith("Required keyword"):  # the rest names a class of sqlglot
+            problem = "An expression is missing."
+            remedy = (
+                "write the name of the column in the expression; need(), need_time() and assume() "
+                "only declare columns, and stand before SELECT"
+            )
         raise TemplateError(
-            f"{where}: the rendered SQL cannot be parsed: {first['description']} Near "
-            f"{first['start_context'][-40:]}{first['highlight']}{first['end_context'][:40]}"
+            f"{where}: the rendered SQL cannot be parsed: {problem} Near "
+            f"{first['start_context'][-40:]}{first['highlight']}{first['end_context'][:40]}",
+            remedy=remedy,
         ) from error
     except SqlglotError as error:
         raise TemplateError(f"{where}: the rendered SQL cannot be parsed: {error}") from error

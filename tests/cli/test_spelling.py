@@ -104,7 +104,7 @@ NO_ARGUMENT_IN_PYTHON = {"master", *(f"{table}_table" for table in TABLES)}
 # arguments that messages do not name
 UNNAMED = {
     "command", "end", "examples", "fail_if", "figure", "folder", "metric", "name", "options",
-    "path", "physical", "start",
+    "path", "physical", "start", "tables",
 }  # fmt: skip
 
 

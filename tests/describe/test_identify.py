@@ -113,9 +113,12 @@ def test_percentages() -> None:
 
 def test_every_convention_is_found_or_named() -> None:
     frame, messages = told({"mrr@3": 0.5})
-    without = {"jurity", "recommenders"}
+    without = {"jurity", "recommenders", "sklearn", "lightgbm", "xgboost", "catboost", "spark"}
     assert set(frame["convention"]) == set(NAMES) - without - {"elliot"}  # of which it is 0.625
-    assert "mrr: omitted jurity, recommenders: there is no such metric there" in messages
+    assert messages == ""
+    named, messages = told({"mrr@3": 0.5}, {"convention": ["jurity", "sklearn", "standard"]})
+    assert named["convention"].tolist() == ["standard"]
+    assert messages == "mrr: omitted jurity, sklearn: there is no such metric there"
 
 
 @pytest.mark.thorough

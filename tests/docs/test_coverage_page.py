@@ -10,15 +10,18 @@ import re
 
 import pytest
 
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.definitions import Definitions
 from tests.support.coverage_watch import COVERAGE, cases_of, named_tests
 from tests.support.paths import ROOT, TESTS
 from tests.support.pytest_process import run_pytest
 from tests.support.suites import ENGINES
 
 TEXT = COVERAGE.read_text(encoding="utf-8")
+OF_DOCUMENTS, _, OF_OTHER_SYSTEMS = TEXT.partition("## Metrics of other systems")
 TABLE_ROWS = [
     line
-    for line in TEXT.splitlines()
+    for line in OF_DOCUMENTS.splitlines()
     if line.startswith("| ") and not line.startswith(("| item |", "| --- |"))
 ]
 
@@ -54,3 +57,12 @@ def test_every_test_of_the_documents_is_named() -> None:
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     named = {name.partition("::")[2].partition("[")[0] for name in named_tests(TEXT)}
     assert {name for name in functions if name.startswith("test_")} <= named
+
+
+def test_calls_of_the_matrix_exist() -> None:
+    """Each call in the matrix of metrics can be resolved, and no metric is missing in it."""
+    cells = [line.split("|")[3] for line in OF_OTHER_SYSTEMS.splitlines() if line[:2] == "| "]
+    calls = [call for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
+    definitions = Definitions.load(Catalog.load(), "standard", None, {})
+    known = {definitions.requests(call, 10)[0].call.metric for call in calls}
+    assert known == set(Catalog.load().metrics)

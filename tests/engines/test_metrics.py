@@ -34,6 +34,7 @@ VARIANTS = [
     "recall(relevant_from=3)@5",
     "recall(aggregate=half_width)@5",
     "n_hits(aggregate=sum)@5",
+    "map(aggregate=geometric_mean)@5",
     "kendall_tau(variant=a)@10",
     "intra_list_diversity(over=category)@10",
     "intra_list_diversity(sample_users=9,runs=2,seed=3)@10",

@@ -131,13 +131,36 @@ def test_slices_and_intervals(spark: Any) -> None:
         assert_same(evaluator.evaluate(metrics, **options), duckdb.evaluate(metrics, **options))
 
 
-@pytest.mark.parametrize("ties", ["item_asc", "item_desc_text"])
+@pytest.mark.parametrize("ties", ["item_asc", "item_desc_text", "worst", "average"])
 def test_awkward_names_text_ids_and_conventions(spark: Any, ties: str) -> None:
     world = awkward()
     asked: dict[str, Any] = {"convention": ["standard", "recbole"], "settings": {"ties": ties}}
     with world_of(world, **asked) as duckdb, world_of(world, engine=spark, **asked) as evaluator:
-        metrics = ["ndcg", "recall", "map"]
+        metrics = ["ndcg", "recall", "precision" if ties == "average" else "map"]
         assert_same(evaluator.evaluate(metrics, [1, 5]), duckdb.evaluate(metrics, [1, 5]))
+
+
+def test_several_runs_of_a_model(spark: Any, tmp_path: Path) -> None:
+    lists = {
+        "als": {"seed 1": {1: [10, 11], 2: [20, 21]}, "seed 2": {1: [11, 10], 2: [21, 22]}},
+        "popular": {1: [11, 10], 2: [11, 10]},
+    }
+    tables: dict[str, Any] = {
+        "interactions": pa.table({"user_id": [1, 2], "item_id": [10, 20]}),
+        "history": pa.table({"user_id": [3, 3, 3], "item_id": [10, 11, 30]}),
+    }
+    with (
+        sm.Evaluator(lists, **tables, check=False) as duckdb,
+        sm.Evaluator(
+            lists, **tables, check=False, engine=spark, temp_directory=tmp_path
+        ) as evaluator,
+    ):
+        found = evaluator.evaluate(["mrr", "user_coverage"])
+        # als: mean reciprocal ranks of 1 and 1/4
+        assert found[found["metric"] == "mrr"]["value"].tolist() == [5 / 8, 1 / 4]
+        assert found[found["metric"] == "mrr"]["n_runs"].tolist() == [2, 1]
+        assert_same(found, duckdb.evaluate(["mrr", "user_coverage"]))
+        assert_same(evaluator.compare("mrr", baseline="als"), duckdb.compare("mrr", baseline="als"))
 
 
 def test_months_are_those_of_utc(session: Any, setting: Callable[[str, str], None]) -> None:

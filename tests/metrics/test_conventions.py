@@ -22,9 +22,9 @@ from tests.support.notation import number
 
 def test_the_conventions_that_there_are() -> None:
     assert NAMES == [
-        "standard", "course", "elliot", "jurity", "lenskit", "ranx", "recbole", "recommenders",
-        "rectools", "replay", "replay-0.12", "replay-0.9", "rs_metrics", "rs_metrics-0.2",
-        "trec_eval", "tutorial",
+        "standard", "catboost", "course", "elliot", "jurity", "lenskit", "lightgbm", "ranx",
+        "recbole", "recommenders", "rectools", "replay", "replay-0.12", "replay-0.9", "rs_metrics",
+        "rs_metrics-0.2", "sklearn", "spark", "trec_eval", "tutorial", "xgboost",
     ]  # fmt: skip
 
 
@@ -291,3 +291,11 @@ def test_all_conventions_leave_out_what_they_lack() -> None:
     two = evaluator(convention=["jurity", "tutorial"])
     with two, pytest.raises(sm.UsageError, match="jurity does not cover r_precision"):
         two.evaluate("r_precision@3")
+
+
+def test_settings_may_contradict_a_metric_of_the_convention_that_nobody_asks_for() -> None:
+    """The trec_eval convention has a sum, `num_ret`, to which no quantile applies."""
+    settings = {"aggregate": "quantile", "quantile": 0.5}
+    lists, truth = {1: [1, 2], 2: [3, 4]}, {1: [1], 2: [5]}
+    with sm.Evaluator(lists, truth, convention="trec_eval", settings=settings) as evaluator:
+        assert evaluator.evaluate("P@2")["value"].tolist() == [0.25]

@@ -27,6 +27,7 @@ def calls(metric: str, *conventions: str) -> list[str]:
         ("P@10", "trec_eval", "precision@10"),
         ("P(aggregate=median)@10", "trec_eval", "precision(aggregate=median)@10"),
         ("recip_rank", "trec_eval", "mrr@None"),
+        ("11pt_avg", "trec_eval", "eleven_point@None"),
         ("ndcg_burges@3", "ranx", "ndcg(gain=exponential)@3"),
         ("ndcg_burges(gain=binary)@3", "ranx", "ndcg(gain=binary)@3"),
         ("AUC@3", "course", "roc_auc@3"),  # auc is another metric, which course does not have

@@ -262,6 +262,12 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
             '{#---\ntitle = "x"\n---#}\nSELEKT 1 FROM',
             ["bad.sql.j2", "cannot be parsed", "Near SELEKT 1"],
         ),
+        (
+            "bad",
+            '{#---\ntitle = "x"\n---#}\nSELECT user_id, k, '
+            'avg({{ need("interactions", "item_id") }} / 2) AS value FROM hits',
+            ["bad.sql.j2", "An expression is missing", "need(), need_time() and assume()"],
+        ),
         ("bad", '{#---\ntitle = "x"\n---#}\nSELECT 1; DROP TABLE x', ["a single SELECT"]),
         ("bad", '{#---\ntitle = "x"\n---#}\nDELETE FROM hits', ["a single SELECT"]),
         ("bad", '{#---\ntitle = "x"\n---#}\nSELECT 1 AS value FROM hits', ["user_id, k, value"]),

@@ -28,6 +28,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "diverse_ideal": ("alpha_ndcg", 2),  # each user wants one item
     "expected_items": ("unexpectedness", 4),
     "exposure": ("coverage", 3),
+    "graded": ("precision(order=score, ties=worst)", 4),
     "graded_items": ("pairwise_accuracy", 4),
     "graded_pairs": ("pairwise_accuracy", 2),
     "harmonics": ("map(divisor=all_positions)", 2),

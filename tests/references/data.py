@@ -13,6 +13,8 @@ items that the history does not know and items that nobody is recommended.
     relisted  repeats, without the repeated rows in interactions
     full      lists of 25 for all users: for a system that knows no others
     repeats   repeated rows in lists and interactions; users as in common
+    labelled  lists of the same items in both models, with a grade for every item and no other
+              interactions, and scores on a coarse grid: what libraries for learning to rank know
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ def tables(name: str) -> Tables:
         made = tables("repeats")
         pairs = {(row["user_id"], row["item_id"]): row for row in made["interactions"]}
         return {**made, "interactions": list(pairs.values())}
+    if name == "labelled":
+        return _labelled(random.Random(55))
     draw = random.Random({"plain": 11, "ties": 22, "repeats": 33, "full": 44}[name])
     lengths = [25] if name == "full" else _LENGTHS
     made = _make(draw, lengths, ties=name == "ties", repeats=name == "repeats")
@@ -79,6 +83,24 @@ def _make(draw: random.Random, lengths: list[int], *, ties: bool, repeats: bool)
         "baseline": _baseline(draw, items, ties),
         "logs": _logs(draw, items, taken),
     }
+
+
+def _labelled(draw: random.Random) -> Tables:
+    interactions: list[Row] = []
+    for number in range(1, 61):
+        levels = [0] if number % 15 == 5 else [0, 0, 1, 2, 3]
+        chosen = draw.sample(range(1, 81), draw.choice([2, *_LENGTHS[1:]]))
+        interactions += [
+            {"user_id": f"u{number}", "item_id": f"i{item}", "relevance": draw.choice(levels)}
+            for item in chosen
+        ]
+    recommendations: list[Row] = []
+    for model in MODELS:
+        for row in draw.sample(interactions, len(interactions)):
+            score = draw.random() * 0.6 + _LIFT[model] * row["relevance"]
+            pair = {"user_id": row["user_id"], "item_id": row["item_id"]}
+            recommendations.append({"model": model, **pair, "score": round(score * 6) / 8})
+    return {"recommendations": ranked(recommendations), "interactions": interactions}
 
 
 def _interactions(draw: random.Random, items: list[str]) -> list[Row]:

@@ -92,6 +92,10 @@ SYSTEMS = {
         "rs_metrics", "3.8", "rs-metrics", ("plain", "common", "partial", "repeats")
     ),
     "recbole": System("recbole", "3.11", "recbole", ("full",), settles_ties=False),
+    "lightgbm": System("lightgbm", "3.11", "lightgbm", ("labelled",)),
+    "xgboost": System("xgboost", "3.11", "xgboost-cpu", ("labelled",)),
+    "catboost": System("catboost", "3.11", "catboost", ("labelled",)),
+    "spark": System("spark", "3.11", "pyspark", ("plain", "labelled")),
 }
 
 

@@ -214,11 +214,14 @@ def tables_in(body: str) -> frozenset[str]:
     return frozenset(found)
 
 
+BY_ROW = ("row", "row_reversed")  # values of settings with which the order of rows counts
+
+
 def rows_count(case: Case, setup: Setup) -> bool:
     """Does the order of rows mean anything, to one convention at least?"""
     chosen = [*setup.conventions, setup.fallback or "standard"]
     values = [*case.settings.values(), *(v for _, params in case.calls for v in params.values())]
-    return "row" in values or any(map(counts_rows, chosen))
+    return any(value in BY_ROW for value in values) or any(map(counts_rows, chosen))
 
 
 @functools.cache
@@ -226,7 +229,7 @@ def counts_rows(name: str) -> bool:
     """Does the order of rows mean anything to a convention?"""
     convention = Convention.load(name)
     of_metrics = [v for values in convention.metrics.values() for v in values.values()]
-    return "row" in [*convention.settings.values(), *of_metrics]
+    return any(value in BY_ROW for value in [*convention.settings.values(), *of_metrics])
 
 
 COMMANDS = {
@@ -879,7 +882,8 @@ def _a_folder(_: random.Random, line: Line) -> None:
     line.read("interactions", line.folder)
 
 
-def _other_ids(_: random.Random, line: Line) -> None:
+def _other_ids(draw: random.Random, line: Line) -> None:
+    _metric("recall")(draw, line)  # other metrics may not read the interactions
     line.read("interactions", line.write("ids.csv", b"user_id,item_id\n1.5,2.5\n2.5,1.5\n"))
 
 
@@ -997,7 +1001,7 @@ def broken_problem(line: Sequence[str], out: Path) -> tuple[str, str]:
         return f"exit code {result.exit_code}, though it is broken: {result.stdout[:200]}", ""
     if result.stdout or left:
         return f"refused, and written: {result.stdout!r}, {left}", message
-    if "{" in message and "{{" not in message and "{'" not in message:
+    if re.search(r"\{(?![{'\"])", message) and "{{" not in message:
         return f"a message that is not filled in: {message}", message
     return "", message
 

@@ -266,6 +266,27 @@ def impossible(case: Case, call: Call) -> str:
         return "no ranks"
     if order == "score" and not has_score(case):
         return "no scores"
+    return ties_without_meaning(metric, settings) if order == "score" else ""
+
+
+def ties_without_meaning(metric: str, settings: dict[str, Any]) -> str:
+    """Say why a rule for ties is refused; an empty text if it is not."""
+    ties = setting(settings, "ties")
+    of_metric = CATALOG.metrics[metric]
+    if ties == "average":
+        if metric not in oracle.SUMS_OVER_HITS:
+            return "ties=average of what is no sum over hits"
+        if setting(settings, "duplicate_recommendations") in (
+            "count_once",
+            "join",
+            "cut_then_dedup",
+        ):
+            return "ties=average of copies"
+    if ties in ("worst", "best"):
+        if of_metric.grain == "run" or of_metric.audience != "relevant":
+            return "ties by relevance of what reads no relevant items"
+        if setting(settings, "duplicate_interactions") == "bag":
+            return "ties by relevance of several relevances"
     return ""
 
 
@@ -278,6 +299,7 @@ def reads_relevant(metric: str, settings: dict[str, Any]) -> bool:
         metric not in WITHOUT_INTERACTIONS | OF_JUDGED
         or audience in ("relevant", "both", "either")
         or setting(settings, "no_relevant") == "drop"
+        or setting(settings, "ties") in ("worst", "best")
     )
 
 
@@ -471,6 +493,8 @@ def aggregated(values: list[float], settings: dict[str, Any]) -> float | None:
         return math.fsum(values) / n
     if how == "sum":
         return math.fsum(values)
+    if how == "geometric_mean":
+        return math.exp(math.fsum(math.log(max(value, 1e-5)) for value in values) / n)
     if how == "median":
         return statistics.median(values)
     if how == "median_low":

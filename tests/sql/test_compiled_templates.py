@@ -55,6 +55,14 @@ def test_a_damaged_file_is_compiled_again(
     assert rendered("{{ 1 + 1 }}", monkeypatch) == ("2", 0)
 
 
+def test_a_directory_that_others_can_write_to_is_not_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered("{{ 1 + 1 }}", monkeypatch)
+    folder.chmod(0o777)
+    assert rendered("{{ 1 + 1 }}", monkeypatch) == ("2", 1)
+
+
 def test_no_cache_is_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.parent.write_text("a file, where the directory would be")
     assert rendered("{{ 1 + 1 }}", monkeypatch) == ("2", 1)

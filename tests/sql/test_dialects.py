@@ -66,12 +66,15 @@ STATEMENTS: dict[str, dict[str, Any]] = {
     "accuracy": {"metrics": ["ndcg@10", "recall@10", "map@5"]},
     "by_country": {"metrics": ["ndcg(gain=exponential)@10", "coverage@10"], "by": "users.country"},
     "per_user": {"metrics": ["kendall_tau@10", "surprisal@10"], "per_user": True},
+    "ties_worst": {"metrics": ["ndcg(ties=worst)@10", "map(ties=worst)@5"]},
+    "ties_average": {"metrics": ["ndcg(ties=average)@10", "recall(ties=average)@10"]},
 }
 # every pass that changes one of the statements above for a dialect changes this one too
 FOR_OTHERS: dict[str, Any] = {"metrics": ["ndcg(gain=exponential)@10"], "by": "users.country"}
 SAME_AS = {"databricks": "spark", "athena": "trino"}
 GOLDEN_FILES = {
     **{("duckdb", name): GOLDEN / "duckdb" / f"{name}.sql" for name in STATEMENTS},
+    **{("spark", name): GOLDEN / f"spark_{name}.sql" for name in ("ties_worst", "ties_average")},
     **{
         (dialect, ""): GOLDEN / f"{SAME_AS.get(dialect, dialect)}.sql"
         for dialect in DIALECTS

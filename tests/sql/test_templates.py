@@ -202,6 +202,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             for columns in (["user_id"], ["user_id", "the day", "model"])
         ],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
+        "only_numbers": [{"relation": "some_table", "columns": ["score", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
         "other_spellings": [
             {

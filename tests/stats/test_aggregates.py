@@ -25,6 +25,7 @@ RECIPROCALS = [1, 1 / 2, 1 / 3, 0]
 AGGREGATES = {
     "mean": mean(RECIPROCALS),
     "sum": sum(RECIPROCALS),
+    "geometric_mean": (1 / 2 * 1 / 3 * 1e-5) ** (1 / 4),  # 0 counts as 0.00001
     "median": (1 / 2 + 1 / 3) / 2,
     "median_low": 1 / 3,
     "half_width": Z[0.9] * stdev(RECIPROCALS) / math.sqrt(4),
@@ -64,7 +65,20 @@ def test_aggregates_in_specs() -> None:
     expected = {**AGGREGATES, "half_width": Z[0.95] * stdev(RECIPROCALS) / math.sqrt(4)}
     assert result["metric"].tolist() == specs
     assert result["value"].tolist() == pytest.approx(list(expected.values()), abs=1e-15)
-    assert result["ci_low"].isna().tolist() == [False, True, True, True, True]
+    assert result["ci_low"].isna().tolist() == [False, *[True] * (len(AGGREGATES) - 1)]
+
+
+def test_geometric_mean_floors_small_values_and_omits_undefined_values() -> None:
+    lists = {
+        1: [10, 9],
+        2: [9, 8, 7, 10],
+        3: [9],
+    }  # average precision 1/2 of two items, 1/4, 0
+    relevant = {1: [10, 11], 2: [10], 3: [10]}
+    specs = ["map(aggregate=geometric_mean)", "map(aggregate=geometric_mean,no_hits=drop)"]
+    result = evaluate(specs, lists, relevant)
+    floored = math.exp((math.log(0.5) + math.log(0.25) + math.log(1e-5)) / 3)  # 0.010772
+    assert result["value"].tolist() == pytest.approx([floored, math.sqrt(1 / 8)], abs=1e-15)
 
 
 def test_aggregate_is_of_each_model_and_leaves_users_as_they_are() -> None:

@@ -180,6 +180,7 @@ def _answer(statement: str, *tables: pd.DataFrame) -> pd.DataFrame:
         return connection.execute(statement).df()
 
 
+@pytest.mark.thorough
 def test_every_metric_has_the_mean_of_its_runs() -> None:
     """Every template keeps the runs apart: the lists of run 2 are those of run 1 with other items.
 
@@ -347,7 +348,7 @@ def test_records_of_runs(tmp_path: Path) -> None:
         ),
         (
             lambda: sm.Evaluator(IN_A_COLUMN, TRUTH.assign(run=1)),
-            "interactions, column run: .*evaluate each run with its own interactions",
+            "interactions, column run: .*name it fold in both tables and make it part of the key",
         ),
         (lambda: evaluator("s3://bucket/{run}.parquet"), "{run} works for local files only"),
     ],

@@ -144,6 +144,9 @@ ACCURACY = {
     "n_hits", "rbp", "ncrr", "interpolated_precision", "eleven_point",
 }  # fmt: skip
 
+# Sums over hits of gain times weight of the rank, which ties=average can average.
+SUMS_OVER_HITS = {"n_hits", "precision", "recall", "dcg", "ndcg", "rbp"}
+
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
 OF_HITS |= {"bpref", "lrap", "ranking_loss"}
@@ -222,8 +225,12 @@ def order_of(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> st
     return str(settings["order"])
 
 
-def ordered(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Return one user's rows (item, score, rank), the best first."""
+def ordered(
+    rows: Sequence[tuple[Any, ...]],
+    settings: Mapping[str, Any],
+    grades: Mapping[Item, float] | None = None,
+) -> list[tuple[Any, ...]]:
+    """Return one user's rows (item, score, rank), the best first; `grades` of relevant items."""
     order = order_of(rows, settings)
     rows = list(rows)
     if order == "row":
@@ -233,8 +240,13 @@ def ordered(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> lis
 
     # By score. Python's sort is stable: first arrange the ties, then sort by score.
     ties = settings["ties"]
-    if ties == "item_asc":
+    if ties in ("item_asc", "average", "worst", "best"):
         rows.sort(key=lambda row: row[0])
+        if ties in ("worst", "best"):
+            up = {"worst": 1, "best": -1}[ties]
+            rows.sort(key=lambda row: up * (grades or {}).get(row[0], -1))
+    elif ties == "row_reversed":
+        rows.reverse()
     elif ties == "item_desc":
         rows.sort(key=lambda row: row[0], reverse=True)
     elif ties == "item_desc_text":
@@ -1095,13 +1107,42 @@ def lists_of(
     settings: Mapping[str, Any],
     k: int | None,
     largest_k: int | None,
+    grades: Mapping[User, Mapping[Item, float]] | None = None,
 ) -> dict[User, list[Item]]:
-    """Return the list of every user, cut to k."""
+    """Return the list of every user, cut to k; `grades` are those of relevant items."""
     lists = {}
     for user, of_user in by_user(rows).items():
-        items = [row[0] for row in ordered(with_rank(of_user), settings)]
+        of_relevant = (grades or {}).get(user, {})
+        items = [row[0] for row in ordered(with_rank(of_user), settings, of_relevant)]
         lists[user] = top(items, k, largest_k or k, settings["duplicate_recommendations"])
     return lists
+
+
+def orders_of_ties(
+    rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]
+) -> list[list[Item]]:
+    """Return orders of one user's items in which each item of a tie has each place equally often.
+
+    Ties are rotated. For a sum over places of gain times weight, the mean over these orders is the
+    mean over all orders.
+    """
+    in_order = ordered(rows, settings)
+    if settings["duplicate_recommendations"] == "dedup_then_cut":
+        firsts: dict[Item, tuple[Any, ...]] = {}
+        for row in in_order:
+            firsts.setdefault(row[0], row)
+        in_order = list(firsts.values())
+    groups = [
+        [row[0] for row in group]
+        for _, group in itertools.groupby(
+            in_order, key=lambda row: score_as_ordered(row[1], settings)
+        )
+    ]
+    turns = range(math.lcm(*map(len, groups)))
+    return [
+        [item for group in groups for item in group[t % len(group) :] + group[: t % len(group)]]
+        for t in turns
+    ]
 
 
 def catalogue_of(
@@ -1477,7 +1518,10 @@ def evaluate(
     of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
     recommendations = kept_rows(recommendations, history or [], settings)
     baseline = kept_rows(baseline or [], history or [], of_baseline)
-    lists = lists_of(recommendations, settings, k, largest_k)
+    grades: dict[User, dict[Item, float]] = {}
+    if settings["ties"] in ("worst", "best"):
+        grades = {u: dict(relevant_rows(r, settings)) for u, r in by_user(interactions).items()}
+    lists = lists_of(recommendations, settings, k, largest_k, grades)
 
     if metric == "coverage":
         counted = {item for of_user in lists.values() for item in of_user}
@@ -1495,7 +1539,7 @@ def evaluate(
     judged = by_user(interactions)
     truth = {user: relevant_rows(rows, settings) for user, rows in judged.items()}
     best = {user: grades_of_the_best_list(rows, settings) for user, rows in judged.items()}
-    whole = lists_of(recommendations, settings, None, None)
+    whole = lists_of(recommendations, settings, None, None, grades)
     users_of: dict[Item, set[User]] = {}
     rows_of: dict[Item, int] = {}
     for user, item in history or []:
@@ -1503,7 +1547,7 @@ def evaluate(
         rows_of[item] = rows_of.get(item, 0) + 1
     world = World(
         lists=lists,
-        whole=lists_of(recommendations, settings, None, largest_k or k),
+        whole=lists_of(recommendations, settings, None, largest_k or k, grades),
         scores=scores_of(recommendations, settings),
         by_score=bool(recommendations)
         and order_of(with_rank([recommendations[0][1:]]), settings) == "score",
@@ -1534,17 +1578,25 @@ def evaluate(
         baseline=set(world.baseline),
         settings=settings,
     )
+    averaged = settings["ties"] == "average" and world.by_score
+    rows_of_user = by_user(recommendations)
     values: dict[User, float] = {}
     for user in users:
-        of_user, grades = lists.get(user, []), best.get(user, [])
-        if settings["no_relevant"] == "one" and metric in BEST_WITHOUT_RELEVANT and not grades:
+        of_user, of_best = lists.get(user, []), best.get(user, [])
+        if settings["no_relevant"] == "one" and metric in BEST_WITHOUT_RELEVANT and not of_best:
             values[user] = 1.0
             continue
-        size = len(grades)
+        size = len(of_best)
+        orders = [of_user]
+        if averaged and of_user:
+            rule = settings["duplicate_recommendations"]
+            rows = with_rank(rows_of_user[user])
+            orders = [top(one, k, largest_k or k, rule) for one in orders_of_ties(rows, settings)]
         size += copies_in_the_list(whole.get(user, []), judged.get(user, []), settings)
         if metric in OF_HITS and settings["no_hits"] == "drop":
             relevant = world.relevant.get(user, {})
-            if not has_hit(metric, of_user, relevant, size, world.aspects_of(user)):
+            about = world.aspects_of(user)
+            if not any(has_hit(metric, one, relevant, size, about) for one in orders):
                 continue
         found: float | None
         if metric in OF_MISSES:
@@ -1555,8 +1607,9 @@ def evaluate(
             if settings["no_hits"] == "drop" and not any(early):
                 found = None
         elif metric in ACCURACY:
-            found = value_for_user(
-                metric, of_user, truth.get(user, []), grades, size, k, params, settings
+            found = statistics.fmean(
+                value_for_user(metric, one, truth.get(user, []), of_best, size, k, params, settings)
+                for one in orders
             )
         else:
             found = value_of_user(metric, user, world, k, params, settings)

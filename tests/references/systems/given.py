@@ -54,6 +54,16 @@ class Given:
             found.setdefault(row["user_id"], []).append(row["item_id"])
         return found
 
+    def labelled(self, model):
+        """Return [(labels, scores)] of the lists of one model; every item of a list has a label."""
+        grades = {(r["user_id"], r["item_id"]): r["relevance"] for r in self.rows("interactions")}
+        lists = {}
+        for row in self.lists(model):
+            labels, scores = lists.setdefault(row["user_id"], ([], []))
+            labels.append(grades[row["user_id"], row["item_id"]])
+            scores.append(row["score"])
+        return list(lists.values())
+
 
 def columns(rows, **names):
     """Return the columns for a data frame, under the names of the system: user="user_id"."""

@@ -1,0 +1,206 @@
+"""The tie-breaking rules by relevance, and expected values over all orders of tied items."""
+
+import itertools
+import math
+import random
+import re
+import statistics
+import warnings
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.errors import SqlmetricsError
+from tests.support import oracle
+
+LABELS = [("a", 0), ("b", 2), ("c", 1), ("d", 0)]
+SCORES = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.1}
+SUMS = [
+    "n_hits",
+    "precision",
+    "recall",
+    "dcg(gain=exponential)",
+    "ndcg(gain=linear)",
+    "ndcg",
+    "rbp",
+]
+
+
+def evaluator(rows: list[tuple[Any, ...]], truth: list[tuple[Any, ...]], **more: Any) -> Any:
+    return sm.Evaluator(
+        recommendations=pd.DataFrame(rows, columns=["user_id", "item_id", "score"]),
+        interactions=pd.DataFrame(truth, columns=["user_id", "item_id", "relevance"]),
+        threads=1,
+        **more,
+    )
+
+
+def values(ties: str, metrics: list[str], k: list[int], order: str = "abcd") -> dict[Any, float]:
+    rows = [(1, item, SCORES[item]) for item in order]
+    truth = [(1, *row) for row in LABELS]
+    with evaluator(rows, truth, settings={"ties": ties}) as one:
+        frame = one.evaluate(metrics, k=k)
+    return {(m, int(n)): v for m, n, v in zip(frame.metric, frame.k, frame.value, strict=True)}
+
+
+def test_three_tied_items_by_hand() -> None:
+    ideal = 2 + 1 / math.log2(3)
+    mean = (1 + 1 / math.log2(3)) / 3  # of the weights of the ranks 1, 2 and, below the cut, 3
+    average = values("average", ["ndcg(gain=linear)", "precision", "n_hits"], [2, 4])
+    assert average["ndcg(gain=linear)", 2] == pytest.approx(3 * mean / ideal)
+    assert average["ndcg(gain=linear)", 2] == pytest.approx(0.619906, abs=1e-6)  # scikit-learn
+    assert average["ndcg(gain=linear)", 4] == pytest.approx(0.809953, abs=1e-6)
+    assert average["n_hits", 2] == pytest.approx(4 / 3)
+    assert average["precision", 2] == pytest.approx(2 / 3)
+    for order in ("abcd", "dcba", "bcad"):
+        worst = values("worst", ["ndcg(gain=linear)", "map"], [2, 4], order)
+        assert worst["ndcg(gain=linear)", 2] == pytest.approx(0.239812, abs=1e-6)  # CatBoost
+        assert worst["ndcg(gain=linear)", 4] == pytest.approx(0.619906, abs=1e-6)
+        assert worst["map", 4] == pytest.approx((1 / 2 + 2 / 3) / 2)
+        best = values("best", ["ndcg(gain=linear)", "map"], [2], order)
+        assert best == {("ndcg(gain=linear)", 2): 1, ("map", 2): 1}
+    last_first = values("row_reversed", ["ndcg(gain=linear)"], [2])
+    assert last_first["ndcg(gain=linear)", 2] == pytest.approx(0.859719, abs=1e-6)  # ignore_ties
+
+
+def test_average_worst_and_best_of_all_orders_of_tied_items() -> None:
+    draw = random.Random(5)
+    rows, truth = [], []
+    for user in range(40):
+        items = draw.sample("abcdefgh", draw.randint(1, 6))
+        rows += [(user, item, draw.choice([1.0, 1.0, 2.0, 3.0])) for item in items]
+        relevant = draw.sample("abcdefgh", draw.randint(1, 5))
+        truth += [(user, item, draw.choice([1, 1, 2, 3, 0])) for item in relevant]
+    found = {}
+    with evaluator(rows, truth) as one:
+        for ties in ("average", "worst", "best"):
+            specs = [f"{m.rstrip(')')}{', ' if ')' in m else '('}ties={ties})" for m in SUMS]
+            frame = one.per_user(specs, k=[2, 4])
+            for spec, metric in zip(specs, SUMS, strict=True):
+                (name,) = (c for c in frame.columns if sm_name(c) == sm_name(spec))
+                for user, k, value in zip(frame.user_id, frame.k, frame[name], strict=True):
+                    found[ties, metric, user, k] = value
+    assert len(found) > 1000
+    of_user, judged = oracle.by_user(rows), oracle.by_user(truth)
+    for (ties, metric, user, k), value in found.items():
+        of_orders = [
+            value_of_order(order, judged[user], metric, k)
+            for order in orders(of_user.get(user, []))
+        ]
+        expected = {"average": statistics.fmean, "worst": min, "best": max}[ties](of_orders)
+        assert value == pytest.approx(expected, abs=1e-12), (ties, metric, user, k)
+
+
+def sm_name(spec: str) -> tuple[str, ...]:
+    metric, _, params = spec.rstrip(")").partition("(")
+    return metric, *sorted(params.replace(" ", "").split(","))
+
+
+def orders(rows: list[tuple[Any, ...]]) -> list[list[str]]:
+    """Return all orders of the items that the scores allow."""
+    rows = sorted(rows, key=lambda row: -row[1])
+    groups = [
+        [row[0] for row in group] for _, group in itertools.groupby(rows, key=lambda row: row[1])
+    ]
+    permutations = itertools.product(*map(itertools.permutations, groups))
+    return [list(itertools.chain(*order)) for order in permutations]
+
+
+def value_of_order(order: list[str], truth: list[Any], spec: str, k: int) -> float:
+    metric, *params = sm_name(spec)
+    given = dict(param.split("=") for param in params if param)
+    ranked = [(1, item, None, rank) for rank, item in enumerate(order, start=1)]
+    rows = [(1, *row) for row in truth]
+    _, of_user = oracle.evaluate(ranked, rows, metric, k, given)
+    return of_user.get(1, math.nan)
+
+
+def test_ties_refused_where_they_have_no_meaning() -> None:
+    rows = [(1, item, SCORES[item]) for item in "abcd"]
+    truth = [(1, *row) for row in LABELS]
+    with evaluator(rows, truth, history=pd.DataFrame({"user_id": [1], "item_id": ["a"]})) as one:
+        for spec, why in {
+            "map(ties=average)": "ties=average applies only to metrics that are sums over",
+            "popularity(ties=worst)": "ties=worst applies only to metrics with a value per user",
+            "coverage(ties=best)": "ties=best applies only to metrics with a value per user",
+            "precision(ties=average, duplicate_recommendations=join)": "join has no meaning for",
+            "precision(ties=worst, duplicate_interactions=bag)": "bag has no meaning for ties=",
+        }.items():
+            with pytest.raises(SqlmetricsError, match=why):
+                one.evaluate([spec], k=[2])
+        # ranks have no ties, so that the rule has no effect
+        ranked = pd.DataFrame({"user_id": [1, 1], "item_id": ["a", "b"], "rank": [1, 2]})
+    with sm.Evaluator(
+        recommendations=ranked,
+        interactions=pd.DataFrame({"user_id": [1], "item_id": ["b"]}),
+        settings={"ties": "average"},
+    ) as one:
+        assert one.evaluate(["mrr"]).value.tolist() == [0.5]
+
+
+def test_relevant_items_with_negative_relevance_are_above_others() -> None:
+    rows = [(1, item, 0.5) for item in "abc"]
+    settings = {"relevant_from": float("-inf")}
+    with evaluator(rows, [(1, "b", -3)], settings=settings) as one:
+        frame = one.evaluate(["mrr(ties=worst)", "mrr(ties=best)"], k=[3])
+    assert frame.value.tolist() == pytest.approx([1 / 3, 1])
+
+
+def test_slices_of_items_keep_the_order_by_relevance() -> None:
+    rows = [(1, item, SCORES[item]) for item in "abcd"]
+    truth = [(1, *row) for row in LABELS]
+    items = pd.DataFrame({"item_id": list("abcd"), "kind": ["x", "x", "y", "y"]})
+    with evaluator(rows, truth, items=items, settings={"ties": "worst"}) as one:
+        frame = one.evaluate(["n_hits"], k=[2, 3], by="items.kind")
+    found = {(s, k): v for s, k, v in zip(frame.iloc[:, 0], frame.k, frame.value, strict=True)}
+    assert found["x", 2] == 0  # b, the item of kind x, is third
+    assert found["x", 3] == found["y", 2] == 1
+
+
+def test_metrics_that_were_not_named_are_those_that_the_rule_applies_to() -> None:
+    rows = [(1, item, SCORES[item]) for item in "abcd"]
+    truth = [(1, *row) for row in LABELS]
+    with evaluator(rows, truth, settings={"ties": "average"}, check=False) as one:
+        frame = one.evaluate(k=[2])
+        assert set(frame["metric"]) & {"ndcg", "map"} == {"ndcg"}
+        with pytest.raises(sm.UsageError, match="map: ties=average applies only to"):
+            one.evaluate(["ndcg", "map"], k=[2])
+
+
+def test_findings_name_the_rule_of_the_request() -> None:
+    """A spec, a setting of one metric and a convention can have their own."""
+    rows = [(1, item, SCORES[item]) for item in "abcd"]
+    truth = [(1, *row) for row in LABELS]
+    with evaluator(rows, truth, settings={"map.ties": "row"}, check=True) as one:
+        for specs, rules in [
+            (["ndcg(ties=worst)"], {"worst"}),
+            (["ndcg", "map", "mrr"], {"item_asc", "row"}),
+            (["ndcg(ties=average)"], set()),
+            (["ndcg(ties=average)", "n_recommended"], set()),
+            (["n_recommended"], {"item_asc"}),
+        ]:
+            found = one.check(specs, k=[2])
+            for check in ("recommendations_ties_decide", "recommendations_tied_scores"):
+                texts = " ".join(found["found"][found["check"] == check])
+                assert set(re.findall(r"ties=(\w+)", texts)) == rules, (specs, check)
+        with pytest.warns(sm.DataWarning, match="the tie-breaking rule ties=worst decides"):
+            one.evaluate("ndcg(ties=worst)@2")
+    with evaluator(rows, truth, settings={"ties": "worst"}) as one:
+        assert "ties=worst" in " ".join(one.check()["found"])
+    with evaluator(rows, truth, check=True) as one, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        one.identify("ndcg@2=0.123")  # tries all rules
+    texts = " ".join(str(warning.message) for warning in caught)
+    assert re.findall(r"rule ties=(\w+)", texts) == ["item_asc"]
+
+
+def test_a_rule_for_some_metrics_of_a_convention() -> None:
+    """Metrics of the convention to which the rule does not apply are refused only if asked for."""
+    rows = [(1, item, SCORES[item]) for item in "abcd"]
+    truth = [(1, *row) for row in LABELS]
+    with evaluator(rows, truth, convention="lightgbm", settings={"ties": "average"}) as one:
+        assert one.evaluate("ndcg(gain=linear)@2").value.tolist() == pytest.approx([0.619906])
+        with pytest.raises(sm.UsageError, match="ties=average applies only to"):
+            one.evaluate("map@2")

@@ -1,0 +1,69 @@
+"""The conventions of scikit-learn and of libraries for learning to rank."""
+
+import math
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import dcg_score, label_ranking_average_precision_score, ndcg_score
+
+import sqlmetrics as sm
+from tests.support.ranker_numbers import LISTS, LRAP, NUMBERS
+
+
+def tables(lists: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return recommendations and interactions from labels and scores."""
+    rows = [
+        (name, item, label, score)
+        for name, (labels, scores) in lists.items()
+        for item, (label, score) in enumerate(zip(labels, scores, strict=True))
+    ]
+    both = pd.DataFrame(rows, columns=["user_id", "item_id", "relevance", "score"])
+    return both[["user_id", "item_id", "score"]], both[["user_id", "item_id", "relevance"]]
+
+
+@pytest.mark.parametrize("library", ["sklearn", "lightgbm", "xgboost", "catboost"])
+def test_numbers_that_the_libraries_printed(library: str) -> None:
+    lists, truth = tables(LISTS)
+    with sm.Evaluator(lists, truth, convention=library, threads=1) as evaluator:
+        for spec in [spec for of, spec in NUMBERS if of == library]:
+            frame = evaluator.per_user([spec], k=[2, 4])
+            found = frame.set_index(["user_id", "k"]).iloc[:, -1].to_dict()
+            for place, expected in NUMBERS[library, spec].items():
+                assert found[place] == pytest.approx(expected, abs=6e-7), (spec, place)
+        if library == "sklearn":
+            whole = evaluator.per_user(["lrap"]).set_index("user_id")["lrap"].to_dict()
+            assert {n: whole[n] for n in LRAP} == pytest.approx(LRAP, abs=6e-7)
+
+
+def test_scikit_learn_on_drawn_lists() -> None:
+    draw = random.Random(11)
+    lists = {"no positives": ([0, 0, 0], [1.0, 1.0, 0.5]), "one": ([2, 2], [1.0, 1.0])}
+    for number in range(200):
+        n = draw.randint(2, 8)
+        labels = [draw.choice([0, 0, 1, 2, 3]) for _ in range(n)]
+        lists[f"list {number}"] = (labels, [draw.choice([0.1, 0.5, 0.5, 0.9]) for _ in range(n)])
+    recommendations, truth = tables(lists)
+    cells = 0
+    with sm.Evaluator(recommendations, truth, convention="sklearn", threads=1) as evaluator:
+        frame = evaluator.per_user(["ndcg", "dcg", "lrap"], k=[3])
+        whole = evaluator.per_user(["ndcg", "dcg", "lrap"])
+    for k, values in ((3, frame), (None, whole)):
+        for user, ndcg, dcg, lrap in zip(
+            values.user_id, values.ndcg, values.dcg, values.lrap, strict=True
+        ):
+            labels, scores = (np.array([row], dtype=float) for row in lists[user])
+            expected = [ndcg_score(labels, scores, k=k), dcg_score(labels, scores, k=k)]
+            assert [ndcg, dcg] == pytest.approx(expected, abs=1e-9), (user, k)
+            cells += 2
+            if k is None:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    one = label_ranking_average_precision_score(labels > 0, scores)
+                assert lrap == pytest.approx(one, abs=1e-9), user
+                cells += 1
+    assert cells == 5 * len(lists)
+    assert not math.isnan(frame.ndcg.sum())

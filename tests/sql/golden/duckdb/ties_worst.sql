@@ -1,0 +1,106 @@
+WITH recommendations AS (
+    -- one row per row of the table recommendations, with canonical column names
+    SELECT 'als' AS model, user_id, item_id, score
+    FROM shop.als
+    UNION ALL
+    SELECT 'popular' AS model, user_id, item_id, score
+    FROM shop.popular
+), recommendation_profile AS (
+    -- one row per recommendation list
+    SELECT model, user_id FROM recommendations GROUP BY model, user_id
+), judged AS (
+    -- one row per judged (user, item)
+    SELECT user_id, item_id, CAST(relevance AS DOUBLE) AS relevance FROM shop.interactions
+), relevant AS (
+    -- one row per relevant (user, item)
+    SELECT user_id, item_id, relevance FROM judged WHERE relevance > 0
+), relevant_users AS (
+    -- one row per user with a relevant item
+    SELECT user_id, count(*) AS n_relevant FROM relevant GROUP BY user_id
+), models AS (
+    -- one row per model
+    SELECT model FROM recommendation_profile GROUP BY model
+), audience AS (
+    -- one row per user (and model) that the metric is averaged over
+    SELECT model, user_id FROM relevant_users CROSS JOIN models
+), ranked AS (
+    -- one row per recommended item, with its rank in the list
+    SELECT
+        model, user_id, item_id,
+        row_number() OVER (
+            PARTITION BY model, user_id
+            ORDER BY score DESC, CASE WHEN relevance IS NULL THEN 0 ELSE 1 END, relevance, item_id
+        ) AS rank
+    FROM recommendations
+    LEFT JOIN relevant USING (user_id, item_id)
+), hits AS (
+    -- one row per hit, numbered from the top of the list
+    SELECT
+        model, user_id, rank,
+        row_number() OVER (PARTITION BY model, user_id ORDER BY rank) AS hit_number, n_relevant
+    FROM ranked
+    INNER JOIN relevant USING (user_id, item_id)
+    INNER JOIN relevant_users USING (user_id)
+), numbers AS (
+    -- one row per position
+    SELECT unnest(generate_series(1, 10)) AS rank
+), positions AS (
+    -- one row per position, with the ideal gain up to this position
+    SELECT
+        rank,
+        sum(1 / log2(rank + 1))
+            OVER (ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ideal_gain
+    FROM numbers
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT
+        model,
+        coalesce(
+            sum(CASE WHEN hits.rank <= 10 THEN 1 / log2(hits.rank + 1) END) / max(ideal_gain), 0
+        ) AS ndcg_ties_worst_at_10,
+        coalesce(
+            sum(CASE WHEN hits.rank <= 5 THEN hit_number / hits.rank END)
+                / least(5, max(n_relevant)),
+            0
+        ) AS map_ties_worst_at_5
+    FROM audience
+    LEFT JOIN hits USING (model, user_id)
+    LEFT JOIN positions ON positions.rank = least(10, n_relevant)
+    GROUP BY model, user_id
+), totals AS (
+    -- one row per model: mean, number and standard deviation of the per-user values
+    SELECT
+        model, avg(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_value,
+        count(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_n,
+        stddev_samp(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_std,
+        avg(map_ties_worst_at_5) AS map_ties_worst_at_5_value,
+        count(map_ties_worst_at_5) AS map_ties_worst_at_5_n,
+        stddev_samp(map_ties_worst_at_5) AS map_ties_worst_at_5_std
+    FROM per_user
+    GROUP BY model
+), summary_rows AS (
+    -- one row per metric and cutoff of each model
+    SELECT
+        model, 1 AS position, 'ndcg(ties=worst)' AS metric, 10 AS k,
+        ndcg_ties_worst_at_10_value AS value, ndcg_ties_worst_at_10_n AS n_users,
+        ndcg_ties_worst_at_10_std AS std,
+        ndcg_ties_worst_at_10_value - 1.9599639845400536 * ndcg_ties_worst_at_10_std
+            / sqrt(ndcg_ties_worst_at_10_n) AS ci_low,
+        ndcg_ties_worst_at_10_value + 1.9599639845400536 * ndcg_ties_worst_at_10_std
+            / sqrt(ndcg_ties_worst_at_10_n) AS ci_high
+    FROM totals
+    UNION ALL
+    SELECT
+        model, 2 AS position, 'map(ties=worst)' AS metric, 5 AS k,
+        map_ties_worst_at_5_value AS value, map_ties_worst_at_5_n AS n_users,
+        map_ties_worst_at_5_std AS std,
+        map_ties_worst_at_5_value - 1.9599639845400536 * map_ties_worst_at_5_std
+            / sqrt(map_ties_worst_at_5_n) AS ci_low,
+        map_ties_worst_at_5_value + 1.9599639845400536 * map_ties_worst_at_5_std
+            / sqrt(map_ties_worst_at_5_n) AS ci_high
+    FROM totals
+)
+-- the interval is value ± 1.9599639845400536 standard errors
+SELECT model, metric, k, value, n_users, std, ci_low, ci_high
+FROM summary_rows
+ORDER BY model, position;

@@ -1,0 +1,95 @@
+"""Metrics of arrays of labels and scores, as training libraries call them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, make_scorer, ndcg_score
+from sklearn.model_selection import cross_val_score
+
+import sqlmetrics as sm
+
+LABELS = [[0, 3, 1], [2, 0, 0], [0, 1, 0]]
+SCORES = [[0.9, 0.5, 0.5], [0.3, 0.3, 0.1], [0.2, 0.7, 0.1]]
+
+
+def test_two_dimensions_are_those_of_scikit_learn() -> None:
+    """Equal scores are averaged, as in scikit-learn."""
+    ndcg = sm.metric("ndcg@2", convention="sklearn")
+    assert ndcg(LABELS, SCORES) == pytest.approx(ndcg_score(LABELS, SCORES, k=2), abs=1e-12)
+    assert ndcg.higher_is_better
+    assert repr(ndcg) == "sqlmetrics.metric('ndcg@2', convention='sklearn')"
+
+
+def test_groups_are_lists_and_without_groups_there_is_one() -> None:
+    mrr = sm.metric("mrr")
+    labels, scores = np.ravel(LABELS), np.ravel(SCORES)
+    # the first hits have the ranks 2, 1 and 1: equal scores are in the order of rows
+    assert mrr(labels, scores, group=[3, 3, 3]) == pytest.approx((1 / 2 + 1 + 1) / 3)
+    assert mrr(labels, scores) == 1 / 2  # the hit with the score 0.7, behind 0.9
+    assert mrr(labels, scores, group=[3, 6]) == pytest.approx((1 / 2 + 1) / 2)
+    assert math.isnan(mrr([0, 0], [0.5, 0.1]))
+
+
+class Rows:
+    """The methods of a data set that LightGBM and XGBoost pass to a metric."""
+
+    def get_label(self) -> Any:
+        return np.ravel(LABELS)
+
+    def get_group(self) -> Any:
+        return np.array([3, 6])
+
+    def get_uint_info(self, name: str) -> Any:
+        return {"group_ptr": np.array([0, 3, 9], dtype=np.uint32)}[name]
+
+
+def test_libraries_that_train_rankers() -> None:
+    mrr, mean_rank = sm.metric("mrr@5"), sm.metric("first_rank")
+    scores = np.ravel(SCORES)
+    assert mrr.lightgbm(scores, Rows()) == ("mrr@5", pytest.approx(3 / 4), True)
+    assert mrr.xgboost(scores, Rows()) == ("mrr@5", pytest.approx(3 / 4))
+    assert mean_rank.lightgbm(scores, Rows()) == ("first_rank", pytest.approx(3 / 2), False)
+    with pytest.raises(sm.UsageError, match="neither high nor low values are better"):
+        sm.metric("calibration_ratio").lightgbm(scores, Rows())
+
+
+def test_a_scorer_of_scikit_learn() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    draw = np.random.default_rng(1)
+    x = draw.normal(size=(60, 2))
+    y = (x[:, 0] + draw.normal(size=60) > 0).astype(int)
+    ours = make_scorer(sm.metric("map(divisor=relevant)"), response_method="decision_function")
+    theirs = make_scorer(average_precision_score, response_method="decision_function")
+    found, expected = (
+        cross_val_score(LogisticRegression(), x, y, scoring=scorer, cv=3)
+        for scorer in (ours, theirs)
+    )
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 0], [0.5]), r"labels have the shape \(2,\) and scores \(1,\)"),
+        (([1, 0], [0.5, 0.1], [3]), "add up to 3, but there are 2 labels"),
+        (([1, 0], [0.5, math.nan]), "1 of 2 scores are NULL, NaN or infinite"),
+        (([], []), "give two arrays of the same shape"),
+    ],
+)
+@pytest.mark.every_case
+def test_arrays_that_do_not_fit(arguments: Any, message: str) -> None:
+    labels, scores, *group = arguments
+    with pytest.raises(sm.DataError, match=message):
+        sm.metric("mrr")(labels, scores, group=group[0] if group else None)
+
+
+def test_one_metric_is_needed() -> None:
+    with pytest.raises(sm.UsageError, match="stands for several metrics"):
+        sm.metric("all")
+    with pytest.raises(sm.UsageError, match="did you mean 'ndcg'"):
+        sm.metric("ngcd@10")
