@@ -17,6 +17,8 @@ from sqlmetrics.plan.values import identity_of_call
 if TYPE_CHECKING:
     import pandas as pd
 
+_COLUMNS_OF_STEP = ["setting", "before", "after"]
+
 
 @dataclass(frozen=True)
 class Step:
@@ -169,6 +171,6 @@ def with_steps(values: pd.DataFrame, steps: Mapping[str, Sequence[Step]]) -> pd.
     for metric, number in zip(frame["metric"], frame["step"], strict=True):
         step = steps[metric][number]
         told.append({"setting": step.setting, "before": step.before, "after": step.after})
-    frame = pd.concat([frame, pd.DataFrame(told, dtype="object")], axis=1)
+    frame = pd.concat([frame, pd.DataFrame(told, columns=_COLUMNS_OF_STEP, dtype="object")], axis=1)
     frame["change"] = frame.groupby("walk")["value"].diff()
-    return frame[[*lists, "step", "setting", "before", "after", "value", "change", "n_users"]]
+    return frame[[*lists, "step", *_COLUMNS_OF_STEP, "value", "change", "n_users"]]

@@ -151,8 +151,8 @@ class Settings:
             UsageError: a metric or parameter is unknown, or a value is invalid.
         """
         canonical, values = self._resolved(call, has_rank)
-        if values["order"] == "score":
-            _check_duplicates_of_ties(str(call or "settings"), values)
+        if call is not None and values["order"] == "score":
+            _check_duplicates_of_ties(str(call), values)
         if call is None or canonical is None or call.implied:
             return canonical, values
         if only := self.only_with_ties(self.catalog.metrics[canonical.metric], values):

@@ -624,9 +624,9 @@ def _quotes_of_files(
     if not any(_may_break(path, b"\"'") for path in paths):
         return ""
     first, _ = _quotes(engine, label, paths[0], layout)
-    if first == _QUOTE:
+    if first == _QUOTE and len(paths) == 1:
         return ""
-    for path in paths[1:]:
+    for path in paths:
         character, escape = _quotes(engine, label, path, layout)
         if character == _QUOTE:
             return character + (escape or character)

@@ -172,3 +172,14 @@ def test_a_setting_without_meaning_waits() -> None:
     back = walk("standard", "elliot", spec="ndcg@3")["setting"].tolist()
     assert there.index("gain") < there.index("relevant_from")
     assert back.index("relevant_from") < back.index("gain")
+
+
+def test_explain_without_a_user() -> None:
+    """The result has no rows, as that of evaluate, but all its columns."""
+    lists = pd.DataFrame({"user_id": [1], "item_id": ["a"], "rank": [1]})
+    tables = {"als": lists, "pop": lists}, {1: ["a"]}
+    with sm.Evaluator(*tables, settings={"relevant_from": 2}) as one:
+        found = one.explain("ap", start="replay", end="rectools")
+    assert found.empty
+    names = "model metric k step setting before after value change n_users"
+    assert found.columns.tolist() == names.split()

@@ -204,3 +204,19 @@ def test_a_rule_for_some_metrics_of_a_convention() -> None:
         assert one.evaluate("ndcg(gain=linear)@2").value.tolist() == pytest.approx([0.619906])
         with pytest.raises(sm.UsageError, match="ties=average applies only to"):
             one.evaluate("map@2")
+
+
+def test_settings_without_meaning_under_a_convention_that_no_metric_uses() -> None:
+    """catboost, whose rule is worst, does not cover the metric: its ties do not matter."""
+    with (
+        evaluator(
+            [(1, "a", 0.5), (1, "b", 0.5)],
+            [(1, "a", 1)],
+            convention="catboost",
+            fallback="standard",
+            settings={"duplicate_interactions": "bag"},
+        ) as one,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", sm.DataWarning)
+        assert one.evaluate(["sufficient"], k=[2]).value.tolist() == [1.0]

@@ -73,6 +73,25 @@ def test_apostrophes_are_a_part_of_ids(tmp_path: Path, several: bool) -> None:
         assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
 
 
+def test_apostrophes_and_quotes_of_a_later_csv_file(tmp_path: Path) -> None:
+    """The engine takes the apostrophes of the second file for quotes, and its times for texts."""
+    header = "user_id,item_id,relevance,cohort,timestamp,a,b\n"
+    (tmp_path / "a.csv").write_text(
+        header + 'u1,x,1.0,,2025-04-13 06:00:00,p,A\nu1,"a,b",1.0,,2025-01-01 00:00:00,p,\'\n'
+    )
+    (tmp_path / "b.csv").write_text(
+        header
+        + '"""",%,1.0,,2025-04-13 06:00:00,p,\'\'\n'
+        + "',12:30,4.0,old,2025-02-04 02:00:00,p,%\n"
+        + "u3,'',3.0,,2025-02-21 03:00:00,p,z\n"
+        + 'u3,\',3.0,,2025-02-21 03:00:00,p,"a,b"\n'
+    )
+    lists = {"u1": ["a,b"], '"': ["%"], "'": ["12:30"], "u3": ["'", "''"]}
+    with sm.Evaluator(lists, tmp_path) as evaluator:
+        found = evaluator.per_user("n_hits").set_index("user_id")["n_hits"]
+    assert found.to_dict() == {"u1": 1.0, '"': 1.0, "'": 1.0, "u3": 2.0}
+
+
 @pytest.mark.parametrize("name", ["file_row_number", "File_Index", "sqlmetrics_row"])
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_columns_that_hide_the_number_of_a_row(tmp_path: Path, name: str, kind: str) -> None:
