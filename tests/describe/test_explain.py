@@ -177,7 +177,8 @@ def test_a_setting_without_meaning_waits() -> None:
 def test_explain_without_a_user() -> None:
     """The result has no rows, as that of evaluate, but all its columns."""
     lists = pd.DataFrame({"user_id": [1], "item_id": ["a"], "rank": [1]})
-    tables = {"als": lists, "pop": lists}, {1: ["a"]}
+    truth = pd.DataFrame({"user_id": [1], "item_id": ["a"], "relevance": [1]})
+    tables = {"als": lists, "pop": lists}, truth
     with sm.Evaluator(*tables, settings={"relevant_from": 2}) as one:
         found = one.explain("ap", start="replay", end="rectools")
     assert found.empty
