@@ -18,7 +18,7 @@ import pandas as pd
 from click.testing import CliRunner
 from conventions_page import conventions_page, meaning, table
 from dialects_page import dialects_page
-from metric_pages import metric_pages
+from metric_pages import families, metric_pages
 from options_page import options_page
 
 from sqlmetrics.cli.commands import main as cli
@@ -73,18 +73,12 @@ def console(command: str, exit_code: int = 0) -> str:
     return f"```console\n$ sqlmetrics {shown}\n{output.rstrip()}{status}\n```"
 
 
-def metrics_table(catalog: Catalog) -> str:
+def families_table(catalog: Catalog) -> str:
     rows = [
-        [
-            f"`{metric.name}`",
-            metric.family,
-            ", ".join(f"`{alias}`" for alias in metric.aliases),
-            metric.formula,
-            ", ".join(f"`{param.name}`" for param in metric.params.values()),
-        ]
-        for metric in catalog.metrics.values()
+        [title, ", ".join(f"`{metric.name}`" for metric in metrics)]
+        for title, metrics in families(catalog).items()
     ]
-    return table(["metric", "family", "aliases", "formula", "own settings"], rows)
+    return table(["family", "metrics"], rows)
 
 
 def settings_table(catalog: Catalog) -> str:
@@ -260,8 +254,7 @@ def generate() -> dict[Path, str]:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replaced(readme, "example", example(readme))
     readme = replaced(readme, "explain", console(COMPARED) + "\n\n" + console(EXPLAINED))
-    readme = replaced(readme, "metrics", metrics_table(catalog))
-    readme = replaced(readme, "settings", settings_table(catalog))
+    readme = replaced(readme, "metrics", families_table(catalog))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
     pages = {name: text_of(name) for name in PAGES}

@@ -94,17 +94,26 @@ def metric_pages(catalog: Catalog) -> dict[Path, str]:
     return pages
 
 
+def families(catalog: Catalog) -> dict[str, list[Metric]]:
+    """Return the metrics of each family by its title."""
+    names = dict.fromkeys([*FAMILIES, *(metric.family for metric in catalog.metrics.values())])
+    members = {
+        FAMILIES.get(family, family.capitalize()): [
+            metric for metric in catalog.metrics.values() if metric.family == family
+        ]
+        for family in names
+    }
+    return {title: metrics for title, metrics in members.items() if metrics}
+
+
 def _index(catalog: Catalog) -> str:
     parts = [INDEX.format(count=len(catalog.metrics))]
-    for family in dict.fromkeys([*FAMILIES, *(m.family for m in catalog.metrics.values())]):
+    for title, metrics in families(catalog).items():
         rows = [
             [f"[`{metric.name}`]({metric.name}.md)", metric.title, metric.formula]
-            for metric in catalog.metrics.values()
-            if metric.family == family
+            for metric in metrics
         ]
-        if rows:
-            title = FAMILIES.get(family, family.capitalize())
-            parts.append(f"## {title}\n\n{table(['metric', 'name', 'formula'], rows)}\n")
+        parts.append(f"## {title}\n\n{table(['metric', 'name', 'formula'], rows)}\n")
     return "\n".join([*parts, NOTATION])
 
 
