@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 TABLES = (
     "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
 )  # fmt: skip
+RANKED = ("recommendations", "baseline")  # tables of ranked lists
 # the arguments that messages can name, of the evaluator and its methods, and others
 ARGUMENTS = frozenset({
     *TABLES, *(f"{table}_table" for table in TABLES),

@@ -346,7 +346,7 @@ def _is_path(value: str) -> bool:
         return True
     if not glob.has_magic(value):
         return False
-    from sqlmetrics.tables.sources import matching_files
+    from sqlmetrics.tables.files import matching_files
 
     with contextlib.suppress(OSError):  # reading the source reports the error
         return bool(matching_files(value))

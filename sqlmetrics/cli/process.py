@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from sqlmetrics import interrupts
+from sqlmetrics.cli import spelling
 from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.cli.spelling import commands_with, spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
@@ -217,6 +218,11 @@ class CommandGroup(click.Group):
     """Command group that keeps the order of definition and suggests names for unknown commands."""
 
     command_class = Command
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, and let messages name its options."""
+        super().add_command(cmd, name)
+        spelling.register(str(name or cmd.name), cmd)
 
     def main(
         self,

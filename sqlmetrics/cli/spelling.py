@@ -26,6 +26,12 @@ _COMMANDS = {
 }
 # arguments whose click parameter has a different name
 _PARAMETERS = {"k": "cutoffs", "convention": "conventions"}
+_commands: dict[str, click.Command] = {}  # all commands by name; their group registers them
+
+
+def register(name: str, command: click.Command) -> None:
+    """Make the options of a command known to messages."""
+    _commands[name] = command
 
 
 def spelled(message: object) -> str:
@@ -71,17 +77,13 @@ def parameters() -> dict[str, click.Parameter]:
 
 def commands_with(option: str) -> list[str]:
     """List the commands that have an option, such as --no-check."""
-    from sqlmetrics.cli.commands import main  # a circular import at the top of the module
-
     return [
         name
-        for name, command in main.commands.items()
+        for name, command in _commands.items()
         if any(option in (*one.opts, *one.secondary_opts) for one in command.params)
     ]
 
 
 def _all_parameters() -> Iterator[click.Parameter]:
-    from sqlmetrics.cli.commands import main  # a circular import at the top of the module
-
-    for command in main.commands.values():
+    for command in _commands.values():
         yield from command.params

@@ -17,9 +17,9 @@ from sqlmetrics.metrics.front_matter import Metric, Param, Stage, Template
 from sqlmetrics.metrics.requests import cutoff_context, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
-from sqlmetrics.plan.binding import Text, names_read
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic, statement
+from sqlmetrics.sql.binding import Text, names_read
 from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import ATTRIBUTES

@@ -17,9 +17,9 @@ from sqlmetrics.metrics.front_matter import Metric, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import Value
-from sqlmetrics.plan.binding import Text, names_read
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic, statement
+from sqlmetrics.sql.binding import Text, names_read
 from sqlmetrics.sql.query_graph import parse
 
 _KEYS = {"user_id": "user; with other user keys, these columns"}

@@ -25,11 +25,11 @@ from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
-from sqlmetrics.plan.binding import Text, bound, input_node
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.values import Wide, wide_tables
 from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.binding import Text, bound, input_node
 from sqlmetrics.sql.query_graph import (
     DIALECT,
     Node,

@@ -20,6 +20,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import RANKED
 from sqlmetrics.partitions.locality import (
     ENOUGH,
     GROUPS,
@@ -32,7 +33,6 @@ from sqlmetrics.partitions.locality import (
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, identity_of, parse
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.tables.schema import type_family
-from sqlmetrics.tables.sources import RANKED
 
 MOST = 9999
 

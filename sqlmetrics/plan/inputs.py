@@ -7,13 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
-from sqlmetrics.messages import Argument, Message, give, how_to_give, map_column, set_to
-from sqlmetrics.plan.binding import Text, bound, input_node
+from sqlmetrics.messages import (
+    RANKED,
+    Argument,
+    Message,
+    give,
+    how_to_give,
+    map_column,
+    set_to,
+)
+from sqlmetrics.sql.binding import Text, bound, input_node
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.templates import Keys, render_file
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
-from sqlmetrics.tables.sources import RANKED
 
 # query for a check: columns of the interactions that no other query reads and may hold relevance
 UNREAD_RELEVANCE = "unread_relevance"

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from sqlmetrics.metrics.front_matter import Alternative
-from sqlmetrics.plan.binding import bound
 from sqlmetrics.plan.planner import CUTOFFS_OF_ROWS, Planner
+from sqlmetrics.sql.binding import bound
 from sqlmetrics.sql.exact_sums import exact
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 

@@ -11,20 +11,19 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from sqlmetrics.errors import TemplateError
-from sqlmetrics.messages import TABLES
+from sqlmetrics.messages import RANKED, TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan import kept_plans
-from sqlmetrics.plan.binding import Text, bound, node_of
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
 from sqlmetrics.plan.kept_plans import Memo
 from sqlmetrics.plan.template_context import Heard, template_context
+from sqlmetrics.sql.binding import Text, bound, node_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
 from sqlmetrics.sql.templates import Keys, render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
-from sqlmetrics.tables.sources import RANKED
 
 # key of the cutoffs among the values of a query
 CUTOFFS_OF_ROWS = "cutoffs of rows"

@@ -12,17 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Message
+from sqlmetrics.messages import RANKED, Message
 from sqlmetrics.metrics.catalog import template_root
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricCall
-from sqlmetrics.plan.binding import Text, bound
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Slicing
+from sqlmetrics.sql.binding import Text, bound
 from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.templates import render
 from sqlmetrics.stats.intervals import Interval
-from sqlmetrics.tables.sources import RANKED
 
 
 class SlicedStages(StageSource):

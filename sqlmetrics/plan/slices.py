@@ -27,9 +27,9 @@ from sqlmetrics.messages import Argument, Message, give, how_to_give
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.front_matter import Slice
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
-from sqlmetrics.plan.binding import bound, input_node
 from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.sql.binding import bound, input_node
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file

@@ -20,8 +20,8 @@ from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import Check, Metric, Slice, Stage, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
-from sqlmetrics.plan.binding import bound
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.sql.binding import bound
 from sqlmetrics.sql.query_graph import Query
 
 

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 from sqlmetrics.metrics.front_matter import Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import value_text
-from sqlmetrics.plan.binding import node_of
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.runs import mean_over_runs
 from sqlmetrics.sql import fusion
+from sqlmetrics.sql.binding import node_of
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, new_name
 from sqlmetrics.sql.quoting import identifier
 

@@ -13,10 +13,10 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
-from sqlmetrics.plan.binding import Text, bound
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.sql.binding import Text, bound
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
-from sqlmetrics.messages import Argument, Message, map_column
+from sqlmetrics.messages import RANKED, Argument, Message, map_column
+from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
 from sqlmetrics.tables.filters import check_rows, read_condition
 from sqlmetrics.tables.models import aligned, is_models
 from sqlmetrics.tables.runs import RUN, Runs
@@ -30,13 +32,7 @@ from sqlmetrics.tables.schema import (
     type_family,
     unreadable_column,
 )
-from sqlmetrics.tables.sources import (
-    RANKED,
-    check_quotes,
-    lines_checked,
-    read_source,
-    uneven_lists,
-)
+from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
 
 if TYPE_CHECKING:
@@ -361,7 +357,7 @@ class TableReader:
         Raises:
             DataError: names a row with lists of different lengths.
         """
-        row = uneven_lists(self.engine, relation, columns, where) if len(columns) > 1 else None
+        row = _uneven_lists(self.engine, relation, columns, where) if len(columns) > 1 else None
         if row is not None:
             raise DataError(
                 f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "
@@ -382,3 +378,13 @@ class TableReader:
             column=name,
             remedy=Message("map another column with ", map_column(table, name)),
         )
+
+
+def _uneven_lists(
+    engine: Engine, relation: Relation, columns: Sequence[str], where: str = ""
+) -> Any:
+    """Return a row whose lists have different lengths, among the rows that match a condition."""
+    probe = environment().get_template("inputs/uneven_lists.sql.j2")
+    query = probe.render(columns=columns, relation=relation.sql, where=where)
+    rows = engine.query(query, relation.label)
+    return rows[0] if rows else None

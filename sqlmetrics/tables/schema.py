@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from sqlmetrics.errors import DataError
 from sqlmetrics.messages import Message, map_column, set_to
 from sqlmetrics.tables.filters import columns_of
+from sqlmetrics.tables.formats import hides_rows
 from sqlmetrics.tables.relevance_names import likeness_to_relevance
-from sqlmetrics.tables.sources import hides_rows
 
 # columns other than the user keys: required, then optional
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.plan.binding import input_node
 from sqlmetrics.record import fingerprints
+from sqlmetrics.sql.binding import input_node
 from tests.support.recorded import LISTS, TRUTH, changed, contents, engine, several_files, shuffled
 
 

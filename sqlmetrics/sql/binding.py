@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Message
+from sqlmetrics.messages import RANKED, Message
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import arithmetic, exact_sums
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, parse
-from sqlmetrics.tables.sources import RANKED
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,263 @@
+"""Turn files, folders and globs into relations of an engine."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.engines import folders, lakes
+from sqlmetrics.engines.relation import FolderColumn, Folders, Relation
+from sqlmetrics.errors import DataError
+from sqlmetrics.messages import RANKED
+from sqlmetrics.sql.templates import environment, macro
+from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
+from sqlmetrics.tables.formats import format_by_name, format_of, head_of, hides_rows
+from sqlmetrics.wording import and_more
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.base import Engine
+
+
+def expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
+    """Expand a path, folder or glob; None if no file matches and the text may name a table."""
+    text = str(source)
+    if not text or (isinstance(source, Path) and text == "."):
+        raise DataError(f"{label}: the file name is empty")
+    if any(ord(character) < 32 for character in text):
+        if engine.find_table(text) is not None:
+            return None
+        raise DataError(f"{label}: the file name {text!r} has control characters")
+    if text == "-":
+        return [str(engine.spool(sys.stdin.buffer))]
+    if "://" in text:
+        return [text]
+    path = Path(text)
+    try:
+        if path.is_dir():
+            lakes.check_paths(label, [text])
+            files = [p for p in sorted(path.rglob("*")) if p.is_file() and p.name[0] not in "._"]
+            if not files:
+                raise DataError(f"{label}: the folder {text} has no files")
+            return [str(file) for file in files]
+        if path.exists():
+            return [text]
+        if glob.has_magic(text):
+            matches = matching_files(text)
+            if matches:
+                return matches
+            if engine.find_table(text) is None:
+                raise DataError(f"{label}: no file matches {text}")
+    except OSError as error:
+        raise DataError(f"{label}: {text[:80]} cannot be read: {error.strerror}") from error
+    return None
+
+
+def is_file(value: Any) -> bool:
+    """Return whether a value is the path of an existing file."""
+    try:
+        return isinstance(value, str | Path) and Path(value).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def matching_files(pattern: str, folders: bool = False) -> list[str]:
+    """Return the sorted files that match a glob; leading folders that exist are taken literally.
+
+    `folders`: return folders that match, too.
+
+    Raises:
+        OSError: the glob is too long, or a folder cannot be read.
+    """
+    folder = ""
+    first, slash, rest = pattern.partition("/")
+    while slash and (not first or os.path.isdir(folder + first)):
+        folder += first + slash
+        first, slash, rest = rest.partition("/")
+    exact = glob.escape(folder) + first + slash + rest
+    try:
+        matches = glob.glob(exact, recursive=True)
+        return sorted(match for match in matches if folders or os.path.isfile(match))
+    except RecursionError:  # the glob has about a thousand nested folders
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
+
+
+def _engine_reads_exact_names() -> bool:
+    """Return whether DuckDB can read file names with * ? [ literally, which needs version 2.0."""
+    import duckdb
+
+    return int(duckdb.__version__.partition(".")[0]) >= 2
+
+
+def _check_names(label: str, paths: Sequence[str]) -> None:
+    """Check that no file is given twice, and that the engine can read every file name.
+
+    Raises:
+        DataError: names the file and, for a file given twice, both spellings.
+    """
+    first: dict[str, str] = {}
+    for path in paths:
+        if os.sep == "/" and "\\" in path and glob.has_magic(path) and "://" not in path:
+            raise DataError(
+                f"{label}: the engine cannot read {path}, because the name has both a backslash "
+                "and one of * ? [; rename the file"
+            )
+        if glob.has_magic(path) and "://" not in path and not _engine_reads_exact_names():
+            raise DataError(
+                f"{label}: this version of DuckDB reads the name {path} as a pattern and may find "
+                "another file; rename the file, or install DuckDB 2.0 or newer"
+            )
+        real = path if "://" in path else os.path.realpath(path)
+        if real in first:
+            spelled = "" if first[real] == path else f", as {first[real]} and as {path}"
+            raise DataError(
+                f"{label}: the file {path} is given twice{spelled}; its rows would count twice. "
+                "Give the file once"
+            )
+        first[real] = path
+
+
+def read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Relation:
+    """Turn files of one format into a relation.
+
+    Raises:
+        DataError: a file cannot be read, or the files do not belong to one table.
+    """
+    _check_names(label, paths)
+    shown = [engine.shown(path) for path in paths]
+    # checked before the formats, because lake tables also have logs in other formats
+    lakes.check_paths(label, (path for path in paths if format_by_name(path) == "parquet"))
+    heads = [head_of(label, path, name) for path, name in zip(paths, shown, strict=True)]
+    kinds = [format_of(label, *file) for file in zip(paths, shown, heads, strict=True)]
+    if len(set(kinds)) > 1:
+        raise DataError(f"{label}: the files have different formats: {', '.join(shown)}")
+    kind = kinds[0]
+    if kind == "parquet":  # now also files without the suffix
+        lakes.check_paths(label, paths)
+    if (kind == "trec_run") != (table in RANKED) and kind in ("trec_run", "trec_qrels"):
+        is_run = kind == "trec_run"
+        raise DataError(
+            f"{label}: {shown[0]} is a TREC {'run' if is_run else 'qrels file'}, which contains "
+            f"{'recommendations' if is_run else 'interactions'}, not {table}"
+        )
+    name = and_more(shown)
+    source = macro(f"source_{kind}")
+    given: str | list[str] = paths[0] if len(paths) == 1 else paths
+    options: dict[str, Any] = {}
+    if kind == "csv":
+        options["layout"] = common_layout(label, paths, shown, heads)
+    try:
+        if kind == "csv":
+            options["quotes"] = quotes_of_files(engine, label, paths, options["layout"])
+        parts, read_of_folders, warned = _columns_of_files(
+            engine, label, kind, paths, shown, options
+        )
+    except DataError as error:
+        if kind == "csv":
+            check_lines(label, paths, shown, options["layout"], error)
+        raise
+    row_number, ordered = None, None
+    if kind == "csv":
+        options["by_name"] = _are_in_different_orders(label, parts)
+    if kind == "parquet" and "://" not in paths[0]:
+        if read_of_folders is None or not read_of_folders.added:
+            row_number = str(macro("row_in_parquet")())
+        else:
+            row_number, ordered = (
+                "sqlmetrics_row",
+                str(source(given, read_of_folders, in_order=True)),
+            )
+    elif kind == "csv":
+        row_number = "sqlmetrics_row"
+        ordered = str(source(given, read_of_folders, in_order=True, **options))
+    if hides_rows(kind, parts[0][1]):
+        row_number, ordered = None, None
+    return Relation(
+        str(source(given, read_of_folders, **options)),
+        parts[0][1],
+        name,
+        row_number,
+        ordered,
+        parts if len(parts) > 1 else (),
+        paths,
+        kind,
+        is_held=not any("://" in path for path in paths),
+        folders=read_of_folders,
+        warnings=warned,
+        **options,
+    )
+
+
+def _columns_of_files(
+    engine: Engine,
+    label: str,
+    kind: str,
+    paths: list[str],
+    shown: Sequence[str],
+    options: Mapping[str, Any],
+) -> tuple[list[tuple[str, Mapping[str, str]]], Folders | None, list[str]]:
+    """Find the columns of files, and the columns from names of folders (`name=value/`).
+
+    `options` are the options of the file reader.
+
+    Returns:
+        The columns and types for each path, the columns from names of folders, and warnings.
+    """
+    source = macro(f"source_{kind}")
+    named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
+    unread = Folders() if any(named) else None
+    own: list[tuple[str, Mapping[str, str]]] = [
+        (text, engine.describe(str(source(path, unread, **options)), f"{label}: {text}"))
+        for path, text in zip(paths, shown, strict=True)
+    ]
+    if unread is None or kind.startswith("trec"):
+        return own, unread, []
+
+    def types_with_folders() -> Mapping[str, str]:
+        relation = f"{source(paths, Folders((FolderColumn('', ''),)), **options)}"
+        return engine.describe(relation, f"{label}: {shown[0]}")
+
+    from_folders = folders.of_files(named, [types for _, types in own], types_with_folders)
+    warned = []
+    for column in from_folders.hidden:
+        having = [
+            (path, text, types)
+            for path, (text, types) in zip(paths, own, strict=True)
+            if column.lower() in map(str.lower, types)
+        ]
+        paths_having = [path for path, *_ in having]
+        relation = str(source(paths_having, Folders(with_file=True), **options))
+        _, text, types = having[0]
+        warned.append(folders.contradiction(engine, label, text, column, types, relation))
+    more = {column.name: column.type for column in from_folders.columns}
+    parts = [(text, {**types, **more}) for text, types in own]
+    return [*parts], from_folders, [*filter(None, warned)]
+
+
+def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str, str]]]) -> bool:
+    """Return whether CSV files have their columns in different orders.
+
+    Raises:
+        DataError: a file lacks a column that the first file has.
+    """
+    (first, columns), *others = parts
+    for part, theirs in others:
+        absent = [name for name in columns if name not in theirs]
+        if absent:
+            raise DataError(
+                f"{label}: {first} has a column {absent[0]}, but {part} only has "
+                f"{', '.join(theirs)}. Write all files with the same columns"
+            )
+    return any([*theirs][: len(columns)] != [*columns] for _, theirs in others)
+
+
+def _matched(engine: Engine, label: str, path: str) -> list[str]:
+    """Return the files that match a remote path (`s3://…`) with wildcards."""
+    if "://" not in path or not glob.has_magic(path):
+        return [path]
+    query = environment().get_template("inputs/files_matched.sql.j2").render(pattern=path)
+    return [row["file"] for row in engine.query(query, f"{label}: {path}")] or [path]

@@ -1,0 +1,293 @@
+"""Turn frames, Arrow objects, dicts and collections of ids into tables of an engine."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.engines import lakes
+from sqlmetrics.engines.relation import Relation
+from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.messages import RANKED
+from sqlmetrics.tables.levels import ordered_columns, ordered_enums
+
+if TYPE_CHECKING:
+    from sqlmetrics.engines.base import Engine
+
+
+def register(engine: Engine, table: str, label: str, data: Any) -> Relation:
+    """Give an Arrow table or dataset to the engine; rows of ranked lists get numbers.
+
+    Raises:
+        DataError: two columns have the same name.
+    """
+    import pyarrow as pa
+
+    row_number = None
+    if isinstance(data, pa.Table):
+        names = [name.lower() for name in data.column_names]
+        twice = [name for name in data.column_names if names.count(name.lower()) > 1]
+        if twice:
+            raise DataError(
+                f"{label}: several columns have the same name: {', '.join(twice)}; rename one"
+            )
+        if table in RANKED:
+            row_number = "sqlmetrics_row"
+            while row_number in names:
+                row_number += "_"
+            data = data.append_column(row_number, _numbers(data.num_rows))
+    name = engine.bind(f"sqlmetrics_{re.sub(r'[^a-z0-9]+', '_', label.lower())}", data)
+    types = engine.describe(name, label)
+    types.pop(str(row_number), None)
+    watched = _files_behind(data)
+    return Relation(
+        name,
+        types,
+        f"the table given as {label}",
+        row_number,
+        watched=watched,
+        is_held=isinstance(data, pa.Table) or bool(watched),
+        levels=ordered_columns(data) if isinstance(data, pa.Table) else {},
+    )
+
+
+def _numbers(count: int) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.array(np.arange(count, dtype=np.int64))
+
+
+def ids_of(source: Any) -> list[Any] | None:
+    """Read a bare collection of ids: a set, list, array or series; None for other objects."""
+    if isinstance(source, set | frozenset):
+        return sorted(source, key=repr)
+    if isinstance(source, list | tuple):  # not of texts, which would be files
+        return list(source)
+    if not hasattr(source, "columns"):  # an array or a series
+        for method in ("to_pylist", "tolist", "to_list"):  # Arrow, NumPy and pandas, Polars
+            if hasattr(source, method):
+                return list(getattr(source, method)())
+    return None
+
+
+def from_aspects(label: str, source: Mapping[Any, Any]) -> Any:
+    """Turn `{user: [{items of one aspect}, {items of another}]}` into a long Arrow table."""
+    rows = []
+    for user, groups in source.items():
+        if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
+            raise DataError(
+                f"{label}: user {user!r} has {groups!r}, not a list of sets of items, one set per "
+                "aspect"
+            )
+        for number, items in enumerate(groups, start=1):
+            if isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__"):
+                raise DataError(
+                    f"{label}: aspect {number} of user {user!r} is {items!r}, not a set of items"
+                )
+            rows += [(user, item, number) for item in items]
+    if not rows:
+        raise DataError(f"{label}: the dict is empty; give at least one item")
+    names = ("user_id", "item_id", "aspect")
+    return from_columns(label, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def from_dict(table: str, label: str, source: Mapping[Any, Any]) -> Any:
+    """Turn `{user: [items]}` or `{user: {item: number}}` into a long Arrow table."""
+    if not source:
+        raise DataError(f"{label}: the dict is empty")
+    ranked = table in RANKED
+    scored = isinstance(next(iter(source.values())), Mapping)
+    columns: dict[str, list[Any]] = {"user_id": [], "item_id": []}
+    numbers: list[Any] = []
+    for user, value in source.items():
+        if isinstance(value, Mapping) != scored:
+            raise DataError(
+                f"{label}: user {user!r} has a {type(value).__name__}, but earlier users have a "
+                f"{'dict' if scored else 'list'}; use one type for all users"
+            )
+        if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+            raise DataError(f"{label}: user {user!r} has {value!r}, not a list of items")
+        if ranked and isinstance(value, set | frozenset):
+            raise DataError(
+                f"{label}: user {user!r} has a set of items, which has no order; give a list"
+            )
+        items = list(value)
+        if items and not scored and isinstance(items[0], tuple | list):
+            raise DataError(
+                f"{label}: user {user!r} has pairs such as {items[0]!r}; give a dict "
+                "{item: score} for each user, or a list of items in ranked order"
+            )
+        columns["user_id"] += [user] * len(items)
+        columns["item_id"] += items
+        numbers += [value[item] for item in items] if scored else range(1, len(items) + 1)
+    if not numbers:
+        raise DataError(f"{label}: the dict is empty; give at least one item of a user")
+    if scored:
+        columns["score" if ranked else "relevance"] = numbers
+    elif ranked:
+        columns["rank"] = numbers
+    return from_columns(label, columns)
+
+
+def from_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Create an Arrow table from Python values."""
+    import pyarrow as pa
+
+    arrays = {}
+    for name, values in columns.items():
+        plain = [value.item() if hasattr(value, "item") else value for value in values]
+        try:
+            arrays[name] = pa.array(plain)
+        except OverflowError as error:
+            raise DataError(
+                f"{label}, column {name}: a number does not fit into 64 bits; convert such ids to "
+                "text"
+            ) from error
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            kinds = {type(value): value for value in reversed(plain)}
+            shown = ", ".join(f"{value!r} is {kind.__name__}" for kind, value in kinds.items())
+            raise DataError(
+                f"{label}, column {name}: values of different types: {shown}; convert them to one "
+                "type"
+            ) from error
+    return pa.table(arrays)
+
+
+def to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
+    """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
+
+    Columns that cannot be converted are omitted and added to `unread`, with the reason. A table
+    is a snapshot: later changes of the source do not affect it. Readers are read to the end,
+    because they cannot be read twice.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return _copied(source)
+    if isinstance(source, pa.RecordBatch):
+        return _copied(pa.Table.from_batches([source]))
+    if isinstance(source, pa.RecordBatchReader):
+        return _copied(source.read_all())
+    kind = type(source)
+    module = kind.__module__.partition(".")[0]
+    if module == "narwhals" and hasattr(source, "to_native"):
+        return to_arrow(label, source.to_native(), unread)
+    if module == "pyarrow" and kind.__name__ == "InMemoryDataset":
+        return _copied(source.to_table())
+    if module == "pyarrow" and hasattr(source, "scanner"):
+        lakes.check_dataset(label, source)
+        return source
+    if module == "pandas" and kind.__name__ == "Series":
+        return _copied(_from_pandas(_frame_of_lists(label, source), unread))
+    if module == "pandas" and kind.__name__ == "DataFrame":
+        return _copied(_from_pandas(source, unread))
+    if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
+        return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
+    if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
+        return ordered_enums(source.to_arrow_table())
+    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
+        return _copied(pa.table(source))
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    raise UsageError(
+        f"{label}: cannot read a value of the type {name}; give a path, a frame, an Arrow table, a "
+        "DuckDB relation or a dict of lists"
+    )
+
+
+def _copied(table: Any) -> Any:
+    """Copy the columns whose memory may be shared with a NumPy array, which can be changed later.
+
+    Numbers and times of frames, and Arrow arrays made from NumPy arrays, share memory; texts do
+    not.
+    """
+    import pyarrow as pa
+
+    texts = (pa.string(), pa.large_string())
+
+    def copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if column.type in texts:
+            return column
+        # concat_arrays returns a single array without copying it
+        chunks = [pa.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in column.chunks]
+        return pa.chunked_array(chunks, type=column.type)
+
+    columns = [copied(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _files_behind(data: Any) -> list[str]:
+    """Return the local files of an Arrow dataset, or an empty list for other data.
+
+    The list is also empty if some files are remote, because then not all files can be watched.
+    """
+    from pyarrow import fs
+
+    if children := getattr(data, "children", None):  # a union of datasets
+        of_children = [_files_behind(child) for child in children]
+        return [file for files in of_children for file in files] if all(of_children) else []
+    system, folder = getattr(data, "filesystem", None), ""
+    while isinstance(system, fs.SubTreeFileSystem):
+        system, folder = system.base_fs, system.base_path + folder
+    if not isinstance(system, fs.LocalFileSystem):
+        return []
+    return [os.path.abspath(folder + file) for file in data.files]
+
+
+def _frame_of_lists(label: str, series: Any) -> Any:
+    """Turn a pandas Series with a list of items per user into a frame with a row per user.
+
+    The names of the index are those of the user keys, by default `user_id`; the name of the series
+    is that of the items, by default `item_id`.
+    """
+    if not len(series) or not all(
+        isinstance(items, list | tuple) or type(items).__module__ == "numpy" for items in series
+    ):
+        raise UsageError(
+            f"{label}: cannot read a pandas.Series without lists; give a Series with a list of "
+            "items per user, such as frame.groupby('user_id')['item_id'].apply(list)"
+        )
+    if series.index.nlevels == 1 and series.index.name is None:
+        series = series.rename_axis("user_id")
+    return series.rename(series.name or "item_id").reset_index()
+
+
+def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
+    """Convert a pandas frame column by column; omit columns that cannot be converted.
+
+    An omitted column is added to `unread`, and is an error only if it is needed.
+    """
+    import pyarrow as pa
+
+    if any(frame.index.names):
+        levels = [n for n in frame.index.names if n is not None and n not in frame.columns]
+        frame = frame.reset_index(level=levels) if levels else frame
+    arrays: list[Any] = []
+    names: list[str] = []
+    failed: dict[str, Exception] = {}
+    for position, name in enumerate(frame.columns):
+        try:
+            arrays.append(pa.array(_without_intervals(frame.iloc[:, position]), from_pandas=True))
+            names.append(str(name))
+        except (
+            pa.ArrowInvalid,
+            pa.ArrowTypeError,
+            pa.ArrowNotImplementedError,
+            OverflowError,  # an integer does not fit into 64 bits
+        ) as error:
+            failed[str(name)] = error
+    unread.update({name: str(reason) for name, reason in failed.items()})
+    chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
+    return pa.table(chunks, names=names)
+
+
+def _without_intervals(series: Any) -> Any:
+    """Return intervals, such as those of `pandas.cut`, as text: `(18, 25]`; other values as is."""
+    categories = getattr(series.dtype, "categories", None)
+    if not str((series if categories is None else categories).dtype).startswith("interval"):
+        return series
+    if categories is not None:
+        return series.cat.rename_categories(categories.astype(str))
+    return series.astype(str).where(series.notna(), None).astype(object)
