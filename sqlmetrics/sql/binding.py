@@ -65,7 +65,7 @@ def bound(
 
 def input_node(name: str, text: str, table: str) -> Query:
     """Create a node from a query that reads the sources of a table."""
-    tree = parse(text, f"table {name}")
+    tree = _parsed_input(name, text)
     return Query(identity_of(name, text), name, {}, is_input=True, tree=tree, table=table)
 
 
@@ -89,6 +89,12 @@ def _tables_read(tree: exp.Expr) -> list[str]:
             if isinstance(table.this, exp.Identifier) and not table.db and table.name not in local
         )
     )
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed_input(name: str, text: str) -> exp.Expr:
+    """Parse a query that reads the sources of a table; callers must not change the tree."""
+    return parse(text, f"table {name}")
 
 
 @functools.lru_cache(maxsize=512)

@@ -191,7 +191,7 @@ def test_findings_name_the_rule_of_the_request() -> None:
         assert "ties=worst" in " ".join(one.check()["found"])
     with evaluator(rows, truth, check=True) as one, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        one.identify("ndcg@2=0.123")  # tries all rules
+        one.identify("ndcg@2=0.123", convention="standard")  # tries all rules
     texts = " ".join(str(warning.message) for warning in caught)
     assert re.findall(r"rule ties=(\w+)", texts) == ["item_asc"]
 
