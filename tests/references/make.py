@@ -40,6 +40,7 @@ class System:
     settles_ties: bool = True  # its order of equal scores is always the same
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {data: metrics}
     alone: tuple[str, ...] = ()  # installed without what they ask for
+    single: bool = False  # its values are in single precision
 
 
 # which of several items with equal scores at the cut counts is left open, and nothing else
@@ -96,6 +97,11 @@ SYSTEMS = {
     "xgboost": System("xgboost", "3.11", "xgboost-cpu", ("labelled",)),
     "catboost": System("catboost", "3.11", "catboost", ("labelled",)),
     "spark": System("spark", "3.11", "pyspark", ("plain", "labelled")),
+    "torchmetrics": System(
+        "torchmetrics", "3.11", "torchmetrics", ("labelled",), settles_ties=False, single=True
+    ),
+    "mlflow": System("mlflow", "3.11", "mlflow", ("common",)),
+    "mteb": System("mteb", "3.11", "mteb", ("plain", "ties"), alone=("mteb==2.26.0",)),
 }
 
 
@@ -217,6 +223,7 @@ def make(name: str, envs: Path, folder: Path | None, cutoffs: list[int]) -> dict
         "system": system.package,
         "release": installed[system.package],
         "made_with": {name: installed[name] for name in _MADE_WITH if name in installed},
+        **({"precision": "single"} if system.single else {}),
         "data": {},
         "cells": [],
         "without_value": [],

@@ -17,6 +17,7 @@ from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import parse_spec
 
 TOLERANCE = 1e-9
+SINGLE = 1e-6  # of systems that compute in single precision
 _CONVENTIONS = Path(sm.__file__).resolve().parent / "metrics" / "conventions"
 
 Cell = Mapping[str, Any]  # model, name, k, value
@@ -73,9 +74,12 @@ def values(
 
 
 def disagreements(
-    name: str, tables: Mapping[str, pd.DataFrame], cells: list[Cell]
+    name: str,
+    tables: Mapping[str, pd.DataFrame],
+    cells: list[Cell],
+    tolerance: float = TOLERANCE,
 ) -> list[tuple[Cell, float]]:
     """Return the cells that our value is not within the tolerance of, with our value."""
     found = values(name, tables, cells)
     pairs = [(cell, found[cell["model"], cell["name"], cell["k"]]) for cell in cells]
-    return [(cell, here) for cell, here in pairs if not abs(here - cell["value"]) <= TOLERANCE]
+    return [(cell, here) for cell, here in pairs if not abs(here - cell["value"]) <= tolerance]

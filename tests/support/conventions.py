@@ -8,7 +8,8 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.metrics.conventions import conventions
+from sqlmetrics.metrics.conventions import Convention, conventions
+from sqlmetrics.metrics.spec import parse_spec
 from tests.support.five_users import INTERACTIONS, RECOMMENDATIONS
 from tests.support.notation import interaction_frame, recommendation_frame
 
@@ -25,6 +26,13 @@ TWO_MODELS = {
     },
     "interactions": FIVE_USERS["interactions"],
 }
+
+
+def covers(name: str, metric: str) -> bool:
+    """Does the system of a convention have a metric?"""
+    known = Convention.load(name).covers
+    specs = [] if known is None else map(parse_spec, known.values())
+    return known is None or metric in {CATALOG.metric(spec.metric)[0].name for spec in specs}
 
 
 def evaluator(**options: Any) -> sm.Evaluator:
