@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
 
 
+# the start of the URL of a local file
+_LOCAL = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)
+
+
 def expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     """Expand a path, folder or glob; None if no file matches and the text may name a table."""
-    text = str(source)
+    text = _LOCAL.sub("", str(source))
     if not text or (isinstance(source, Path) and text == "."):
         raise DataError(f"{label}: the file name is empty")
     if any(ord(character) < 32 for character in text):

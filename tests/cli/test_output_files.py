@@ -212,6 +212,14 @@ def test_an_input_is_not_overwritten(inputs: bytes, source: str, target: str, op
     assert sorted(os.listdir()) == ["hard.parquet", "in", "soft.parquet"]
 
 
+@pytest.mark.parametrize("start", ["file://", "file:", "FILE://localhost"])
+def test_an_input_given_as_a_url_is_not_overwritten(inputs: bytes, start: str) -> None:
+    url = f"{start}{Path('in/lists.parquet').absolute()}"
+    arguments = ["-r", url, "-i", str(TRUTH), "ndcg@10", "-o", "in/lists.parquet", "--force"]
+    assert "is not overwritten: the rows of rec" in run("evaluate", *arguments, code=2).stderr
+    assert Path("in/lists.parquet").read_bytes() == inputs
+
+
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     "command",
