@@ -48,5 +48,7 @@ def check_labels(tables: Mapping[str, Table]) -> None:
     if "relevance" not in tables["interactions"].columns:
         raise DataError(
             "scored: there is no column relevance, the label of an item",
-            remedy=Message("map the column of labels with ", map_column("interactions", "relevance")),
+            remedy=Message(
+                "map the column of labels with ", map_column("interactions", "relevance")
+            ),
         )

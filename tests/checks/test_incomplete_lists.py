@@ -13,9 +13,10 @@ HISTORY = {"u1": ["d"], "u2": [], "x": ["a", "b", "c", "d"]}
 @pytest.mark.parametrize("metric", ["gauc(unlisted=error)", "auc(scope=catalogue,unlisted=error)"])
 def test_lists_that_lack_items_of_the_catalogue(metric: str) -> None:
     lists = {"u1": ["a", "b", "c"], "u2": ["b", "a", "c"]}
-    with sm.Evaluator(lists, TRUTH, history=HISTORY) as evaluator:
-        with pytest.raises(sm.DataError, match="1 lists lack items of the catalogue") as caught:
-            evaluator.evaluate(metric)
+    evaluator = sm.Evaluator(lists, TRUTH, history=HISTORY)
+    found = "1 lists lack items of the catalogue"
+    with evaluator, pytest.raises(sm.DataError, match=found) as caught:
+        evaluator.evaluate(metric)
     assert "u2" in str(caught.value)
     assert "u1" not in str(caught.value)  # d is in the history of u1
 

@@ -708,7 +708,7 @@ def bpref(
 def inf_ap(
     items: list[Item], judged: Mapping[Item, float], relevant: Mapping[Item, float]
 ) -> float:
-    """Estimate, for every relevant item of a list, the precision at its place from the pool above."""
+    """Estimate the precision at the place of every relevant item from the pool above it."""
     total, eps = 0.0, 0.00001
     for place, item in enumerate(items):
         if item not in relevant:
@@ -1515,8 +1515,12 @@ def value_of_user(
         highest = params["max_grade"]
         gains = []
         for item, hit in zip(items, flags, strict=True):
-            gain = 1.0 if params["gain"] == "binary" else relevant[item] / highest if hit and highest else 0.0
-            gains.append(gain if hit else 0.0)
+            gain = 0.0
+            if hit and params["gain"] == "binary":
+                gain = 1.0
+            elif hit and highest:
+                gain = relevant[item] / highest
+            gains.append(gain)
         return cwl(gains, k, params)
 
     if metric == "gauc":
