@@ -148,14 +148,26 @@ CASE CAST({{ value }} AS VARCHAR)
 
 {#- The mean rank of a user's relevant items. With catalogue_mean, relevant items that are not in the
     top k have the mean of the ranks below it, down to the number of items in the catalogue. -#}
-{%- macro mean_rank_of_relevant(unlisted) -%}
-{%- if unlisted == "drop" -%} avg(rank)
-{%- else -%}
+{%- macro mean_rank_of_relevant(unlisted, mean="arithmetic") -%}
+{%- set unlisted_rank -%}
+({{ divided_by("length") }} + 1 + (SELECT count(*) FROM catalogue)) / 2
+{%- endset -%}
+{%- if unlisted == "drop" and mean == "arithmetic" -%} avg(rank)
+{%- elif unlisted == "drop" -%} exp(sum(ln(rank)) / count(*))
+{%- elif mean == "arithmetic" -%}
 (
         sum(rank)
         + (max(n_relevant) - count(hit_number))
-        * ({{ divided_by("length") }} + 1 + (SELECT count(*) FROM catalogue)) / 2
+        * {{ unlisted_rank }}
     ) / max(n_relevant)
+{%- else -%}
+exp(
+        (
+            sum(ln(greatest(rank, 1)))
+            + (max(n_relevant) - count(hit_number))
+            * ln({{ unlisted_rank }})
+        ) / max(n_relevant)
+    )
 {%- endif -%}
 {%- endmacro -%}
 

@@ -59,6 +59,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     tables: dict[str, Any] = {
         "recommendations": lists_of(lists) if isinstance(lists, tuple) else lists,
         **{table: _path(options[table]) for table, _, _ in TABLES},
+        "scored": _path(options.get("scored")),
     }
     if options.get("database") is not None:
         tables = _in_database(options["database"], tables)

@@ -35,7 +35,7 @@ TABLES = [
 GROUPS = {
     "Tables": (
         *("recommendations", *(table for table, _, _ in TABLES)),
-        *("database", "columns", "key", "where"),
+        *("scored", "database", "columns", "key", "where"),
         *("recommendations_table", *(f"{table}_table" for table, _, _ in TABLES)),
     ),
     "Metrics": (
@@ -109,6 +109,12 @@ input_options = _options(
         "for several runs, such as seeds, {run}.",
     ),
     *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in TABLES],
+    click.option(
+        "--scored",
+        metavar="FILE",
+        help="One table of recommendations and interactions, as in learning to rank: user_id, "
+        "item_id, score, relevance (the label).",
+    ),
     click.option(
         "--database",
         metavar="FILE",

@@ -43,6 +43,7 @@ from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
 from sqlmetrics.tables.runs import check_runs
 from sqlmetrics.tables.schema import Table
+from sqlmetrics.tables.scored import check_labels, with_both_tables
 from sqlmetrics.wording import and_more
 
 _log = logging.getLogger(__name__)
@@ -64,6 +65,9 @@ class Session:
         self, given: Mapping[str, Any], like: Session | None = None, others: Set[str] = frozenset()
     ) -> None:
         given = dict(given)
+        scored = given.pop("scored", None)
+        if scored is not None:
+            given = with_both_tables(given, scored)
         if isinstance(given["convention"], Iterator):  # read twice, here and for the record
             given["convention"] = list(given["convention"])
         given["recommendations"] = models_of(given["recommendations"])
@@ -124,6 +128,8 @@ class Session:
                 self.tables: dict[str, Table] = self._read(
                     sources, given["columns"] or {}, user_keys, models, known
                 )
+                if scored is not None:
+                    check_labels(self.tables)
         except BaseException:
             self.engine.close()
             raise

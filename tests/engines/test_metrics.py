@@ -44,6 +44,14 @@ VARIANTS = [
     "ips(divisor=weights,max_weight=5)@10",
     "ctr(statistic=effective_sample_size)@10",
     "err(max_grade=9)@10",
+    "cwl(browsing=inst,output=depth)@10",
+    "cwl(browsing=nerr9)@10",
+    "cwl(browsing=bpm,gain=binary)@10",
+    "cwl(browsing=ap)@10",
+    "auc(scope=catalogue)@10",
+    "gauc(unlisted=random)@10",
+    "mean_rank(mean=geometric)@10",
+    "rbp(output=residual)@10",
 ]
 # (metric, dialect) -> the words of the refusal
 GAPS: Mapping[tuple[str, str], str] = {}

@@ -83,6 +83,9 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "reached": ["exact", "trec_eval_9", "trec_eval_10"],
     },
     "eleven_point": {"reached": ["exact", "trec_eval_9", "trec_eval_10"]},
+    "set_map": {},
+    "pwa": {},
+    "recall_at_precision": {"precision": [0.5, 0, 0.7, 1]},
     "n_hits": {},
     "n_recommended": {},
     "n_relevant": {},
@@ -95,7 +98,35 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "pairwise_accuracy": {"among": ["judged", "list"], "pairs": ["graded", "binary"]},
-    "mean_rank": {"unlisted": ["drop", "catalogue_mean"]},
+    "ndpm": {"among": ["judged", "list"], "pairs": ["graded", "binary"]},
+    "pearson": {},
+    "inf_ap": {},
+    "relevance_position": {},
+    "cwl": {
+        "browsing": [
+            "rbp",
+            "precision",
+            "sdcg",
+            "rr",
+            "ap",
+            "insq",
+            "inst",
+            "nerr8",
+            "nerr9",
+            "nerr10",
+            "nerr11",
+            "bpm",
+        ],
+        "output": ["utility", "total", "depth"],
+    },
+    "gauc": {
+        "unlisted": ["last", "random"],
+        "others": ["exact", "plus_one"],
+    },
+    "mean_rank": {
+        "unlisted": ["drop", "catalogue_mean"],
+        "mean": ["arithmetic", "geometric"],
+    },
     "first_rank": {},
     "percentile_rank": {"unlisted": ["drop", "catalogue_mean"]},
     "partial_auc": {},
@@ -177,19 +208,21 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
 OF_SCORES = oracle.RATINGS | oracle.PROBABILITIES
 NEEDS_RELEVANCE = {
     "kendall_tau", "spearman_rho", "auc", "err", "pfound", "bpref", "fallout",
-    "pairwise_accuracy", "pr_auc", *OF_SCORES,
+    "pairwise_accuracy", "pr_auc", "ndpm", "pearson", "inf_ap", *OF_SCORES,
 }  # fmt: skip
 NEEDS_SCORE = {"doubly_robust", *OF_SCORES}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.
 NEEDS_UNIQUE = {
     "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
     "bpref", "fallout", "pairwise_accuracy", "lrap", "coverage_error", "ranking_loss",
-    "pr_auc", *OF_SCORES,
+    "pr_auc", "ndpm", "pearson", "inf_ap", "gauc", *OF_SCORES,
 }  # fmt: skip
 
 
 def needs_no_relevance(metric: str, params: Mapping[str, Any]) -> bool:
-    return metric not in NEEDS_RELEVANCE and params.get("gain", "binary") == "binary"
+    of_catalogue = params.get("scope") == "catalogue"
+    needs = metric in NEEDS_RELEVANCE and not of_catalogue
+    return not needs and params.get("gain", "binary") == "binary"
 
 
 def calls_of(metric: str) -> list[Call]:
@@ -236,13 +269,19 @@ FURTHER_CALLS: list[Call] = [
     ("ndcg", {"gain": "exponential", "discount": "course_text"}),
     ("mar", {"divisor": "min_relevant_length"}),
     ("rbp", {"gain": "linear", "max_grade": 5}),
+    ("auc", {"scope": "catalogue"}),
+    ("auc", {"scope": "catalogue", "others": "plus_one"}),
+    ("gauc", {"divisor": "min_relevant_length"}),
+    ("cwl", {"p": 0.95, "gain": "binary"}),
+    ("cwl", {"browsing": "inst", "target": 0.5, "max_grade": 5}),
+    ("cwl", {"browsing": "bpm", "target": 2.5, "gain": "binary"}),
     ("rmse", {"missing": "value", "missing_value": 2.5}),
 ]
 
 N_LARGE = 18
 N_LARGE_FURTHER = 12  # every call is made in two of them
 FIRST_FURTHER_SEED = 46  # likewise
-FIRST_SEED = 0  # such that the large worlds draw every value of every setting
+FIRST_SEED = 9  # such that the large worlds draw every value of every setting
 
 TEXT_IDS = ["a", "A", "aa", "b", "B", "Zz", "z", "10", "9", "é"]
 INTEGER_IDS = [1, 2, 3, 9, 10, 11, 20, 100, 101, -4]
@@ -402,6 +441,10 @@ def make_further_world(
         and (
             world.settings["duplicate_recommendations"] != "count_once"
             or metric not in NEEDS_UNIQUE
+        )
+        and (
+            world.settings["duplicate_interactions"] != "bag_size"
+            or (metric != "gauc" and params.get("scope") != "catalogue")
         )
     ]
     items = draw.choice([TEXT_IDS, INTEGER_IDS])

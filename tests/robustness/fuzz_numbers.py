@@ -48,6 +48,7 @@ OF_THE_FUZZ = {"aggregate", "quantile", "rank_gaps"}
 NOT_DRAWN: dict[str, str] = {
     "sample_users": "fewer than all users are a random sample; the oracle knows everybody only",
     "runs": "more runs of everybody say nothing new",
+    "unlisted": "error refuses nearly all drawn lists; see test_incomplete_lists.py",
 }
 _SOME = {"sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7], "missing_value": [0, 2.5]}
 _NUMBERS = [-1, 0, 0.1, 0.15, 0.3, 0.5, 0.9, 1, 2, 3, 4, 6.5]
@@ -56,9 +57,10 @@ _NUMBERS = [-1, 0, 0.1, 0.15, 0.3, 0.5, 0.9, 1, 2, 3, 4, 6.5]
 OF_SCORES = oracle.RATINGS | oracle.PROBABILITIES
 # what compares judged items
 OF_MATCHED = {"kendall_tau", "spearman_rho", "auc", "pr_auc", "bpref", "pairwise_accuracy"}
+OF_MATCHED |= {"inf_ap", "ndpm", "pearson"}
 OF_MATCHED |= OF_SCORES
 OF_LABELS = {"lrap", "coverage_error", "ranking_loss"}
-OF_RANKS = {"mean_rank", "percentile_rank", "accuracy", "mcc"}
+OF_RANKS = {"mean_rank", "percentile_rank", "accuracy", "mcc", "relevance_position"}
 NEEDS_RELEVANCE = OF_MATCHED | {"err", "pfound"}
 NEEDS_SCORE = OF_SCORES | {"doubly_robust"}
 # which tables a metric reads beside the recommendations
@@ -75,7 +77,7 @@ RUN_OF_JUDGED = {"auc", "pr_auc"} | OF_SCORES
 # what reads the history of everybody; the others at most that of a list's own user
 OF_HISTORY = {
     "surprisal", "popularity", "coverage", "gini", "item_entropy", "fallout", "accuracy", "mcc",
-    "mean_rank", "percentile_rank",
+    "mean_rank", "percentile_rank", "gauc", "auc",
 }  # fmt: skip
 
 ITEM_IDS: list[list[Any]] = [
@@ -146,6 +148,8 @@ def values_of(param: Param) -> list[Any]:
     """List the values of a setting that are drawn."""
     if param.name in _SOME:
         return _SOME[param.name]
+    if param.name == "unlisted":
+        return [choice for choice in param.choices if choice != "error"]
     if param.choices:
         return list(param.choices)
     found: list[Any] = [None] if param.optional else []
@@ -217,13 +221,16 @@ def order_of(case: Case, settings: dict[str, Any]) -> str:
 def copies_without_meaning(metric: str, params: dict[str, Any]) -> tuple[set[str], set[str]]:
     """Return the rules for copies of recommended, and of relevant, items that a metric rejects."""
     of_judged = metric == "fallout" and params.get("nonrelevant", "judged") == "judged"
+    of_judged = of_judged or params.get("output") == "residual"
+    if metric == "gauc" or params.get("scope") == "catalogue":
+        return {"keep", "count_once", "join"}, {"bag", "bag_size"}
     if metric in OF_MATCHED | OF_LABELS or of_judged:
         return {"keep", "count_once", "join"}, {"bag"}
     if metric in OF_RANKS or metric in ("alpha_ndcg", "fallout"):
         return {"keep", "join"}, {"bag"}
     if metric in oracle.OF_MISSES:
         return {"cut_then_dedup"}, {"bag"}
-    if metric in ("roc_auc", "err", "pfound"):
+    if metric in ("roc_auc", "err", "pfound", "cwl"):
         return set(), {"bag"}
     if metric == "inter_list_diversity":
         return {"keep", "count_once", "join"}, set()
@@ -250,8 +257,15 @@ def impossible(case: Case, call: Call) -> str:
     if gain == "exponential_from" and (threshold is None or threshold < 0):
         return "exponential_from needs a threshold"
     reads_judged = metric == "fallout" and params.get("nonrelevant", "judged") == "judged"
-    if (metric in NEEDS_RELEVANCE or reads_judged or gain != "binary") and not graded:
+    residual = params.get("output") == "residual"
+    reads_judged = reads_judged or residual
+    needs_relevance = metric in NEEDS_RELEVANCE and params.get("scope") != "catalogue"
+    if (needs_relevance or reads_judged or gain != "binary") and not graded:
         return "no column relevance"
+    if residual and params.get("normalise") == "ideal":
+        return "a residual has no ideal"
+    if params.get("divisor") == "min_relevant_length" and params.get("unlisted") == "random":
+        return "missing items are not in a sum over the list"
     if metric in NEEDS_SCORE and not has_score(case):
         return "no column score"
     too_high = not graded and threshold is not None and threshold > 1
@@ -266,6 +280,8 @@ def impossible(case: Case, call: Call) -> str:
         return "no ranks"
     if order == "score" and not has_score(case):
         return "no scores"
+    if order == "score" and residual and setting(settings, "ties") == "average":
+        return "ties=average of a residual"
     return ties_without_meaning(metric, settings) if order == "score" else ""
 
 
@@ -333,6 +349,8 @@ def max_grade_is_too_low(
 ) -> bool:
     highest = params.get("max_grade")
     if highest is None or (metric == "rbp" and params.get("gain", "binary") == "binary"):
+        return False
+    if params.get("output") == "residual" or params.get("gain") == "binary":
         return False
     return bool(highest < highest_grade(case, oracle_settings(settings)))
 
@@ -553,7 +571,7 @@ class Worlds:
         if not reads_interactions(metric, settings):
             settings["duplicate_interactions"] = "set"  # nobody looks at them
         params = params | more
-        if metric in ("err", "pfound", "rbp") and params.get("max_grade") is None:
+        if metric in ("err", "pfound", "rbp", "cwl") and params.get("max_grade") is None:
             key = repr(settings)
             if key not in self.highest:
                 self.highest[key] = highest_grade(case, {**oracle.STANDARD, **settings})
@@ -989,7 +1007,7 @@ def comparable(case: Case, tally: Counter[str]) -> Case:
                 if "probabilities" in why:
                     call[1]["scores"] = "logit"
                 else:
-                    del call[1]["missing"]
+                    call[1].pop("missing", None)
             kept.append(call)
     return replace(case, calls=kept)
 

@@ -98,7 +98,23 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "user_coverage": {"at_least": 1},
     "sufficient": {"deep": "false"},
     "unrepeated": {"deep": "false", "duplicate_recommendations": "keep"},
-    "auc": {},
+    "auc": {"scope": "judged", "unlisted": "last", "others": "exact"},
+    "gauc": {"unlisted": "last", "others": "exact", "divisor": "relevant"},
+    "cwl": {
+        "browsing": "rbp",
+        "output": "utility",
+        "p": 0.8,
+        "target": 1,
+        "gain": "linear",
+        "max_grade": None,
+    },
+    "inf_ap": {},
+    "set_map": {},
+    "relevance_position": {},
+    "pwa": {},
+    "recall_at_precision": {"precision": 0.5},
+    "ndpm": {"among": "judged", "pairs": "graded"},
+    "pearson": {},
     "pr_auc": {},
     "mae": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
     "mse": {"average": "rows", "rows": "matched", "missing": "ignore", "missing_value": 0},
@@ -125,7 +141,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "accuracy": {"short_lists": "full"},
     "mcc": {"short_lists": "full"},
     "pairwise_accuracy": {"among": "judged", "pairs": "graded"},
-    "mean_rank": {"unlisted": "drop"},
+    "mean_rank": {"unlisted": "drop", "mean": "arithmetic"},
     "first_rank": {},
     "percentile_rank": {"unlisted": "drop"},
     "partial_auc": {},
@@ -135,13 +151,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "lrap": {},
     "coverage_error": {},
     "ranking_loss": {},
-    "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none"},
+    "rbp": {"p": 0.8, "gain": "binary", "max_grade": None, "normalise": "none", "output": "score"},
 }
 
 # Worked out from the list and the relevant rows alone, by value_for_user.
 ACCURACY = {
     "hit_rate", "precision", "recall", "f_beta", "map", "mar", "mrr", "dcg", "ndcg", "r_precision",
-    "n_hits", "rbp", "ncrr", "interpolated_precision", "eleven_point",
+    "n_hits", "rbp", "ncrr", "interpolated_precision", "eleven_point", "set_map", "pwa",
+    "recall_at_precision",
 }  # fmt: skip
 
 # Sums over hits of gain times weight of the rank, which ties=average can average.
@@ -149,10 +166,12 @@ SUMS_OVER_HITS = {"n_hits", "precision", "recall", "dcg", "ndcg", "rbp"}
 
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
-OF_HITS |= {"bpref", "lrap", "ranking_loss"}
+OF_HITS |= {"bpref", "lrap", "ranking_loss", "inf_ap", "cwl", "gauc"}
 
 # 1 for a user without a relevant item, with no_relevant=one.
-BEST_WITHOUT_RELEVANT = OF_HITS - {"n_hits", "dcg", "ranking_loss", "alpha_ndcg"}
+BEST_WITHOUT_RELEVANT = OF_HITS - {
+    "n_hits", "dcg", "ranking_loss", "alpha_ndcg", "pwa", "cwl",
+}  # fmt: skip
 BEST_WITHOUT_RELEVANT |= {"accuracy", "pairwise_accuracy", "partial_auc", "pap"}
 
 # Of the first k misses of the whole list.
@@ -458,6 +477,17 @@ def value_for_user(
     if metric == "eleven_point":
         return statistics.fmean(interpolated(tenths / 10) for tenths in range(11))
 
+    if metric == "set_map":
+        return len(hits) / length * len(hits) / n_relevant
+
+    if metric == "pwa":
+        weights = [1 / position for position in range(1, length + 1)]
+        return sum(grade / position for position, grade in hits) / sum(weights)
+
+    if metric == "recall_at_precision":
+        good = [r for r in range(1, length + 1) if hits_until(r) / r >= params["precision"] - 1e-12]
+        return max((hits_until(r) for r in good), default=0) / n_relevant
+
     if metric == "ncrr":
         best_places = range(1, counts["min_k_relevant"] + 1)
         return sum(1 / position for position, _ in hits) / sum(1 / place for place in best_places)
@@ -675,6 +705,115 @@ def bpref(
     return total / n_relevant if n_relevant else 0.0
 
 
+def inf_ap(
+    items: list[Item], judged: Mapping[Item, float], relevant: Mapping[Item, float]
+) -> float:
+    """Estimate the precision at the place of every relevant item from the pool above it."""
+    total, eps = 0.0, 0.00001
+    for place, item in enumerate(items):
+        if item not in relevant:
+            continue
+        pool = [other for other in items[:place] if other in judged]
+        good = sum(1 for other in pool if other in relevant)
+        bad = sum(1 for other in pool if other not in relevant and judged[other] >= 0)
+        if place == 0:
+            total += 1
+        else:
+            share = len(pool) / place
+            found = (good + eps) / (good + bad + 2 * eps)
+            total += 1 / (place + 1) + place / (place + 1) * share * found
+    return total / len(relevant) if relevant else 0.0
+
+
+RANKS = 1000  # a reader of `cwl` goes no further
+
+
+def continuations(gains: list[float], k: int, params: Mapping[str, Any]) -> list[float]:
+    """Return the probability of going on after each of the ranks; `k`: where some readers stop."""
+    browsing, p, target = params["browsing"], params["p"], params["target"]
+    found = []
+    so_far = 0.0
+    for rank, gain in enumerate(gains, start=1):
+        so_far += gain
+        insq = ((rank + 2 * target - 1) / (rank + 2 * target)) ** 2
+        wanted = target + (target - so_far)
+        found.append(
+            {
+                "rbp": p,
+                "precision": 1 if rank < k else 0,
+                "sdcg": math.log2(rank + 1) / math.log2(rank + 2) if rank < k else 0,
+                "rr": 1 if so_far == 0 else 0,
+                "insq": insq,
+                "inst": ((rank + wanted - 1) / (rank + wanted)) ** 2,
+                "nerr8": 1 - gain if rank < k else 0,
+                "nerr9": rank / (rank + 1) * (1 - gain) if rank < k else 0,
+                "nerr10": p * (1 - gain),
+                "nerr11": insq * (1 - gain),
+                "bpm": 1 if so_far < target - 1e-9 and rank < k else 0,
+            }[browsing]
+        )
+    return found
+
+
+def cwl(gains: list[float], k: int | None, params: Mapping[str, Any]) -> float:
+    """Follow a reader down a list, rank by rank; items without gain fill the list."""
+    browsing = params["browsing"]
+    if browsing in ("precision", "sdcg", "nerr8", "nerr9"):
+        k = len(gains) if k is None else k
+        if k == 0:
+            return 0.0
+    gains = (gains + [0.0] * RANKS)[:RANKS]
+    if browsing == "ap":
+        per_rank = [gain / rank for rank, gain in enumerate(gains, start=1)]
+        below = list(itertools.accumulate(reversed(per_rank)))[::-1]
+        look = [share / below[0] for share in below] if below[0] else [1.0] + [0.0] * (RANKS - 1)
+    else:
+        steps = continuations(gains, RANKS if k is None else k, params)
+        look = [1.0, *itertools.accumulate(steps[:-1], lambda one, other: one * other)]
+    total = math.fsum(weight * gain for weight, gain in zip(look, gains, strict=True))
+    depth = math.fsum(look)
+    return {"utility": total / depth, "total": total, "depth": depth}[params["output"]]
+
+
+def gauc(
+    flags: list[bool], n_relevant: int, n_others: int, params: Mapping[str, Any]
+) -> float | None:
+    """Count, for every relevant item, the other items of the catalogue that come after it."""
+    n_others += params["others"] == "plus_one"
+    if not n_relevant:
+        return 0.0
+    if params["divisor"] == "min_relevant_length":
+        n_counted = min(n_relevant, len(flags))
+        if not n_counted:
+            return 0.0
+    else:
+        n_counted = n_relevant
+    if n_others < 1:
+        return None
+    total = 0.0
+    for place, hit in enumerate(flags):
+        if hit:
+            total += max(n_others - flags[:place].count(False), 0)
+    if params["unlisted"] == "random":
+        n_behind = max(n_others - flags.count(False), 0)
+        total += (n_relevant - flags.count(True)) * n_behind / 2
+    return total / n_others / n_counted
+
+
+def pearson(pairs: list[tuple[float, float]]) -> float | None:
+    """Correlate exact fractions, so that equal values are equal."""
+    if len(pairs) < 2:
+        return None
+    x = [Fraction(one) for one, _ in pairs]
+    y = [Fraction(other) for _, other in pairs]
+    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
+    covariance = sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True))
+    squares = [sum((a - x_mean) ** 2 for a in x), sum((b - y_mean) ** 2 for b in y)]
+    if 0 in squares:
+        return None
+    return float(covariance) / (math.sqrt(squares[0]) * math.sqrt(squares[1]))
+
+
 def partial_auc(flags: list[bool], n_relevant: int, k: int | None, only_first: bool) -> float:
     """Count, for every hit, how many of the first k misses stand below it."""
     n_misses = max(flags.count(False), 1) if k is None else k
@@ -703,6 +842,16 @@ def of_labels(metric: str, labels: list[tuple[float, bool]]) -> float | None:
         return statistics.fmean(n / depth for n, depth in zip(found, depths, strict=True))
     wrong = [miss >= hit for hit in hits for miss in misses]
     return statistics.fmean(wrong) if wrong else 0.0
+
+
+def ndpm(compared: list[tuple[float, float]]) -> float | None:
+    """Count the pairs with different grades that (predicted, grade) has in the wrong order."""
+    found = []
+    for (predicted, grade), (other_predicted, other_grade) in itertools.combinations(compared, 2):
+        if grade != other_grade:
+            agreement = sign(predicted - other_predicted) * sign(grade - other_grade)
+            found.append({1: 0.0, 0: 0.5, -1: 1.0}[agreement])
+    return statistics.fmean(found) if found else None
 
 
 def pairwise_accuracy(compared: list[tuple[float, float]]) -> float | None:
@@ -1238,6 +1387,11 @@ class World:
                 rows = [row for row in rows if row[0] in self.relevant.get(user, {})]
             yield [(score, relevance) for _, score, relevance in rows]
 
+    def n_others(self, user: User) -> int:
+        """Count the items of the catalogue that are neither relevant nor in the user's history."""
+        seen = {item for item, users in self.users_of.items() if user in users}
+        return len(self.catalogue - seen - set(self.relevant.get(user, {})))
+
     def aspects_of(self, user: User) -> dict[Item, set[Any]]:
         found: dict[Item, set[Any]] = {}
         for *of_user, item, aspect in self.aspects:
@@ -1348,7 +1502,31 @@ def value_of_user(
         root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
         return (tp * tn - fp * fn) / root if root else 0.0
 
-    if metric == "pairwise_accuracy":
+    if metric == "rbp":  # the residual: what unjudged items and all items below could add
+        known = world.judged.get(user, {})
+        p = params["p"]
+        unknown = [p**place for place, item in enumerate(items) if item not in known]
+        return (1 - p) * math.fsum(unknown) + p ** len(items)
+
+    if metric == "inf_ap":
+        return inf_ap(items, world.judged.get(user, {}), relevant)
+
+    if metric == "cwl":
+        highest = params["max_grade"]
+        gains = []
+        for item, hit in zip(items, flags, strict=True):
+            gain = 0.0
+            if hit and params["gain"] == "binary":
+                gain = 1.0
+            elif hit and highest:
+                gain = relevant[item] / highest
+            gains.append(gain)
+        return cwl(gains, k, params)
+
+    if metric == "gauc":
+        return gauc(flags, world.n_relevant.get(user, 0), world.n_others(user), params)
+
+    if metric in ("pairwise_accuracy", "ndpm"):
         judged = world.judged.get(user, {})
         compared = []
         for rank, item in enumerate(items, start=1):
@@ -1357,7 +1535,7 @@ def value_of_user(
                 if params["pairs"] == "binary":
                     grade = 1.0 if item in relevant else 0.0
                 compared.append((world.predicted(user, rank, item, settings), grade))
-        return pairwise_accuracy(compared)
+        return pairwise_accuracy(compared) if metric == "pairwise_accuracy" else ndpm(compared)
 
     if metric in ("mean_rank", "first_rank", "percentile_rank"):
         # with every copy of a relevant row that can be hit
@@ -1375,7 +1553,15 @@ def value_of_user(
         if metric == "first_rank":
             return min(ranks)
         mean = statistics.fmean(ranks)
+        if params.get("mean") == "geometric":
+            return math.prod(ranks) ** (1 / len(ranks))
         return mean if metric == "mean_rank" else 100 * (mean - 1) / len(world.catalogue)
+
+    if metric == "relevance_position":
+        places = enumerate(zip(items, flags, strict=True), start=1)
+        weights = [(rank, relevant[item]) for rank, (item, hit) in places if hit]
+        whole = sum(grade for _, grade in weights)
+        return sum(rank * grade for rank, grade in weights) / whole if whole else None
 
     if metric in ("lrap", "coverage_error", "ranking_loss"):
         ranked = enumerate(zip(items, flags, strict=True), start=1)
@@ -1396,8 +1582,10 @@ def value_of_user(
             return None
         return sum_of(price, hit_copies(items, flags, priced)) / sum_of(price, priced)
 
-    if metric in ("kendall_tau", "spearman_rho"):
+    if metric in ("kendall_tau", "spearman_rho", "pearson"):
         pairs = [(predicted, grade) for _, predicted, grade in world.matched(user, settings)]
+        if metric == "pearson":
+            return pearson(pairs)
         if metric == "spearman_rho":
             return spearman_rho(pairs)
         return kendall_tau(pairs, params["variant"])
@@ -1564,10 +1752,10 @@ def evaluate(
         baseline=lists_of(baseline, of_baseline, k, largest_k),
         logs=logged(logs or []),
     )
-    if metric in RUN_METRICS:
+    if metric in RUN_METRICS and params.get("scope") != "catalogue":
         return value_of_run(metric, world, params, settings), {}
 
-    if metric == "rbp" and params["max_grade"] is None:
+    if metric in ("rbp", "cwl") and params["max_grade"] is None:
         grades = [grade for of_user in world.relevant.values() for grade in of_user.values()]
         params = params | {"max_grade": max(grades, default=0)}
 
@@ -1578,6 +1766,19 @@ def evaluate(
         baseline=set(world.baseline),
         settings=settings,
     )
+    if metric == "auc":  # over the catalogue
+        each = DEFAULTS["gauc"] | {"others": params["others"]}
+        parts = []
+        for user in users:
+            flags = hit_places(lists.get(user, []), world.relevant.get(user, {}), settings)
+            n_relevant = len(best.get(user, []))
+            share = gauc(flags, n_relevant, world.n_others(user), each) if n_relevant else None
+            if share is not None:
+                parts.append((share, n_relevant))
+        whole_weight = sum(weight for _, weight in parts)
+        total = sum(share * weight for share, weight in parts)
+        return (total / whole_weight if parts else None), {}
+
     averaged = settings["ties"] == "average" and world.by_score
     rows_of_user = by_user(recommendations)
     values: dict[User, float] = {}
@@ -1606,7 +1807,7 @@ def evaluate(
             early = (hit and flags[:p].count(False) < n_counted for p, hit in enumerate(flags))
             if settings["no_hits"] == "drop" and not any(early):
                 found = None
-        elif metric in ACCURACY:
+        elif metric in ACCURACY and params.get("output") != "residual":
             found = statistics.fmean(
                 value_for_user(metric, one, truth.get(user, []), of_best, size, k, params, settings)
                 for one in orders
