@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,6 +76,15 @@ COMMANDS: dict[str, Sequence[str | Path]] = {
     "conventions": ["conventions", "ndcg"],
 }  # fmt: skip
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# sitecustomize.py, which the interpreter runs at its start: the import of one module never ends
+HELD = """
+import os, sys, time
+class Finder:
+    def find_spec(self, name, *_):
+        while name == os.environ["HELD_IN"]:
+            time.sleep(0.01)
+sys.meta_path.insert(0, Finder())
+"""
 
 
 @dataclass
@@ -129,23 +138,53 @@ def handles_signals(process: subprocess.Popen[bytes]) -> bool:
 
 
 @contextlib.contextmanager
-def started(
-    name: str, before: Path, folder: Path
-) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """Start a command in a copy of a folder; hand it out once it handles signals."""
-    # a job in the background ignores Ctrl-C, and so would the command
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    place = Path(shutil.copytree(before, folder / "run"))
+def ignoring(ignored: Collection[signal.Signals]) -> Iterator[None]:
+    """Let new processes ignore some signals and no others.
+
+    A process inherits ignored signals: Ctrl-C in a background job, and SIGHUP below nohup.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+        elif handlers[number] is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)  # a new process does not inherit it
     try:
-        with subprocess.Popen(
-            command(*COMMANDS[name]),
-            cwd=place,
-            env={**os.environ, "TMPDIR": str(place / "temporary")},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        ) as process:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def started(
+    name: str,
+    before: Path,
+    folder: Path,
+    ignored: Collection[signal.Signals] = (),
+    held_in: str = "",
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Start a command in a copy of a folder; hand it out once it handles signals.
+
+    The command ignores the signals in `ignored`, and never gets past the import of `held_in`.
+    """
+    place = Path(shutil.copytree(before, folder / "run"))
+    environment = {**os.environ, "TMPDIR": str(place / "temporary")}
+    if held_in:
+        (folder / "sitecustomize.py").write_text(HELD)
+        environment |= {"PYTHONPATH": str(folder), "HELD_IN": held_in}
+    try:
+        with ignoring(ignored):
+            running = subprocess.Popen(
+                command(*COMMANDS[name]),
+                cwd=place,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+        with running as process:
             try:
                 while process.poll() is None and not handles_signals(process):
                     time.sleep(0.001)
