@@ -321,6 +321,9 @@ class _Builder:
             columns=table.columns,
             sources=sources,
             defined=defined,
+            of_lists=[
+                stage for stage in defined if {*self.planner.keys.lists} <= {*self.defined[stage].columns}
+            ],
         )
         values = WideTable(
             filled, table.grain, table.columns, table.values, table.everybody, table.share
