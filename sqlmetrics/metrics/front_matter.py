@@ -223,8 +223,8 @@ class Metric(Template):
     equation per line. `exact`: columns with exact sums in the physical plan, which do not depend on
     the order of rows. `averages_ties`: the value is a sum over hits of gain times weight of rank,
     so that the setting ties=average applies. `unjudged`: the choices of the setting of that name,
-    besides nonrelevant, that apply; by default all for metrics of relevant items. `in_all`: whether `all` includes the metric; false
-    for metrics that need columns that few tables have.
+    besides nonrelevant, that apply; by default all for metrics of relevant items. `in_all`:
+    whether `all` includes the metric; false for metrics that need columns that few tables have.
     """
 
     family: str = "custom"

@@ -213,7 +213,7 @@ class Settings:
         reasons = {"ties": self._not_these_ties(metric, values), "unjudged": ""}
         unjudged = str(values["unjudged"])
         if unjudged != "nonrelevant" and unjudged not in metric.unjudged_items:
-            reasons["unjudged"] = _why_not_unjudged(metric, unjudged)
+            reasons["unjudged"] = _why_not_unjudged(metric)
         return {name: reason for name, reason in reasons.items() if reason}
 
     def _not_these_ties(self, metric: Metric, values: Mapping[str, Value]) -> str:
@@ -278,7 +278,7 @@ def _no_aggregate(where: str, metric: Metric) -> UsageError:
     )
 
 
-def _why_not_unjudged(metric: Metric, unjudged: str) -> str:
+def _why_not_unjudged(metric: Metric) -> str:
     """Return why a metric does not support a choice of unjudged items."""
     if metric.unjudged_items:
         return f"does not apply to {metric.name}, which reads the rows of judged items themselves"
