@@ -171,7 +171,7 @@ def stages_of(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> 
 
 
 # settings that remove rows of the lists before stages read them
-_REMOVING = {"masked_scores", "drop_seen"}
+_REMOVING = {"masked_scores", "drop_seen", "unjudged"}
 
 
 def settings_read(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> set[str]:
@@ -200,7 +200,8 @@ def settings_read(catalog: Catalog, metric: Metric, values: Mapping[str, Value])
             for other in others
         ):
             read.add(name)
-    return read | (_REMOVING if "recommendations" in templates else set())
+    read |= _REMOVING if "recommendations" in templates else set()
+    return read if metric.unjudged_items else read - {"unjudged"}
 
 
 def names_in(body: str) -> set[str]:

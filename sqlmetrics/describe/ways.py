@@ -15,7 +15,7 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.values import identity_of_call
 
 REFUSED = "error"  # the value of settings that refuse rows
-_NEVER_TRIED = ("aggregate", "quantile")  # a reported number is a mean, unless it says otherwise
+_NEVER_TRIED = ("aggregate", "quantile", "unjudged")  # stated with a reported number
 
 
 @dataclass(frozen=True)

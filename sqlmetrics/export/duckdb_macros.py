@@ -255,6 +255,11 @@ class _Bodies:
                 raise UsageError(
                     f"{name}={values[name]} is not supported: tables have no order of rows"
                 )
+        if values["unjudged"] != "nonrelevant":
+            raise UsageError(
+                f"unjudged={values['unjudged']} is not supported: a macro ranks lists before it "
+                "reads the interactions; use the printed statement"
+            )
         if values["ties"] in ("worst", "best", "average"):
             raise UsageError(
                 f"ties={values['ties']} is not supported: a macro ranks lists before it reads the "

@@ -222,8 +222,9 @@ class Metric(Template):
     description of the cases with a NULL value. `tex`: the formula in TeX for the documentation, one
     equation per line. `exact`: columns with exact sums in the physical plan, which do not depend on
     the order of rows. `averages_ties`: the value is a sum over hits of gain times weight of rank,
-    so that the setting ties=average applies. `in_all`: whether `all` includes the metric; false
-    for metrics that need columns that few tables have.
+    so that the setting ties=average applies. `unjudged`: the choices of the setting of that name,
+    besides nonrelevant, that apply; by default all for metrics of relevant items. `in_all`:
+    whether `all` includes the metric; false for metrics that need columns that few tables have.
     """
 
     family: str = "custom"
@@ -244,11 +245,19 @@ class Metric(Template):
     aliases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
     averages_ties: bool = False
+    unjudged: tuple[str, ...] | None = None
 
     @property
     def is_of_relevant_items(self) -> bool:
         """Whether the values of users depend on where relevant items are in their lists."""
         return self.grain == "user" and self.audience == "relevant"
+
+    @property
+    def unjudged_items(self) -> tuple[str, ...]:
+        """Return the choices of unjudged, besides nonrelevant, that apply to the metric."""
+        if self.unjudged is not None:
+            return self.unjudged
+        return ("drop", "best") if self.is_of_relevant_items else ()
 
     @property
     def can_be_best_without_relevant(self) -> bool:

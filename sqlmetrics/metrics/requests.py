@@ -73,7 +73,7 @@ def requests_of(
                     raise _not_covered(settings, metric, fallback)
             canonical, values = chosen.resolve(call, has_rank)
             assert canonical is not None
-            if call.implied and chosen.only_with_ties(metric, values):
+            if call.implied and chosen.not_for(metric, values):
                 continue
             canonical = replace(canonical, implied=call.implied)
             name = chosen.convention.name

@@ -155,12 +155,12 @@ class Settings:
             _check_duplicates_of_ties(str(call), values)
         if call is None or canonical is None or call.implied:
             return canonical, values
-        if only := self.only_with_ties(self.catalog.metrics[canonical.metric], values):
+        for name, why in self.not_for(self.catalog.metrics[canonical.metric], values).items():
             raise UsageError(
-                f"{call}: ties={values['ties']} applies only to {only}",
+                f"{call}: {name}={values[name]} {why}",
                 remedy=Message(
                     "set it only for metrics that support it, with ",
-                    set_to("METRIC.ties", str(values["ties"])),
+                    set_to(f"METRIC.{name}", str(values[name])),
                 ),
             )
         return canonical, values
@@ -168,7 +168,7 @@ class Settings:
     def _resolved(
         self, call: MetricSpec | None, has_rank: bool
     ) -> tuple[MetricSpec | None, dict[str, Value]]:
-        """Resolve a call without the rules for ties, which restrict requests."""
+        """Resolve a call without the rules of `not_for`, which restrict requests."""
         metric: Metric | None = None
         own: dict[str, Any] = {}
         if call is not None:
@@ -208,16 +208,27 @@ class Settings:
         kept = {name: value for name, value in parsed.items() if value != without[name]}
         return MetricSpec(metric.name, tuple(sorted(kept.items())), call.cutoff), values
 
-    def only_with_ties(self, metric: Metric, values: Mapping[str, Value]) -> str:
-        """Return the metrics that the tie-breaking rule applies to; empty if `metric` is one."""
+    def not_for(self, metric: Metric, values: Mapping[str, Value]) -> dict[str, str]:
+        """Return the settings whose values do not apply to a metric, each with the reason."""
+        reasons = {"ties": self._not_these_ties(metric, values), "unjudged": ""}
+        unjudged = str(values["unjudged"])
+        if unjudged != "nonrelevant" and unjudged not in metric.unjudged_items:
+            reasons["unjudged"] = _why_not_unjudged(metric)
+        return {name: reason for name, reason in reasons.items() if reason}
+
+    def _not_these_ties(self, metric: Metric, values: Mapping[str, Value]) -> str:
+        """Return why the tie-breaking rule does not apply to a metric; empty if it does."""
         ties = values["ties"]
         if values["order"] != "score":
             return ""
         if ties == "average" and not metric.averages_ties:
             known = sorted(m.name for m in self.catalog.metrics.values() if m.averages_ties)
-            return f"metrics that are sums over hits: {', '.join(known)}"
+            return f"applies only to metrics that are sums over hits: {', '.join(known)}"
         if ties in ("worst", "best") and not metric.is_of_relevant_items:
-            return "metrics with a value per user that depends on the ranks of relevant items"
+            return (
+                "applies only to metrics with a value per user that depends on the ranks of "
+                "relevant items"
+            )
         return ""
 
     def chosen(self, call: MetricSpec) -> tuple[str, ...]:
@@ -265,6 +276,15 @@ def _no_aggregate(where: str, metric: Metric) -> UsageError:
         f"{where}: {metric.name} has one value for all users together; aggregate applies only to "
         "metrics with per-user values"
     )
+
+
+def _why_not_unjudged(metric: Metric) -> str:
+    """Return why a metric does not support a choice of unjudged items."""
+    if metric.unjudged_items:
+        return f"does not apply to {metric.name}, which reads the rows of judged items themselves"
+    if metric.audience == "judged":
+        return f"has no meaning for {metric.name}, which depends on which items are judged"
+    return "applies only to metrics with a value per user that depends on relevant items"
 
 
 def _check_best_value(where: str, metric: Metric) -> None:

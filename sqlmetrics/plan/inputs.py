@@ -106,10 +106,12 @@ class Inputs:
         """Return the settings that remove rows from the lists of a table."""
         if table not in RANKED:
             return []
+        of_baseline = table == "baseline"
         masked = values["masked_scores"] == "drop" and self.order_of(table, values) == "score"
         return [
             *(["masked_scores=drop"] if masked else []),
             *(["drop_seen=true"] if values["drop_seen"] == "true" else []),
+            *(["unjudged=drop"] if values["unjudged"] == "drop" and not of_baseline else []),
         ]
 
     # ---- queries -------------------------------------------------------------------------------
@@ -185,6 +187,7 @@ class Inputs:
             columns=rows.columns,
             masked="masked_scores=drop" in settings,
             seen_is_dropped=seen_is_dropped,
+            unjudged_is_dropped="unjudged=drop" in settings,
         )
 
         def of(table: str) -> Node:

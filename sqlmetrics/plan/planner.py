@@ -171,6 +171,7 @@ class Planner:
         known = {**cutoff_context([None]), **values}
         if not check.table or (check.at_the_door and check.table in RANKED):
             known = as_given(known)
+        known = without_credit(known)
 
         def plan() -> Plan:
             text = self.text(check.body, str(check.path), known)
@@ -414,8 +415,14 @@ class Planner:
 
 
 def as_given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with drop_seen off, so that lists keep the items in the history."""
-    return {**values, "drop_seen": "false"}
+    """Return the settings under which lists keep the items in the history and unjudged items."""
+    return {**values, "drop_seen": "false", "unjudged": "nonrelevant"}
+
+
+def without_credit(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings under which only rows of the interactions are relevant items."""
+    credited = values["unjudged"] == "best"
+    return {**values, **({"unjudged": "nonrelevant"} if credited else {})}
 
 
 def _settings(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -195,6 +195,8 @@ class ItemSlices:
         """Return why a metric does not support slices of items."""
         if call.metric.grain != "user":
             return "has one value for all users"
+        if call.values["unjudged"] == "best":
+            return "counts unjudged items, which are in no slice, with unjudged=best"
         nodes = self.planner.nodes(call)
         # identify the query by its key, because a slice may have the same name
         metric = self.planner.metric_query(call.metric, call.values)

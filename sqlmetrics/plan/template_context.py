@@ -83,6 +83,17 @@ def template_context(
         is_text = is_text or type_family(held) == "text"
         return f'{expression} COLLATE "C"' if is_text else expression
 
+    context = inputs.keys.context
+    # with unjudged=best, every list has its own relevant items
+    per_list = values.get("unjudged") == "best"
+    truth = {
+        "truth_keys": context["keys" if per_list else "user_keys"],
+        "truth_keys_of": context["keys_of" if per_list else "user_keys_of"],
+        "same_truth": context["same_keys" if per_list else "same_user"],
+        "same_coalesced_truth": context[
+            "same_coalesced_keys" if per_list else "same_coalesced_user"
+        ],
+    }
     functions: dict[str, Callable[..., Any]] = {
         "need": need,
         "need_time": need_time,
@@ -94,7 +105,8 @@ def template_context(
         "has_user": inputs.has_user,
     }
     return {
-        **inputs.keys.context,
+        **context,
+        **truth,
         **values,
         **functions,
         "score_is_read": values.get("order") == "score",

@@ -21,6 +21,7 @@ from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.plan.planner import without_credit
 from sqlmetrics.record import fingerprints
 from sqlmetrics.record.entries import FORMAT, MetricEntry, Record, SourceEntry, UsersEntry
 from sqlmetrics.sql.query_graph import Node, Plan
@@ -328,7 +329,12 @@ def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[UsersEntry
         if "interactions" in session.tables:
             names.append("relevant_users")
         reads: dict[str, Node] = {
-            name: planner.node(name, call.values, call.metric) for name in names
+            name: planner.node(
+                name,
+                without_credit(call.values) if name == "relevant_users" else call.values,
+                call.metric,
+            )
+            for name in names
         }
         node = planner.rendered("record/user_counts", reads, has_truth=len(names) == 3)
         key = f"{node.key} {call.convention}"

@@ -13,7 +13,7 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
-from sqlmetrics.plan.planner import Planner, StageSource
+from sqlmetrics.plan.planner import Planner, StageSource, without_credit
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sql.binding import Text, bound
@@ -140,7 +140,7 @@ class Study:
         return [*self.results.of_everybody, self.item_counts, self._stage("ranked")]
 
     def _stage(self, name: str, planner: Planner | None = None) -> Query:
-        values = {**self.primary.values, **cutoff_context([self.primary.k])}
+        values = without_credit({**self.primary.values, **cutoff_context([self.primary.k])})
         return (planner or self.planner).node(name, values)
 
     # ---- values --------------------------------------------------------------------------------

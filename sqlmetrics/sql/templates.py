@@ -193,6 +193,9 @@ def _key_context(known: Keys) -> Mapping[str, Any]:
         "coalesced_keys": lambda left, right: ", ".join(
             f"{either(name, left, right)} AS {name}" for name in keys
         ),
+        "same_coalesced_keys": lambda table, left, right: " AND ".join(
+            f"{table}.{name} = {either(name, left, right)}" for name in keys
+        ),
         "same_coalesced_user": lambda table, left, right: " AND ".join(
             f"{table}.{name} = {either(name, left, right)}" for name in users
         ),

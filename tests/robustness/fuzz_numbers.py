@@ -275,6 +275,8 @@ def impossible(case: Case, call: Call) -> str:
         for other, choices in param.only_with.items():
             if setting(settings, name) != param.default and setting(settings, other) not in choices:
                 return f"{name} without its {other}"
+    if why := unjudged_without_meaning(metric, settings):
+        return why
     order = order_of(case, settings)
     if order == "rank" and not has_rank(case):
         return "no ranks"
@@ -283,6 +285,19 @@ def impossible(case: Case, call: Call) -> str:
     if order == "score" and residual and setting(settings, "ties") == "average":
         return "ties=average of a residual"
     return ties_without_meaning(metric, settings) if order == "score" else ""
+
+
+def unjudged_without_meaning(metric: str, settings: dict[str, Any]) -> str:
+    """Say why a choice of unjudged items is refused; an empty text if it is not."""
+    unjudged = setting(settings, "unjudged")
+    of_metric = CATALOG.metrics[metric]
+    if unjudged == "nonrelevant":
+        return ""
+    if of_metric.grain == "run" or of_metric.audience != "relevant":
+        return "unjudged items of what reads no relevant items"
+    if unjudged == "best" and metric in oracle.ONLY_JUDGED:
+        return "unjudged items of what reads only judged items"
+    return ""
 
 
 def ties_without_meaning(metric: str, settings: dict[str, Any]) -> str:
@@ -404,6 +419,9 @@ def reasons(case: Case) -> list[str]:
         if not lists or not all(models.values()):
             found.append("no recommendations")
             continue
+        if setting(settings, "unjudged") == "drop":
+            left = kept(case, settings, seen=True)
+            found += [] if all(left.values()) else ["no recommendations"]
         repeated = any(len({row[:2] for row in rows}) < len(rows) for rows in models.values())
         if setting(settings, "duplicate_recommendations") == "error" and repeated:
             found.append("repeated recommendations")
@@ -458,9 +476,10 @@ def kept(case: Case, settings: dict[str, Any], seen: bool) -> dict[str, list[Row
     """Return what settings leave of the lists; `seen`: also without the items of the history."""
     settings = oracle_settings(settings)
     if not seen:
-        settings["drop_seen"] = "false"
+        settings |= {"drop_seen": "false", "unjudged": "nonrelevant"}
     return {
-        name: oracle.kept_rows(rows, case.history, settings) for name, rows in case.models.items()
+        name: oracle.kept_rows(rows, case.history, settings, case.interactions)
+        for name, rows in case.models.items()
     }
 
 
@@ -477,6 +496,10 @@ def missing(
         for row in case.interactions
         if oracle.graded_rows([row[1:]], oracle_settings(settings))
     }
+    if setting(settings, "unjudged") == "best":
+        models = kept(case, settings, seen=True).values()
+        pairs = oracle.with_unjudged(case.interactions, (row for rows in models for row in rows), 1)
+        relevant |= {row[:2] for row in pairs[len(case.interactions) :]}
     if metric == "money_precision" and not listed <= set(known.price):
         yield "recommended items without a price"
     if metric == "money_recall" and not {item for _, item in relevant} <= set(known.price):
@@ -538,6 +561,8 @@ class Worlds:
     case: Case
 
     def __post_init__(self) -> None:
+        judged = [row[2] for row in self.case.interactions if row[2] is not None]
+        self.highest_judged = max(judged, default=None)
         case = self.case
         self.lists = {name: self._apart(rows) for name, rows in case.models.items()}
         self.interactions = self._apart(case.interactions)
@@ -559,7 +584,9 @@ class Worlds:
     def left(self, world: int, model: str, settings: dict[str, Any]) -> list[Row]:
         """Return the rows of lists of a world that settings do not take out."""
         rows = self.lists[model].get(world, [])
-        return oracle.kept_rows(rows, self.history.get(world, []), oracle_settings(settings))
+        judged = self.interactions.get(world, [])
+        history = self.history.get(world, [])
+        return oracle.kept_rows(rows, history, oracle_settings(settings), judged)
 
     def evaluate(
         self, world: int, model: str, call: Call, k: int | None, **more: Any
@@ -571,7 +598,8 @@ class Worlds:
         if not reads_interactions(metric, settings):
             settings["duplicate_interactions"] = "set"  # nobody looks at them
         params = params | more
-        if metric in ("err", "pfound", "rbp", "cwl") and params.get("max_grade") is None:
+        given = params.get("max_grade")
+        if metric in ("err", "pfound", "rbp", "cwl") and given is None:
             key = repr(settings)
             if key not in self.highest:
                 self.highest[key] = highest_grade(case, {**oracle.STANDARD, **settings})
@@ -593,6 +621,7 @@ class Worlds:
             aspects=case.aspects,
             baseline=self.baseline.get(world, []),
             logs=self.logs.get(world, []),
+            unjudged_grade=self.highest_judged if given is None else given,
         )
         return value, {user: v for user, v in values.items() if case.worlds.get(user) == world}
 

@@ -34,6 +34,7 @@ STANDARD: dict[str, Any] = {
     "score_type": "double",
     "masked_scores": "error",
     "drop_seen": "false",
+    "unjudged": "nonrelevant",
     "duplicate_recommendations": "error",
     "duplicate_interactions": "error",
     "relevant_from": None,
@@ -174,6 +175,10 @@ BEST_WITHOUT_RELEVANT = OF_HITS - {
 }  # fmt: skip
 BEST_WITHOUT_RELEVANT |= {"accuracy", "pairwise_accuracy", "partial_auc", "pap"}
 
+# Metrics in which unjudged items can be dropped but not counted as relevant.
+ONLY_JUDGED = {"kendall_tau", "spearman_rho", "bpref", "pairwise_accuracy", "fallout"}
+ONLY_JUDGED |= {"alpha_ndcg"}
+
 # Of the first k misses of the whole list.
 OF_MISSES = {"partial_auc", "pap"}
 
@@ -223,8 +228,10 @@ def kept_rows(
     rows: Sequence[tuple[Any, ...]],
     history: Iterable[tuple[User, Item]],
     settings: Mapping[str, Any],
+    interactions: Iterable[tuple[Any, ...]] = (),
 ) -> list[tuple[Any, ...]]:
     """Leave out, of rows (user, item, ...), those that settings take out of the lists."""
+    judged = {row[:2] for row in interactions}
     by_score = bool(rows) and order_of(with_rank([rows[0][1:]]), settings) == "score"
     seen = {(user, item) for user, item in history}
     kept = []
@@ -233,8 +240,22 @@ def kept_rows(
             continue
         if settings["drop_seen"] == "true" and (row[0], row[1]) in seen:
             continue
+        if settings["unjudged"] == "drop" and row[:2] not in judged:
+            continue
         kept.append(row)
     return kept
+
+
+def with_unjudged(
+    interactions: Sequence[tuple[Any, ...]],
+    recommendations: Iterable[tuple[Any, ...]],
+    grade: float | None,
+) -> list[tuple[Any, ...]]:
+    """Add rows for the items of lists that have none, of users who have some, with this grade."""
+    judged = {row[:2] for row in interactions}
+    users = {row[0] for row in interactions}
+    listed = dict.fromkeys(row[:2] for row in recommendations if row[0] in users)
+    return [*interactions, *((*pair, grade) for pair in listed if pair not in judged)]
 
 
 def order_of(rows: Sequence[tuple[Any, ...]], settings: Mapping[str, Any]) -> str:
@@ -1687,10 +1708,12 @@ def evaluate(
     aspects: Sequence[tuple[Any, ...]] | None = None,
     baseline: Sequence[tuple[Any, ...]] | None = None,
     logs: Sequence[tuple[Any, ...]] | None = None,
+    unjudged_grade: float | None = None,
 ) -> tuple[float | None, dict[User, float]]:
     """Return the mean and the value of every user of the audience for whom there is one.
 
     `largest_k` is the largest cutoff of the call, which `cut_then_dedup` looks at; without it k.
+    `unjudged_grade` is the highest relevance of all users; without it that of these interactions.
     The mean over nobody is None. Metrics of the whole run have one value and no users.
     """
     params = ALIASED_PARAMS.get(metric, {}) | dict(params or {})
@@ -1703,8 +1726,16 @@ def evaluate(
         of_metric["duplicate_recommendations"] = params["duplicate_recommendations"]
     settings = STANDARD | of_metric | dict(settings or {})
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
-    of_baseline = settings | {"order": "row" if settings["order"] == "row" else "auto"}
-    recommendations = kept_rows(recommendations, history or [], settings)
+    of_baseline = settings | {"unjudged": "nonrelevant"}
+    of_baseline = of_baseline | {"order": "row" if settings["order"] == "row" else "auto"}
+    recommendations = kept_rows(recommendations, history or [], settings, interactions)
+    if settings["unjudged"] == "best":
+        highest = max((row[2] for row in interactions if row[2] is not None), default=None)
+        if highest is not None and unjudged_grade is not None:
+            highest = unjudged_grade
+        elif highest is not None and params.get("max_grade") is not None:
+            highest = params["max_grade"]
+        interactions = with_unjudged(interactions, recommendations, highest)
     baseline = kept_rows(baseline or [], history or [], of_baseline)
     grades: dict[User, dict[Item, float]] = {}
     if settings["ties"] in ("worst", "best"):
