@@ -25,7 +25,6 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve, results_of
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Frame, warn_of_empty_slices
-from sqlmetrics.plan.unknown_columns import unknown_column
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
@@ -233,6 +232,8 @@ def own_templates_named(session: Session) -> Iterator[None]:
     try:
         yield
     except QueryError as error:
+        from sqlmetrics.plan.unknown_columns import unknown_column  # needs sqlglot
+
         own = [str(template.path) for template in session.catalog.own]
         if not own:
             raise
