@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlmetrics.metrics.spec import MetricSpec
-from sqlmetrics.plan.slices import Attribute, Frame
 from sqlmetrics.rows import Rows
 from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats.gates import Gate, Gated, Verdict, raise_failed, read_gates, verdicts
+
+if TYPE_CHECKING:
+    from sqlmetrics.plan.slices import Attribute, Frame
 
 
 def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
