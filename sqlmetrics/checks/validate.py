@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import (
@@ -26,7 +26,6 @@ from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
-from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.tables.models import pattern_of_models
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
@@ -34,6 +33,9 @@ from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
 EMPTY = "empty_table"  # the check for tables without rows
+
+if TYPE_CHECKING:
+    from sqlmetrics.plan.slices import Attribute
 
 
 RowsOf: TypeAlias = Callable[[Plan], Plan]

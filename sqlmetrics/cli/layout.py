@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.cli.paper import latex_table, paper_table, second_best
 from sqlmetrics.cli.tables import SIGNS, Marks, table_text
 from sqlmetrics.errors import UsageError, example_rows
+from sqlmetrics.lazy import lazy
 from sqlmetrics.rows import PROSE, TEXT, Rows
 from sqlmetrics.stats.leaderboard import (
     BEST,
@@ -27,6 +27,10 @@ from sqlmetrics.wording import rounded
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sqlmetrics.cli import paper
+else:
+    (paper,) = lazy("sqlmetrics.cli.paper")
 
 
 _BY_SUFFIX = {
@@ -150,8 +154,10 @@ def render_leaderboard(
     plus_minus = _HALF_WIDTH if intervals else _OVER_RUNS if spread else ""
     legend = _legend(marks, how, than, kind, plus_minus)
     if kind == "latex":
-        seconds = {number: second_best(frame, shown.columns[number], columns) for number in marks}
-        return paper_table(cells, marks, seconds, names or {}, legend, blocks or {})
+        seconds = {
+            number: paper.second_best(frame, shown.columns[number], columns) for number in marks
+        }
+        return paper.paper_table(cells, marks, seconds, names or {}, legend, blocks or {})
     text = _LAYOUTS[kind](cells, marks)
     if not legend:
         return text
@@ -332,5 +338,5 @@ _LAYOUTS: Mapping[str, Callable[[Rows, Marks], str]] = {
     "table": table_text,
     "markdown": _markdown,
     "github": _markdown,
-    "latex": lambda cells, _: latex_table(cells),
+    "latex": lambda cells, _: paper.latex_table(cells),
 }

@@ -81,12 +81,9 @@ class Gates:
             except GateError as error:
                 self.failed.append(error)
                 result = error.frame
-        from sqlmetrics.evaluator import Evaluator
-        from sqlmetrics.partitions.jobs import Parts
         from sqlmetrics.run.gating import last_verdicts
 
-        if isinstance(evaluator, Evaluator | Parts):
-            self.verdicts = last_verdicts(evaluator)
+        self.verdicts = last_verdicts(evaluator)
         return result
 
     def text(

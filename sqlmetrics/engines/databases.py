@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import duckdb
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
 
 from sqlmetrics.engines.database_files import is_query, split
 from sqlmetrics.engines.duckdb_errors import reason
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql.quoting import identifier, literal
+from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:
@@ -135,8 +134,8 @@ def _qualified(query: str, database: str, known: Mapping[str, tuple[str, str]]) 
     In a printed statement, a table name alone could mean a relation of the statement.
     """
     try:
-        tree = parse_one(query, dialect="duckdb")
-    except SqlglotError:
+        tree = sqlglot.parse_one(query, dialect="duckdb")
+    except errors.SqlglotError:
         return query
     names = {name.lower(): where for name, where in known.items()}
     within = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}

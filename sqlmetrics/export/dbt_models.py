@@ -19,6 +19,7 @@ from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.plan.values import Column
 from sqlmetrics.sql import transpile
+from sqlmetrics.sql.dialects import settings
 from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.query_graph import (
     Node,
@@ -307,7 +308,7 @@ class Maker:
     def _escaped(self, sql: str, with_settings: bool = False) -> str:
         """Escape a query for dbt's Jinja, except the references to models and tables."""
         if with_settings:
-            sql = "\n".join(filter(None, [sql, transpile.settings(self.dialect)]))
+            sql = "\n".join(filter(None, [sql, settings(self.dialect)]))
         known = {*self._references.values(), *self._given}
         pattern = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
         parts = re.split(f"({pattern})", sql)

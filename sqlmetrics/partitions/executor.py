@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlmetrics.checks.validate import RowsOf, all_rows
 from sqlmetrics.engines.base import EmbeddedEngine, Engine
 from sqlmetrics.errors import RowsError, UsageError
-from sqlmetrics.partitions.locality import aggregates_of
-from sqlmetrics.partitions.sequential import in_turn, tables_needed_whole
+from sqlmetrics.lazy import lazy
 from sqlmetrics.partitions.sizing import Division, divide
-from sqlmetrics.partitions.split import Partition, Split
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Plan, Query
+
+if TYPE_CHECKING:
+    from sqlmetrics.partitions import locality, sequential
+    from sqlmetrics.partitions import split as splits
+else:  # a run over small tables needs none of these modules
+    locality, sequential, splits = lazy(
+        "sqlmetrics.partitions.locality",
+        "sqlmetrics.partitions.sequential",
+        "sqlmetrics.partitions.split",
+    )
 
 _T = TypeVar("_T")
 # function that checks rows of a plan's tables; the set holds the checks that have passed
@@ -66,7 +74,7 @@ class Executor:
         split = self.split(keeps=not division.bounds and not division.to_sort)
         before, passed = set(engine.kept()), list[set[str]]()
 
-        def check(partition: Partition) -> None:
+        def check(partition: splits.Partition) -> None:
             passed.append(set(self.passed))
             try:
                 validate(split.rows_of(partition), passed[-1])
@@ -76,7 +84,7 @@ class Executor:
 
         try:
             with engine.scratch() as folder:
-                reduced = in_turn(engine, split, plan.root, division, folder, check)
+                reduced = sequential.in_turn(engine, split, plan.root, division, folder, check)
                 self.passed |= set.intersection(*passed)
                 return deliver(replace(plan, root=reduced.root))
         finally:
@@ -95,23 +103,23 @@ class Executor:
         division = divide(self.engine.embedded, tables, self.planner.user_keys, self.asked)
         if division.is_whole:
             return division
-        return replace(division, whole=tables_needed_whole(self.split(), plan.root))
+        return replace(division, whole=sequential.tables_needed_whole(self.split(), plan.root))
 
-    def split(self, enough: Iterable[str] = (), keeps: bool = True) -> Split:
+    def split(self, enough: Iterable[str] = (), keeps: bool = True) -> splits.Split:
         """Create a `Split`; `keeps`: keep the rows of a partition for reuse."""
         engine = self.embedded()
         lists = self.planner.tables.get("recommendations")
         types: Mapping[str, str] = {} if lists is None else lists.columns
-        return Split(
+        return splits.Split(
             self.planner.user_keys,
             types,
-            engine.interruptible(lambda: aggregates_of(engine.connection)),
+            engine.interruptible(lambda: locality.aggregates_of(engine.connection)),
             # in a user's connection, rows would be kept as Arrow, with other types
             keeps=keeps and engine.owned,
             enough=frozenset(enough),
         )
 
-    def one_of(self, partition: str) -> Partition:
+    def one_of(self, partition: str) -> splits.Partition:
         """Parse the partition that a job computes.
 
         Raises:
@@ -122,7 +130,7 @@ class Executor:
                 "partition (one of several jobs) and partitions (a split in this process) cannot "
                 "be combined; pass one of them"
             )
-        return Partition.parse(partition)
+        return splits.Partition.parse(partition)
 
     def embedded(self) -> EmbeddedEngine:
         """Return the engine if it is DuckDB.

@@ -17,7 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 import duckdb
-from sqlglot import exp
+
+from sqlmetrics.sql.syntax import exp
 
 # ways in which a query reads a table
 OF_USERS = "of users"  # the rows of the users of the partition
@@ -37,12 +38,8 @@ _OF_JOIN = {"this", "on", "side", "kind", "using", "method"}
 _OF_SET_OPERATION = {"this", "expression", "distinct", "order", "with_"}
 _OF_CTE = {"this", "alias", "materialized"}
 _OF_ALIAS = {"this"}
-_MERGED: Mapping[type[exp.Expr], str] = {
-    exp.Count: "sum",
-    exp.Sum: "sum",
-    exp.Min: "min",
-    exp.Max: "max",
-}
+# name of an aggregate -> aggregate that merges its values of partitions
+_MERGED = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 
 @dataclass(frozen=True)
@@ -676,7 +673,7 @@ def _merged_by(expression: exp.Expr) -> str:
     """Return the aggregate that merges the partitions' values of an expression."""
     if isinstance(expression, exp.Filter):
         expression = expression.this
-    how = _MERGED.get(type(expression))
+    how = _MERGED.get(expression.key)
     several = expression.args.get("expressions")
     if how is None or several or isinstance(expression.this, exp.Distinct):
         raise NeedsAllUsersError

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.errors import DataError, UnreadableError
+from sqlmetrics.partitions.bounds import Bounds
 from sqlmetrics.partitions.exchange import Written, columns_of, named, reduction, write_rows
 from sqlmetrics.partitions.sizing import Division, ranges, row_groups
 from sqlmetrics.partitions.split import (
-    Bounds,
     Partition,
     Piece,
     Split,

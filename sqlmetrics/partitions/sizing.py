@@ -18,7 +18,7 @@ from typing import Any
 
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.errors import UsageError
-from sqlmetrics.partitions.split import MOST, Bounds
+from sqlmetrics.partitions.bounds import MOST, Bounds
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import Source, Table, type_family
 

@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlglot import exp
-
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import RANKED
+from sqlmetrics.partitions.bounds import MOST, Bounds
 from sqlmetrics.partitions.locality import (
     ENOUGH,
     GROUPS,
@@ -32,17 +31,8 @@ from sqlmetrics.partitions.locality import (
 )
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, identity_of, parse
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.syntax import exp
 from sqlmetrics.tables.schema import type_family
-
-MOST = 9999
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """A range of the first key column: `low` <= key < `high`; None means unbounded."""
-
-    low: int | str | None = None
-    high: int | str | None = None
 
 
 @dataclass(frozen=True)

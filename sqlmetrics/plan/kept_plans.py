@@ -10,11 +10,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import jinja2
-import sqlglot
 
 from sqlmetrics.disk_cache import DiskCache, state_of
 from sqlmetrics.metrics.catalog import Catalog, template_root
@@ -83,8 +81,9 @@ def _cache() -> DiskCache:
     return DiskCache(
         "plans",
         [
-            jinja2.__version__,
-            sqlglot.__version__,  # type: ignore[attr-defined]
+            # importing the packages for their versions would cost more than reading the plans
+            version("jinja2"),
+            version("sqlglot"),
             state_of(Path(__file__).resolve().parents[1], template_root()),
         ],
         {str(template.path): template for template in [*templates, *catalog.alternatives]},

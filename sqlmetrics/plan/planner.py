@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from sqlglot import exp
-
 from sqlmetrics.errors import TemplateError
 from sqlmetrics.messages import RANKED, TABLES
 from sqlmetrics.metrics.catalog import Catalog
@@ -22,6 +20,7 @@ from sqlmetrics.plan.kept_plans import Memo
 from sqlmetrics.plan.template_context import Heard, template_context
 from sqlmetrics.sql.binding import Text, bound, node_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
+from sqlmetrics.sql.syntax import exp
 from sqlmetrics.sql.templates import Keys, render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import MissingTableError, UsageError, left_out
+from sqlmetrics.lazy import lazy
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.intervals import Interval
+
+if TYPE_CHECKING:
+    from sqlmetrics.plan import results as of_results
+    from sqlmetrics.plan import slices
+    from sqlmetrics.plan.results import Results
+    from sqlmetrics.plan.slices import Attribute, Slicing
+else:  # a run with a kept plan and without slices needs neither
+    of_results, slices = lazy("sqlmetrics.plan.results", "sqlmetrics.plan.slices")
 
 Names: TypeAlias = str | Iterable[str] | None
 
@@ -160,9 +167,11 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
     warnings: tuple[Message, ...] = ()
     if asked.skip_missing:
         requests, warnings = _that_can_be_planned(planner, requests)
-    attributes = attributes_of(
-        asked.by, asked.by_item, definitions.catalog, planner.tables, planner.user_keys
-    )
+    attributes: Sequence[Attribute] = ()
+    if asked.by is not None or asked.by_item is not None:
+        attributes = slices.attributes_of(
+            asked.by, asked.by_item, definitions.catalog, planner.tables, planner.user_keys
+        )
     if asked.combinations and not attributes:
         raise UsageError(
             "combinations needs columns to slice by; name them with ", Argument("by", ...)
@@ -194,8 +203,10 @@ def results_of(definitions: Definitions, planner: Planner, resolved: Resolved) -
     """Plan the values of results, before they are aggregated or compared."""
     slicing = None
     if resolved.attributes:
-        slicing = Slicing(planner, resolved.attributes, resolved.combinations, definitions.values)
-    return Results(
+        slicing = slices.Slicing(
+            planner, resolved.attributes, resolved.combinations, definitions.values
+        )
+    return of_results.Results(
         planner,
         list(resolved.requests),
         definitions.are_named,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlmetrics.metrics.spec import MetricSpec
-from sqlmetrics.partitions.jobs import Parts
-from sqlmetrics.plan.slices import Attribute, Frame
 from sqlmetrics.rows import Rows
 from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats.gates import Gate, Gated, Verdict, raise_failed, read_gates, verdicts
+
+if TYPE_CHECKING:
+    from sqlmetrics.plan.slices import Attribute, Frame
 
 
 def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
@@ -30,9 +32,12 @@ def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
     return read_gates(texts, of, canonical)
 
 
-def last_verdicts(opened: OnSession | Parts) -> list[Verdict]:
+def last_verdicts(opened: object) -> list[Verdict]:
     """Return the verdicts of the gates of the last result, by gate and row."""
-    return opened.verdicts if isinstance(opened, Parts) else opened._session.verdicts
+    if isinstance(opened, OnSession):
+        return opened._session.verdicts
+    known: list[Verdict] = getattr(opened, "verdicts", [])
+    return known
 
 
 def columns_of_slices(session: Session, attributes: Iterable[Attribute]) -> list[str]:

@@ -23,9 +23,6 @@ from sqlmetrics.errors import QueryError, TemplateError, UsageError
 from sqlmetrics.messages import Command, Message
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve, results_of
-from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.slices import Frame, warn_of_empty_slices
-from sqlmetrics.plan.unknown_columns import unknown_column
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
@@ -33,6 +30,9 @@ from sqlmetrics.stats.gates import EVALUATION, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sqlmetrics.plan.results import Results
+    from sqlmetrics.plan.slices import Frame
 
 _T = TypeVar("_T")
 
@@ -219,7 +219,10 @@ def validate(
 
 def present(rows: Frame, run: PlannedRun) -> Frame:
     """Return the rows of a result, and warn about empty slices."""
-    warn_of_empty_slices(rows, [sliced.attribute for sliced in run.slices])
+    if run.slices:
+        from sqlmetrics.plan.slices import warn_of_empty_slices
+
+        warn_of_empty_slices(rows, [sliced.attribute for sliced in run.slices])
     return rows
 
 
@@ -233,6 +236,8 @@ def own_templates_named(session: Session) -> Iterator[None]:
     try:
         yield
     except QueryError as error:
+        from sqlmetrics.plan.unknown_columns import unknown_column  # needs sqlglot
+
         own = [str(template.path) for template in session.catalog.own]
         if not own:
             raise

@@ -31,7 +31,6 @@ from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.partitions.executor import Executor
 from sqlmetrics.partitions.sizing import checked_count
 from sqlmetrics.plan import kept_plans
-from sqlmetrics.plan.own_columns import own_columns
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.record.record import Recorder
 from sqlmetrics.run.other_tables import check_replaceable, of_tables
@@ -168,8 +167,7 @@ class Session:
 
         `known` are the tables that the engine has read before.
         """
-        own = own_columns(self.catalog)
-        reader = TableReader(self.engine, user_keys, columns, self.where, own)
+        reader = TableReader(self.engine, user_keys, columns, self.where, self._own_columns())
         tables: dict[str, Table] = {}
         for name, source in sources.items():
             try:
@@ -196,6 +194,13 @@ class Session:
                 {file: name for name, source in read for file in source.watched},
             )
         return tables
+
+    def _own_columns(self) -> Mapping[str, list[str]]:
+        if not self.catalog.own:
+            return {}
+        from sqlmetrics.plan.own_columns import own_columns  # needs Jinja
+
+        return own_columns(self.catalog)
 
     def with_tables(self, others: Mapping[str, Any]) -> Session:
         """Return a session with other tables in memory; see `Evaluator.with_tables`."""

@@ -12,6 +12,19 @@ Dialect = Literal[
     "postgres", "redshift", "datafusion",
 ]  # fmt: skip
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+PRINTED_AS = {"datafusion": "postgres"}  # name of the dialect in sqlglot
+# without these settings, ClickHouse fills unmatched rows of a LEFT JOIN with 0 instead of NULL,
+# returns 0 for sums without rows, lets an alias hide a column, and stops optimising long plans
+_SETTINGS = {
+    "clickhouse": {
+        "join_use_nulls": 1,
+        "group_by_use_nulls": 1,
+        "aggregate_functions_null_for_empty": 1,
+        "least_greatest_legacy_null_behavior": 0,
+        "prefer_column_name_to_alias": 1,
+        "query_plan_max_optimizations_to_apply": 1000000,
+    }
+}
 
 
 def checked(dialect: str) -> str:
@@ -27,3 +40,14 @@ def checked(dialect: str) -> str:
             f"choose one of {', '.join(DIALECTS)}"
         )
     return known
+
+
+def settings(dialect: str) -> str:
+    """Return the SETTINGS clause that a dialect needs for correct results."""
+    chosen = ", ".join(f"{name} = {value}" for name, value in _SETTINGS.get(dialect, {}).items())
+    return f"SETTINGS {chosen}" if chosen else ""
+
+
+def keeps_materialized(dialect: str) -> bool:
+    """Return whether the dialect supports `WITH x AS MATERIALIZED`."""
+    return dialect in (NATIVE, "postgres")

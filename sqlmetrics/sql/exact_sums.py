@@ -11,9 +11,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from sqlglot import exp
-
 from sqlmetrics.sql.query_graph import SameTree
+from sqlmetrics.sql.syntax import exp
 
 _MARK = "exact"
 _UNITS = "1e15"

@@ -18,15 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlglot import exp
-
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.query_graph import DIALECT, new_name
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.syntax import exp
 
-_BY_CASE = (
-    exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg, exp.StddevSamp, exp.VariancePop
-)  # fmt: skip
 _NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offset", "windows")
 
 
@@ -285,7 +281,10 @@ def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
     if used and same and isinstance(aggregate, exp.Min | exp.Max | exp.Avg):
         return  # an aggregate of a constant
     within = exp.LTE(this=query.cutoff.copy(), expression=_number(k))
-    if not isinstance(aggregate, _BY_CASE):
+    by_case = (
+        exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg, exp.StddevSamp, exp.VariancePop
+    )  # fmt: skip
+    if not isinstance(aggregate, by_case):
         filtered = aggregate.parent if isinstance(aggregate.parent, exp.Filter) else None
         if filtered is not None:
             both = exp.and_(filtered.expression.this, within)

@@ -11,24 +11,22 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import pickle
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
-
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlmetrics import hashes
 from sqlmetrics.errors import TemplateError
 from sqlmetrics.messages import Message
 from sqlmetrics.metrics.front_matter import Stage
-from sqlmetrics.sql import transpile
-from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql import names as spelled
+from sqlmetrics.sql.dialects import NATIVE, keeps_materialized, settings
 from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.sql.templates import Keys, render_file
 
 DIALECT = NATIVE
@@ -96,33 +94,62 @@ class Query(Node):
 
     `table` is the user's table that an input reads or that the rows come from. `values` are the
     settings of a stage that has alternatives.
+
+    A pickled query has its tree in pickled form, which is read at its first use: an engine runs a
+    kept plan from its printed text.
     """
 
-    tree: exp.Expr = field(default_factory=exp.Select)
+    tree: exp.Expr = field(default_factory=lambda: exp.Select())
     tables: Sequence[exp.Table] = ()
     table: str = ""
     values: Mapping[str, Any] | None = None
 
-    @property
+    @functools.cached_property
     def has_ctes(self) -> bool:
         """Return whether the query starts with WITH."""
         return self.tree.args.get("with_") is not None
 
-    @property
+    @functools.cached_property
     def columns(self) -> list[str]:
         """Return the names of the result's columns."""
         assert isinstance(self.tree, exp.Query)
         return list(self.tree.named_selects)
 
+    @functools.cached_property
+    def tables_named(self) -> set[str]:
+        """Return the user's tables that the query names without a schema, in lower case."""
+        return spelled.tables_named(self.tree)
+
+    @functools.cached_property
+    def _reads(self) -> Sequence[str]:
+        return [table.name for table in self.tables]
+
     def reads(self) -> Sequence[str]:
         """Return the identity of a parent for every table that refers to it."""
-        return [table.name for table in self.tables]
+        return self._reads
+
+    def __getstate__(self) -> dict[str, Any]:
+        for name in _PRINTED_WITHOUT_TREE:  # kept in the state
+            getattr(self, name)
+        state = {name: value for name, value in vars(self).items() if name not in _SYNTAX}
+        return {**state, _PICKLED: vars(self).get(_PICKLED) or pickle.dumps(self._syntax())}
+
+    def _syntax(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in _SYNTAX)
+
+    if not TYPE_CHECKING:  # the attributes are declared above
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _SYNTAX or _PICKLED not in vars(self):
+                raise AttributeError(name)
+            vars(self).update(zip(_SYNTAX, pickle.loads(vars(self)[_PICKLED]), strict=True))
+            return vars(self)[name]
 
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
         """Print a copy of the tree with the given names of its tables."""
         if not pretty and dialect == DIALECT:  # printed often, for an engine: aliases may stay
             return self._with_names(names)
-        return transpile.printed(self.named(names), dialect, pretty, self.is_input)
+        return _printed(self.named(names), dialect, pretty, self.is_input)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
         """Return a copy of the tree with the given names of its tables."""
@@ -137,7 +164,7 @@ class Query(Node):
 
     def _with_names(self, names: Mapping[str, str]) -> str:
         texts = [
-            transpile.name(names[part], DIALECT) if number % 2 else part
+            spelled.name(names[part], DIALECT) if number % 2 else part
             for number, part in enumerate(self._parts)
         ]
         return "".join(texts)
@@ -146,6 +173,11 @@ class Query(Node):
     def _parts(self) -> list[str]:
         """The printed tree, split at the names of its parents; pickled with the query."""
         return _parts_of(SameTree(self.tree), frozenset(self.reads()), self.is_input)
+
+
+_SYNTAX = ("tree", "tables")
+_PICKLED = "_pickled"
+_PRINTED_WITHOUT_TREE = ("has_ctes", "columns", "tables_named", "_reads", "_parts")
 
 
 class SameTree:
@@ -171,7 +203,7 @@ def _parts_of(of: SameTree, parents: frozenset[str], is_input: bool) -> list[str
     for table in tree.find_all(exp.Table):
         if table.name in parents:
             table.set("this", exp.Identifier(this=f"{_GAP}{table.name}{_GAP}", quoted=False))
-    return transpile.printed(tree, DIALECT, False, is_input).split(_GAP)
+    return _printed(tree, DIALECT, False, is_input).split(_GAP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,9 +265,9 @@ class Rendered(Node):
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
         """Render the template; for other dialects, parse the text and print it again."""
         text = self._text(names)
-        if dialect == DIALECT and not any(map(transpile.is_reference, names.values())):
+        if dialect == DIALECT and not any(map(spelled.is_reference, names.values())):
             return text
-        return transpile.printed(self.named(names), dialect, pretty)
+        return _printed(self.named(names), dialect, pretty)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
         """Render and parse the template."""
@@ -258,6 +290,12 @@ class Rendered(Node):
 
         context = {**self.keys.context, **self.context, "ref": ref}
         return render_file(self.template, context).split(_GAP)
+
+
+def _printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = False) -> str:
+    from sqlmetrics.sql.transpile import printed  # needs sqlglot; see `syntax`
+
+    return printed(tree, dialect, pretty, is_input)
 
 
 def identity_of(*parts: str) -> str:
@@ -333,7 +371,7 @@ class Plan:
             name
             for node in nodes
             if isinstance(node, Query) and node.is_input
-            for name in transpile.tables_named(node.tree)
+            for name in node.tables_named
         }
         for node in nodes:
             names[node.key] = new_name(node.name, taken)
@@ -346,19 +384,19 @@ class Plan:
             if node is self.root and not node.has_ctes:
                 continue
             how = ""
-            if uses.get(node.key, 0) > 1 and transpile.keeps_materialized(dialect):
+            if uses.get(node.key, 0) > 1 and keeps_materialized(dialect):
                 # scanning an input twice is cheaper than copying it
                 how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
             inner = indented(texts[node.key], "  ") if pretty else texts[node.key]
-            name = transpile.name(names[node.key], dialect)
+            name = spelled.name(names[node.key], dialect)
             ctes.append(f"{name} AS {how}(\n  {inner}\n)")
         result = texts[self.root.key]
         if self.root.has_ctes:  # rendered queries, which are never results, return all columns
             known = self.root.columns if isinstance(self.root, Query) else []
-            columns = ", ".join(transpile.name(column, dialect) for column in known) or "*"
-            result = f"SELECT {columns} FROM {transpile.name(names[self.root.key], dialect)}"
+            columns = ", ".join(spelled.name(column, dialect) for column in known) or "*"
+            result = f"SELECT {columns} FROM {spelled.name(names[self.root.key], dialect)}"
         statement = f"WITH {', '.join(ctes)}\n{result}" if ctes else result
-        return "\n".join(filter(None, [statement, transpile.settings(dialect)]))
+        return "\n".join(filter(None, [statement, settings(dialect)]))
 
 
 def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
@@ -391,7 +429,7 @@ def parse(text: str, where: str) -> exp.Expr:
     try:
         with _quiet():
             trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
-    except ParseError as error:
+    except errors.ParseError as error:
         first = error.errors[0]
         problem, remedy = first["description"], ""
         if problem.startswith("Required keyword"):  # the rest names a class of sqlglot
@@ -405,7 +443,7 @@ def parse(text: str, where: str) -> exp.Expr:
             f"{first['start_context'][-40:]}{first['highlight']}{first['end_context'][:40]}",
             remedy=remedy,
         ) from error
-    except SqlglotError as error:
+    except errors.SqlglotError as error:
         raise TemplateError(f"{where}: the rendered SQL cannot be parsed: {error}") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise TemplateError(f"{where}: a template must be a single SELECT")

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlmetrics.sql import names as names_of
 from sqlmetrics.sql import transpile
+from sqlmetrics.sql.dialects import settings
 from sqlmetrics.sql.layout import laid_out, title_lines
 from sqlmetrics.sql.query_graph import DIALECT, Plan, Query, new_name
 from sqlmetrics.sql.simplify import simplify
@@ -46,13 +48,13 @@ def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
         alias = cte.args["alias"]
         # a pass may add queries, which have their comments with them
         title = titles.get(cte.alias) or " ".join(taken_comments(alias))
-        columns = ", ".join(transpile.name(column.name, dialect) for column in alias.columns)
-        name = transpile.name(cte.alias, dialect) + (f" ({columns})" if columns else "")
+        columns = ", ".join(names_of.name(column.name, dialect) for column in alias.columns)
+        name = names_of.name(cte.alias, dialect) + (f" ({columns})" if columns else "")
         ctes.append(f"{name} AS (\n{_text(cte.this, title, dialect, '    ')}\n)")
     recursive = "RECURSIVE " if with_ is not None and with_.args.get("recursive") else ""
     start = f"WITH {recursive}{', '.join(ctes)}\n" if ctes else ""
     text = _text(tree, relations[-1].title, dialect)
-    return "\n".join(filter(None, [start + text, transpile.settings(dialect)]))
+    return "\n".join(filter(None, [start + text, settings(dialect)]))
 
 
 def _note_rows(tree: exp.Expr) -> None:
@@ -107,7 +109,7 @@ def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
     nodes = plan.nodes()
     inputs = [node for node in nodes if isinstance(node, Query) and node.is_input]
     # a CTE that has the name of a user's table would be read in its place
-    taken = {name for node in inputs for name in transpile.tables_named(node.tree)}
+    taken = {name for node in inputs for name in node.tables_named}
     taken |= {table.name for node in inputs for table in node.tree.find_all(exp.Table)}
     names: dict[str, str] = {}
     relations: list[Relation] = []

@@ -1,73 +1,40 @@
-"""The Jinja environment that renders all templates."""
+"""Render templates."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
-
-import jinja2
-from jinja2.sandbox import SandboxedEnvironment
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlmetrics.errors import (
-    DataError,
     SqlmetricsError,
     TemplateError,
     UndefinedNameError,
-    UsageError,
 )
-from sqlmetrics.messages import Message, filled, set_to
-from sqlmetrics.metrics.catalog import template_root
-from sqlmetrics.sql.compiled_templates import CompiledTemplates
+from sqlmetrics.lazy import lazy
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.quoting import identifier, literal, path_literal
+from sqlmetrics.sql.quoting import identifier, literal
 
-_DEMO = "demo"  # macros that evaluations do not use and that are not compiled for them
-
-
-class _Undefined(jinja2.StrictUndefined):
-    """A name that is undefined in a template; its use raises an error with the name."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        name = self._undefined_name or ""
-        error: Any = functools.partial(UndefinedNameError, name=name)  # called like a class
-        self._undefined_exception = error
+if TYPE_CHECKING:
+    import jinja2
+else:  # a run with a kept plan renders no template
+    (jinja2,) = lazy("jinja2")
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """Build the environment that renders every template; macros and quoting are its globals."""
-    root = template_root()
-    env = SandboxedEnvironment(
-        loader=jinja2.FileSystemLoader(root),
-        undefined=_Undefined,
-        autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
-        keep_trailing_newline=True,
-        bytecode_cache=CompiledTemplates(),
-    )
-    env.globals.update(
-        ident=identifier,
-        literal=literal,
-        path_literal=path_literal,
-        refuse=_refuse,
-        refuse_setting=_refuse_setting,
-    )
-    for path in sorted((root / "macros").glob("*.sql")):
-        if path.stem != _DEMO:
-            env.globals.update(_macros_of(env, path.stem))
-    return env
+    """Return the environment that renders every template."""
+    from sqlmetrics.sql.environment import new_environment  # needs Jinja
+
+    return new_environment()
 
 
 def demo_macros() -> dict[str, Any]:
     """Return the macros that only the demo templates use."""
-    return _macros_of(environment(), _DEMO)
+    from sqlmetrics.sql.environment import DEMO, macros_of
 
-
-def _macros_of(env: jinja2.Environment, file: str) -> dict[str, Any]:
-    module = env.get_template(f"macros/{file}.sql").module
-    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return macros_of(environment(), DEMO)
 
 
 def macro(name: str) -> Callable[..., str]:
@@ -102,25 +69,6 @@ def _compile(source: str, where: str) -> jinja2.Template:
         return source if name == where else None
 
     return jinja2.FunctionLoader(of).load(environment(), where, environment().globals)
-
-
-def _refuse(message: str, remedy: str = "", settings: bool = False) -> None:
-    """Let a template reject tables under its settings, or reject the settings alone.
-
-    `remedy` has placeholders for arguments, as the remedies of checks do.
-    """
-    raise (UsageError if settings else DataError)(message, remedy=filled(remedy, {}))
-
-
-def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> str:
-    """Let a template reject values of a setting that have no meaning for it."""
-    if value in choices:
-        own = set_to(f"METRIC.{name}")
-        raise UsageError(
-            f"{name}={value} has no meaning for {why}",
-            remedy=Message("choose how to handle its duplicate rows with ", own),
-        )
-    return ""
 
 
 @dataclass(frozen=True)

@@ -17,28 +17,13 @@ from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
-from sqlmetrics.sql.dialects import DIALECTS, NATIVE
+from sqlmetrics.sql.dialects import DIALECTS, NATIVE, PRINTED_AS
+from sqlmetrics.sql.names import has_placeholders, is_reference, placed_table
 from sqlmetrics.sql.portable import counted, problems
-from sqlmetrics.sql.quoting import identifier as quoted
 from sqlmetrics.sql.templates import macro
 
-_PRINTED_AS = {"datafusion": "postgres"}  # name of the dialect in sqlglot
-# without these settings, ClickHouse fills unmatched rows of a LEFT JOIN with 0 instead of NULL,
-# returns 0 for sums without rows, lets an alias hide a column, and stops optimising long plans
-_SETTINGS = {
-    "clickhouse": {
-        "join_use_nulls": 1,
-        "group_by_use_nulls": 1,
-        "aggregate_functions_null_for_empty": 1,
-        "least_greatest_legacy_null_behavior": 0,
-        "prefer_column_name_to_alias": 1,
-        "query_plan_max_optimizations_to_apply": 1000000,
-    }
-}
 _PARTS = ("this", "db", "catalog")
 _LAST = "last_of_numbers"  # placeholder for an expression in rendered text
-_TABLE = "table of the user: "  # prefix of a user's table name until it is printed
-_REFERENCE = re.compile(r"\{\{(?:(?!\{\{|\}\}).)*\}\}", re.DOTALL)
 _OTHERS = tuple(dialect for dialect in DIALECTS if dialect != NATIVE)
 
 
@@ -82,7 +67,7 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
         check(tree, dialect)
     if dialect == NATIVE:  # names are rarely replaced; copying a tree is as slow as printing
         text = text_of(tree, dialect, pretty)
-        if _TABLE not in text and "{{" not in text:
+        if not has_placeholders(text):
             return text
     return text_of(compiled(tree, dialect), dialect, pretty)
 
@@ -100,7 +85,7 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
 
     def generated(level: ErrorLevel) -> str:
         return tree.sql(
-            _PRINTED_AS.get(dialect, dialect),
+            PRINTED_AS.get(dialect, dialect),
             pretty=pretty,
             comments=pretty,
             indent=4,
@@ -130,26 +115,6 @@ def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
             pass_.run(root, dialect)
     result: exp.Expr = root.this
     return result
-
-
-def settings(dialect: str) -> str:
-    """Return the SETTINGS clause that a dialect needs for correct results."""
-    chosen = ", ".join(f"{name} = {value}" for name, value in _SETTINGS.get(dialect, {}).items())
-    return f"SETTINGS {chosen}" if chosen else ""
-
-
-def keeps_materialized(dialect: str) -> bool:
-    """Return whether the dialect supports `WITH x AS MATERIALIZED`."""
-    return dialect in (NATIVE, "postgres")
-
-
-def name(text: str, dialect: str) -> str:
-    """Quote the name of a CTE or column."""
-    if dialect == NATIVE:
-        return quoted(text)
-    identifier = exp.to_identifier(text)
-    assert identifier is not None
-    return identifier.sql(_PRINTED_AS.get(dialect, dialect))
 
 
 def check(tree: exp.Expr, dialect: str) -> None:
@@ -667,7 +632,7 @@ def _tables(tree: exp.Expr, dialect: str) -> None:
     """Name tables as the user does: quoted as in the dialect, or as references such as
     {{ ref('recs') }} for another program."""
     for node in _all(tree, exp.Table):
-        given = node.name.removeprefix(_TABLE) if node.name.startswith(_TABLE) else ""
+        given = placed_table(node.name)
         # a table of the connection may have this name too; it is qualified with its schema
         if is_reference(given or node.name) and not node.args.get("db"):
             node.set("this", exp.Var(this=given or node.name))
@@ -677,23 +642,6 @@ def _tables(tree: exp.Expr, dialect: str) -> None:
                 node.set(part, named.args.get(part))
 
 
-def is_reference(text: str) -> bool:
-    """Return whether a text is exactly one reference for dbt."""
-    return _REFERENCE.fullmatch(text.strip()) is not None
-
-
-def table(text: str) -> str:
-    """Return a placeholder for a user's table until the query is printed."""
-    return quoted(_TABLE + text.strip())
-
-
-def tables_named(tree: exp.Expr) -> set[str]:
-    """List the user's tables that a query names without a schema, in lower case."""
-    given = (node.name.removeprefix(_TABLE) for node in tree.find_all(exp.Table)
-             if node.name.startswith(_TABLE))  # fmt: skip
-    return {name.strip('"`').lower() for name in given if not is_reference(name)}
-
-
 def table_of(text: str, dialect: str) -> exp.Table:
     """Parse a table name, quoted as in the dialect.
 
@@ -701,7 +649,7 @@ def table_of(text: str, dialect: str) -> exp.Table:
         UsageError: the text is not a table name.
     """
     try:
-        table = exp.to_table(text, dialect=_PRINTED_AS.get(dialect, dialect))
+        table = exp.to_table(text, dialect=PRINTED_AS.get(dialect, dialect))
     except SqlglotError:
         table = None
     parts = [] if table is None else list(filter(None, map(table.args.get, _PARTS)))

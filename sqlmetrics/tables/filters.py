@@ -10,14 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from sqlglot import exp, parse_one
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
-
 from sqlmetrics.errors import DataError, UnreadableError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
-from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.sql.templates import environment
 
 if TYPE_CHECKING:
@@ -28,10 +24,6 @@ _ALIAS = "source"  # alias of the table in the templates that read it
 _DEEPEST = 200  # maximum nesting: engines and parsers recurse once per level
 
 
-# expressions that are not boolean, rejected if no table is available to infer the type
-_NO_CONDITIONS = (
-    exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.DPipe, exp.Interval,
-)  # fmt: skip
 _ALLOWED = (
     "a condition may use columns, values, comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, "
     "CASE, CAST, arithmetic and functions such as lower, length, abs, round, coalesce and year"
@@ -88,7 +80,11 @@ def read_condition(table: str, condition: str, columns: Mapping[str, str] | None
     for distinct in list(root.find_all(exp.NullSafeEQ, exp.NullSafeNEQ)):
         # DataFusion parses `a IS DISTINCT FROM b OR c` as `a IS DISTINCT FROM (b OR c)`
         distinct.replace(exp.Paren(this=distinct.copy()))
-    if columns is None and isinstance(root.this.unnest(), _NO_CONDITIONS):
+    # expressions that are not boolean, rejected if no table is available to infer the type
+    not_boolean = (
+        exp.Literal, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.DPipe, exp.Interval,
+    )  # fmt: skip
+    if columns is None and isinstance(root.this.unnest(), not_boolean):
         raise UsageError(f"{name}: the condition is not boolean; {_ALLOWED}")
     text: str = root.this.sql(_DUCKDB, normalize_functions="lower")
     return text
@@ -96,7 +92,7 @@ def read_condition(table: str, condition: str, columns: Mapping[str, str] | None
 
 def columns_of(text: str) -> set[str]:
     """Return the columns that a condition reads; `text` is as `read_condition` returns it."""
-    return {column.name for column in parse_one(text, read=_DUCKDB).find_all(exp.Column)}
+    return {column.name for column in sqlglot.parse_one(text, read=_DUCKDB).find_all(exp.Column)}
 
 
 def check_rows(
@@ -150,7 +146,7 @@ def _named(table: str, condition: str) -> str:
 
 def _parsed(name: str, condition: str) -> exp.Expr:
     """Parse a text that must be one expression and nothing else."""
-    dialect = Dialect.get_or_raise(_DUCKDB)
+    dialect = sqlglot.Dialect.get_or_raise(_DUCKDB)
     try:
         tokens = dialect.tokenize(condition)
         if any(token.comments for token in tokens):
@@ -162,7 +158,7 @@ def _parsed(name: str, condition: str) -> exp.Expr:
         if not tokens:
             raise UsageError(f"{name}: the condition is empty")
         (tree,) = dialect.parse_into(exp.Condition, condition)
-    except (SqlglotError, ValueError) as error:
+    except (errors.SqlglotError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
         raise UsageError(f"{name}: the text is not a valid SQL condition; {_ALLOWED}") from None
@@ -190,6 +186,8 @@ def _too_deep(name: str) -> UsageError:
 
 def _problem(node: exp.Expr) -> str | None:
     """Return the name of a construct that is not allowed, or None."""
+    from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS  # needs sqlglot
+
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.All | exp.Any):
         return "a subquery"
     if isinstance(node, exp.Window):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation, TableName
 from sqlmetrics.errors import DataError, UsageError, suggestion
-from sqlmetrics.sql import transpile
+from sqlmetrics.sql import names
 from sqlmetrics.tables.files import expand, read_files
 from sqlmetrics.tables.objects import (
     from_aspects,
@@ -34,7 +34,7 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     if isinstance(source, TableName):
         types = {} if source.like is None else read_source(engine, table, label, source.like).types
         named = f"the table {source.name}"
-        return Relation(transpile.table(source.name), types, named, only_named=True)
+        return Relation(names.table(source.name), types, named, only_named=True)
     own = engine.relation(table, label, source)
     if own is not None:
         return own

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sqlmetrics.partitions.bounds import Bounds
 from sqlmetrics.partitions.sizing import RowGroup, ranges
-from sqlmetrics.partitions.split import Bounds
 
 
 def groups(*ends: tuple[object, object], rows: int = 10) -> list[RowGroup]:

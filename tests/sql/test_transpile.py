@@ -7,7 +7,7 @@ import sqlglot
 
 from sqlmetrics import UsageError
 from sqlmetrics.errors import TemplateError
-from sqlmetrics.sql import arithmetic, transpile
+from sqlmetrics.sql import arithmetic, dialects, names, transpile
 from sqlmetrics.sql.dialects import DIALECTS
 from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.sql.transpile import PASSES, printed
@@ -166,7 +166,7 @@ def tree_of(query: str) -> sqlglot.exp.Expr:
     start, brace, rest = query.partition("{table:")
     if brace:
         given, _, end = rest.rpartition("} AS r")
-        query = f"{start}{transpile.table(given)} AS r{end}"
+        query = f"{start}{names.table(given)} AS r{end}"
     tree: sqlglot.exp.Expr = sqlglot.exp.Paren(this=sqlglot.parse_one(query, read="duckdb"))
     for node in list(tree.find_all(sqlglot.exp.Log)):
         arithmetic.native_log2(node)  # as the planner does
@@ -223,8 +223,8 @@ def test_what_is_not_portable_is_refused_by_name() -> None:
 
 
 def test_settings_end_the_statement_of_clickhouse_only() -> None:
-    assert "join_use_nulls = 1" in transpile.settings("clickhouse")
-    assert not any(transpile.settings(one) for one in DIALECTS if one != "clickhouse")
+    assert "join_use_nulls = 1" in dialects.settings("clickhouse")
+    assert not any(dialects.settings(one) for one in DIALECTS if one != "clickhouse")
 
 
 def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -21,7 +21,8 @@ from sqlmetrics.metrics.front_matter import Alternative, Metric, Param, Template
 from sqlmetrics.metrics.requests import MetricRequest, calls_of, requests_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import parse_spec
-from sqlmetrics.partitions.split import Bounds, Partition, Split, for_parquet, reader
+from sqlmetrics.partitions.bounds import Bounds
+from sqlmetrics.partitions.split import Partition, Split, for_parquet, reader
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results

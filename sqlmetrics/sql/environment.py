@@ -1,0 +1,76 @@
+"""The Jinja environment of the templates."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+
+from sqlmetrics.errors import DataError, UndefinedNameError, UsageError
+from sqlmetrics.messages import Message, filled, set_to
+from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.sql.compiled_templates import CompiledTemplates
+from sqlmetrics.sql.quoting import identifier, literal, path_literal
+
+DEMO = "demo"  # macros that evaluations do not use and that are not compiled for them
+
+
+class _Undefined(jinja2.StrictUndefined):
+    """A name that is undefined in a template; its use raises an error with the name."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        name = self._undefined_name or ""
+        error: Any = functools.partial(UndefinedNameError, name=name)  # called like a class
+        self._undefined_exception = error
+
+
+def new_environment() -> jinja2.Environment:
+    """Build the environment that renders every template; macros and quoting are its globals."""
+    root = template_root()
+    env = SandboxedEnvironment(
+        loader=jinja2.FileSystemLoader(root),
+        undefined=_Undefined,
+        autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
+        keep_trailing_newline=True,
+        bytecode_cache=CompiledTemplates(),
+    )
+    env.globals.update(
+        ident=identifier,
+        literal=literal,
+        path_literal=path_literal,
+        refuse=_refuse,
+        refuse_setting=_refuse_setting,
+    )
+    for path in sorted((root / "macros").glob("*.sql")):
+        if path.stem != DEMO:
+            env.globals.update(macros_of(env, path.stem))
+    return env
+
+
+def macros_of(env: jinja2.Environment, file: str) -> dict[str, Any]:
+    """Return the macros of a file of `sql_templates/macros`."""
+    module = env.get_template(f"macros/{file}.sql").module
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
+
+def _refuse(message: str, remedy: str = "", settings: bool = False) -> None:
+    """Let a template reject tables under its settings, or reject the settings alone.
+
+    `remedy` has placeholders for arguments, as the remedies of checks do.
+    """
+    raise (UsageError if settings else DataError)(message, remedy=filled(remedy, {}))
+
+
+def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> str:
+    """Let a template reject values of a setting that have no meaning for it."""
+    if value in choices:
+        own = set_to(f"METRIC.{name}")
+        raise UsageError(
+            f"{name}={value} has no meaning for {why}",
+            remedy=Message("choose how to handle its duplicate rows with ", own),
+        )
+    return ""
