@@ -1,6 +1,7 @@
 """Threads that share an evaluator, or a connection; copies of an evaluator."""
 
 import copy
+import functools
 import pickle
 import threading
 from collections.abc import Callable
@@ -122,3 +123,21 @@ def test_an_evaluator_cannot_be_copied_and_says_what_to_do(copied: Callable[[Any
         ):
             copied(evaluator)
         assert len(evaluator.evaluate("mrr@2")) == 1
+
+
+def test_threads_replace_tables_of_one_evaluator() -> None:
+    lists = {
+        0.75: LISTS,
+        0.5: LISTS.assign(rank=[2, 1, 1, 2]),
+        1.0: LISTS.assign(rank=[1, 2, 2, 1]),
+    }
+    with sm.Evaluator(LISTS, TRUTH) as base:
+
+        def mrr(frame: pd.DataFrame) -> float:
+            with base.with_tables(recommendations=frame) as evaluator:
+                return float(evaluator.evaluate(["mrr"])["value"][0])
+
+        expected = [*lists] * 3
+        found = at_once(*(functools.partial(mrr, lists[value]) for value in expected))
+        assert found == expected
+        assert list(base.evaluate(["mrr"])["value"]) == [0.75]
