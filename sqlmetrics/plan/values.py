@@ -156,9 +156,7 @@ class _Builder:
         self.fused: dict[str, _Fused] = {}
         self.alone: dict[str, Node] = {}
         self.groups: dict[str, str] = {}  # group of metrics that share a query -> name of the query
-        self.defined: dict[
-            str, Query
-        ] = {}  # name -> stage of those that have a value
+        self.defined: dict[str, Query] = {}  # name -> stage of those that have a value
         # (identity, k) -> table and column
         self.columns: dict[tuple[str, int | None], tuple[_Place, Column]] = {}
 
