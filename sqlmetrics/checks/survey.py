@@ -7,8 +7,10 @@ The survey does not stop at the first finding. Input validation finds broken tab
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sqlmetrics.checks.bounds import bounds_of
 from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, TemplateError
@@ -69,7 +71,11 @@ def survey(
                 continue
             if _are_there(planner, needs):
                 of_check = {**values, **cutoff_context(cutoffs)}
-                findings += _readable(_finding(engine, planner, check, needs, of_check, known))
+                found = list(_readable(_finding(engine, planner, check, needs, of_check, known)))
+                if check.bounds and found:
+                    bounds = bounds_of(engine, planner, calls, values, check.bounds)
+                    found = [_extended(finding, bounds) for finding in found]
+                findings += found
     findings = list({(finding.check, finding.text): finding for finding in findings}.values())
     return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
@@ -96,6 +102,11 @@ def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:
 
     frame = pd.DataFrame(list(rows_of(findings).values), columns=list(COLUMNS))
     return frame.astype({"n": "Int64"})
+
+
+def _extended(finding: Finding, text: str) -> Finding:
+    """Add a sentence to a finding, unless the sentence is empty."""
+    return replace(finding, found=Message(finding.found, f". {text}")) if text else finding
 
 
 def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:

@@ -1,0 +1,85 @@
+"""The values of a metric between which a rule of a finding, such as tie-breaking, decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlmetrics.engines.base import Engine
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest
+from sqlmetrics.metrics.spec import Value
+from sqlmetrics.plan.physical import physical
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.results import Results
+from sqlmetrics.stats.intervals import Interval
+
+_EXTREMES = ("worst", "best")
+_DIGITS = 4
+
+
+def bounds_of(
+    engine: Engine,
+    planner: Planner,
+    calls: Sequence[MetricCall],
+    values: Mapping[str, Value],
+    name: str,
+) -> str:
+    """Describe the value of a metric, and its bounds under the other values of a setting.
+
+    Args:
+        engine, planner: compute the metric.
+        calls: metrics to choose from.
+        values: the settings of the finding; only metrics with the same order of lists are chosen.
+        name: the setting, e.g. ties, which has the values worst and best.
+
+    Returns:
+        One sentence about the model with the widest bounds; empty if no metric has bounds.
+    """
+    request = _chosen(calls, values, name)
+    if request is None:
+        return ""
+    asked = [request, *(_with(request, name, value) for value in _EXTREMES)]
+    summary = Results(planner, asked, interval=Interval("none")).summary()
+    found: dict[str, dict[str, float]] = {}
+    for row in engine.records(physical(planner, summary)):
+        if row["value"] is not None:
+            found.setdefault(str(row.get("model", "")), {})[row["metric"]] = row["value"]
+    names = [each.call.name for each in asked]
+    known = {
+        model: [of_model[metric] for metric in names]
+        for model, of_model in found.items()
+        if {*names} <= of_model.keys()
+    }
+    widest = max(known, key=lambda model: max(known[model]) - min(known[model]), default=None)
+    if widest is None:
+        return ""
+    numbers = known[widest]
+    value, low, high = (f"{each:.{_DIGITS}f}" for each in (numbers[0], min(numbers), max(numbers)))
+    metric = str(replace(request.call, cutoff=request.k))
+    return (
+        f"{metric}{f' of {widest}' if widest else ''} is {value}; with other orders of equal "
+        f"scores it would be between {low} and {high}"
+    )
+
+
+def _chosen(
+    calls: Sequence[MetricCall], values: Mapping[str, Any], name: str
+) -> MetricRequest | None:
+    """Choose a metric for which the values worst and best apply, preferably a default one."""
+    requests = [
+        max(call.requests, key=lambda request: request.k or 0)
+        for call in calls
+        if call.metric.is_of_relevant_items
+        and call.values[name] == values[name]
+        and call.values["order"] == values["order"]
+        and call.values["duplicate_interactions"] != "bag"
+    ]
+    return min(requests, key=lambda request: not request.metric.in_default_set, default=None)
+
+
+def _with(request: MetricRequest, name: str, value: str) -> MetricRequest:
+    """Return the request with another value of a setting."""
+    params = {**dict(request.call.params), name: value}
+    call = replace(request.call, params=tuple(sorted(params.items())))
+    return replace(request, call=call, values={**request.values, name: value})
