@@ -1,16 +1,16 @@
 """Compare six ratios of cost with the stored ones, to notice a version that became slower.
 
-    python benchmarks/guard.py [--runs 7] [--renew]
+    python benchmarks/guard.py [--runs 5] [--renew]
 
-Every ratio divides the CPU seconds of an evaluation by those of a query written by hand over the same
-tables. Both run one after the other, in turn with those of the other ratios, so that other work on
-the machine affects both. The result is the median of the ratios of pairs. A ratio that exceeds its
-limit is measured again with twice the pairs, and the smaller result counts. The script ends with
-exit code 1 if a ratio is still more than 1.5 times the stored one, which is in `guard.json` beside
-it; `--renew` writes this file.
+Every ratio divides the CPU seconds of an evaluation by those of a query written by hand over the
+same tables. Both run one after the other, in turn with those of the other ratios, so that other
+work on the machine affects both. The result is the median of the ratios of pairs. A ratio that
+exceeds its limit is measured again with twice the pairs, and the smaller result counts. The script
+ends with exit code 1 if a ratio is still more than 1.5 times the stored one, which is in
+`guard.json` beside it; `--renew` writes this file.
 
-The tables are small, so that the ratios include the fixed cost of a call. They are not the ratios of
-the other benchmarks.
+The tables are small, so that the ratios include the fixed cost of a call. They are not the ratios
+of the other benchmarks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Pair = tuple[Action, Action]  # an evaluation, and the query by hand
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=7, help="pairs of each ratio")
+    parser.add_argument("--runs", type=int, default=5, help="pairs of each ratio")
     parser.add_argument("--renew", action="store_true", help=f"write {STORED.name}")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # data warnings

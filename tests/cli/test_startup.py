@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,14 @@ def test_completion_needs_only_click() -> None:
     typed = {"COMP_WORDS": "sqlmetrics evaluate --conv", "COMP_CWORD": "2"}
     assert loaded(_RUN, _SQLMETRICS_COMPLETE="bash_source") == {"click"}
     assert loaded(_RUN, _SQLMETRICS_COMPLETE="bash_complete", **typed) == {"click"}
+
+
+def test_an_evaluation_with_a_kept_plan_parses_no_sql(tmp_path: Path) -> None:
+    """Of the packages that read SQL and frames, it loads only DuckDB, and Jinja for file readers."""
+    cache = {"XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
+    arguments = ("evaluate", "ndcg@10", *INPUT, "--no-check")
+    assert "sqlglot" in loaded(_RUN, *arguments, **cache)
+    assert loaded(_RUN, *arguments, **cache) == {"click", "duckdb", "jinja2"}
 
 
 @pytest.mark.every_case
