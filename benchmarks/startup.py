@@ -110,20 +110,25 @@ def measured(
     commands: dict[str, list[str]], runs: int, modules: Path
 ) -> dict[str, tuple[float, float]]:
     """Return the median CPU seconds and seconds of each command."""
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(modules)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for run in range(runs + 1):
         for name, command in commands.items():
             cpu, clock = cpu_of_children(), time.perf_counter()
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # data warnings
-            subprocess.run(command, check=True, env=environment, **quiet)
+            run_quietly(command, modules)
             if run:
                 times[name].append((cpu_of_children() - cpu, time.perf_counter() - clock))
     return {
         name: (statistics.median(cpu for cpu, _ in taken), statistics.median(s for _, s in taken))
         for name, taken in times.items()
     }
+
+
+def run_quietly(command: list[str], modules: Path) -> None:
+    """Run a command without its output; `modules` keeps compiled modules."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(modules)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # data warnings
+    subprocess.run(command, check=True, env=environment, **quiet)
 
 
 def cpu_of_children() -> float:

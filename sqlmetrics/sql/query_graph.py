@@ -177,7 +177,7 @@ class Query(Node):
 
 _SYNTAX = ("tree", "tables")
 _PICKLED = "_pickled"
-_PRINTED_WITHOUT_TREE = ("has_ctes", "columns", "tables_named", "_reads", "_parts")
+_PRINTED_WITHOUT_TREE = ("has_ctes", "columns", "tables_named", "_reads")
 
 
 class SameTree:

@@ -99,10 +99,13 @@ def test_other_versions_and_sources_are_not_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, _, n_parsed = evaluated(monkeypatch)
-    for changed in ("sqlglot.__version__", "sqlmetrics.disk_cache.__version__"):
+    for changed, other in (
+        ("sqlmetrics.plan.kept_plans.version", lambda _: "another"),  # of sqlglot and Jinja
+        ("sqlmetrics.disk_cache.__version__", "another"),
+    ):
         kept_plans._cache.cache_clear()
         with monkeypatch.context() as patch:
-            patch.setattr(changed, "another")
+            patch.setattr(changed, other)
             assert evaluated(patch)[2] == n_parsed
     kept_plans._cache.cache_clear()
     with monkeypatch.context() as patch:
