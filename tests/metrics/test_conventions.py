@@ -22,8 +22,8 @@ from tests.support.notation import number
 
 def test_the_conventions_that_there_are() -> None:
     assert NAMES == [
-        "standard", "catboost", "course", "elliot", "jurity", "lenskit", "lightgbm", "ranx",
-        "recbole", "recommenders", "rectools", "replay", "replay-0.12", "replay-0.9", "rs_metrics",
+        "standard", "catboost", "cornac", "course", "elliot", "ir_measures", "jurity", "lenskit",
+        "lightgbm", "ranx", "recbole", "recommenders", "recpack", "rectools", "replay", "replay-0.12", "replay-0.9", "rs_metrics",
         "rs_metrics-0.2", "sklearn", "spark", "trec_eval", "tutorial", "xgboost",
     ]  # fmt: skip
 
@@ -282,7 +282,9 @@ def test_all_metrics_are_those_that_a_convention_covers() -> None:
 def test_all_conventions_leave_out_what_they_lack() -> None:
     with evaluator(convention="all") as everyone:
         frame = everyone.evaluate("r_precision@3")
-        assert frame["convention"].tolist() == ["standard", "ranx", "recommenders", "trec_eval"]
+        assert frame["convention"].tolist() == [
+            "standard", "ir_measures", "ranx", "recommenders", "trec_eval",
+        ]  # fmt: skip
     with evaluator(convention=["ranx", "all"]) as everyone:
         frame = everyone.evaluate("r_precision@3")
         assert frame["convention"].tolist() == ["standard", "recommenders", "trec_eval", "ranx"]
