@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sqlmetrics.errors import UsageError
@@ -40,6 +40,26 @@ def translated(
         return call
     params = {**dict(ours.params), **dict(call.params)}
     return replace(call, metric=ours.metric, params=tuple(sorted(params.items())))
+
+
+def with_settings(
+    call: MetricSpec, parameters: Mapping[str, str], settings: Collection[str]
+) -> MetricSpec:
+    """Replace the names of parameters in another system by those of our settings.
+
+    Args:
+        call: the metric, such as `ap(rel=2)`.
+        parameters: the names of the system and the settings that they stand for.
+        settings: the settings of the metric; other parameters are kept, for the error message.
+    """
+    given = dict(call.params)
+    renamed = {
+        theirs: ours
+        for theirs, ours in parameters.items()
+        if theirs in given and theirs not in settings and ours in settings and ours not in given
+    }
+    params = {renamed.get(name, name): value for name, value in given.items()}
+    return replace(call, params=tuple(sorted(params.items())))
 
 
 def elsewhere(name: str) -> Message:

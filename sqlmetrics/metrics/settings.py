@@ -11,8 +11,8 @@ from sqlmetrics.messages import Message, set_to
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param
-from sqlmetrics.metrics.other_names import specs_of, translated
-from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
+from sqlmetrics.metrics.other_names import specs_of, translated, with_settings
+from sqlmetrics.metrics.spec import AT, MetricSpec, Value, parse_cutoff, parse_spec, value_text
 
 _MEANINGLESS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "worst": ("duplicate_interactions", ("bag",)),
@@ -132,7 +132,14 @@ class Settings:
         """Replace the name of a metric in the system of the convention by the spec for it."""
         name, _ = self.catalog.aliases.get(call.metric, (call.metric, {}))
         known = name in self.catalog.metrics and self.covers(name)
-        return translated(call, self._theirs, known)
+        call = translated(call, self._theirs, known)
+        if not self.convention.parameters or call.metric not in self.catalog.aliases.keys() | (
+            self.catalog.metrics.keys()
+        ):
+            return call
+        metric, _ = self.catalog.metric(call.metric)
+        settings = metric.params.keys() | self.catalog.stage_params.keys()
+        return with_settings(call, self.convention.parameters, settings)
 
     @functools.cached_property
     def _theirs(self) -> Mapping[MetricSpec, MetricSpec]:
@@ -175,6 +182,8 @@ class Settings:
             call = self.translated(call)
             metric, fixed = self.catalog.metric(call.metric)
             own = {**fixed, **dict(call.params)}
+        if AT in own:
+            parse_cutoff(own[AT])  # an error: no parameter of the metric has this name
         params = {**self.catalog.stage_params, **(metric.params if metric else {})}
         for name in own:
             if name not in params:

@@ -21,6 +21,8 @@ _SPEC = re.compile(
 _PARAM = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>[^\s,=]+)\s*")
 
 
+AT = "@"  # as a parameter: a fraction after the @, which is no cutoff in some systems
+_FRACTION = re.compile(r"0?\.[0-9]+|1\.0+")
 _LARGEST_CUTOFF = 1_000_000
 _MOST_CUTOFFS = 1000  # in one range; each becomes a column of a query
 
@@ -62,6 +64,8 @@ def value_text(value: Value) -> str:
 def parse_spec(text: str) -> MetricSpec:
     """Parse `name(param=value, …)@k`; check the form, but not the names.
 
+    A fraction after the @, as in `IPrec@0.1` of ir_measures, becomes the parameter `@`.
+
     Raises:
         UsageError: the form is invalid, or the cutoff is not a positive whole number.
     """
@@ -84,7 +88,11 @@ def parse_spec(text: str) -> MetricSpec:
             if pair["name"] in params:
                 raise UsageError(f"the metric {text!r} sets {pair['name']} twice; remove one")
             params[pair["name"]] = pair["value"]
-    cutoff = None if match["cutoff"] is None else parse_cutoff(match["cutoff"])
+    at = match["cutoff"]
+    if at is not None and _FRACTION.fullmatch(at):
+        params[AT] = str(float(at))
+        at = None
+    cutoff = None if at is None else parse_cutoff(at)
     return MetricSpec(match["name"].lower(), tuple(sorted(params.items())), cutoff)
 
 

@@ -36,16 +36,18 @@ def identified(*numbers: str) -> tuple[pd.DataFrame, str]:
 
 
 def test_conventions_with_equal_values_have_equal_ranks() -> None:
-    """Four divide by all relevant items; who is averaged over makes no difference here."""
+    """Five divide by all relevant items; who is averaged over makes no difference here."""
     frame, messages = identified("map@3=0.2500")
     assert frame.columns.tolist() == COLUMNS
-    assert frame["convention"].tolist() == ["ranx", "rectools", "rs_metrics", "trec_eval"]
-    assert frame["rank"].tolist() == [1, 1, 1, 1]
-    assert frame["value"].tolist() == exactly([0.25] * 4)
+    assert frame["convention"].tolist() == [
+        "ir_measures", "ranx", "rectools", "rs_metrics", "trec_eval",
+    ]  # fmt: skip
+    assert frame["rank"].tolist() == [1] * 5
+    assert frame["value"].tolist() == exactly([0.25] * 5)
     assert frame["matches"].all()
     assert set(frame["n_matched"]) == {1}
     assert set(frame["change"]) == {""}
-    assert frame["theirs"].tolist() == ["map", "MAP", "mapr", "map, map_cut"]
+    assert frame["theirs"].tolist() == ["AP", "map", "MAP", "mapr", "map, map_cut"]
     assert frame["settings"][1] == "relevant_from=-inf, divisor=relevant"
     assert messages == ""
 

@@ -19,7 +19,7 @@ from tests.engines.runners import Engine, Postgres
 from tests.support.notation import number
 from tests.support.paths import EXAMPLES
 from tests.support.processes import PATIENCE
-from tests.support.published_numbers import FIVE_USERS
+from tests.support.published_numbers import FIVE_USERS, OF_STORED_NUMBERS
 
 EXAMPLE = EXAMPLES / "five_users"
 # docs/how-to/warehouse.md shows these; by hand: u1 hits a and c, u2 hits c, u6 hits d and e
@@ -35,8 +35,8 @@ for _row in FIVE_USERS:
     for _name, _spec in _row.specs.items():
         SPECS.setdefault(_name, {})[_spec] = _row.exact
 # these have tables of their own (peers/test_published_conventions.py): a ranker scores the items
-# that it is given, and Spark's numbers are stored
-OF_OTHER_TABLES = {"catboost", "lightgbm", "sklearn", "spark", "xgboost"}
+# that it is given, and the numbers of others are stored
+OF_OTHER_TABLES = {"catboost", "lightgbm", "sklearn", "xgboost"} | OF_STORED_NUMBERS
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,11 @@ def calls(metric: str, *conventions: str) -> list[str]:
         ("ndcg_burges(gain=binary)@3", "ranx", "ndcg(gain=binary)@3"),
         ("AUC@3", "course", "roc_auc@3"),  # auc is another metric, which course does not have
         ("AUC@3", "jurity", "auc@3"),
+        ("nDCG@10", "ir_measures", "ndcg@10"),
+        ("AP(rel=2)@100", "ir_measures", "map(relevant_from=2)@100"),
+        ("RBP(rel=2, p=0.5)", "ir_measures", "rbp(p=0.5, relevant_from=2)@None"),
+        ("IPrec@0.1", "ir_measures", "interpolated_precision(recall=0.1)@None"),
+        ("IPrec@0.25", "ir_measures", "interpolated_precision(recall=0.25)@None"),
     ],
 )
 @pytest.mark.every_case
@@ -41,6 +46,22 @@ def test_names_under_their_convention(metric: str, convention: str, ours: str | 
             calls(metric, convention)
     else:
         assert calls(metric, convention) == [ours]
+
+
+@pytest.mark.parametrize(
+    ("metric", "convention", "message"),
+    [
+        ("IPrec@0.1", "standard", "k must be a positive whole number, not '0.1'"),
+        ("P@0.5", "ir_measures", "k must be a positive whole number, not '0.5'"),
+        ("AP(rel=2)@100", "standard", "unknown parameter 'rel'"),
+        ("AP(p=2)@100", "ir_measures", "unknown parameter 'p'"),
+    ],
+)
+def test_parameters_of_a_system_that_do_not_apply(
+    metric: str, convention: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        calls(metric, convention)
 
 
 def test_a_name_of_one_convention_applies_to_all() -> None:

@@ -96,6 +96,28 @@ SYSTEMS = {
     "lightgbm": System("lightgbm", "3.11", "lightgbm", ("labelled",)),
     "xgboost": System("xgboost", "3.11", "xgboost-cpu", ("labelled",)),
     "catboost": System("catboost", "3.11", "catboost", ("labelled",)),
+    "ir_measures": System(
+        "ir_measures",
+        "3.11",
+        "ir-measures",
+        ("plain", "ties"),
+        left_out={"ties": ("RR",)},  # a difference that the convention names
+    ),
+    "recpack": System(
+        "recpack",
+        "3.11",
+        "recpack",
+        settles_ties=False,
+        alone=("recpack==0.3.6",),
+    ),
+    "cornac": System(
+        "cornac",
+        "3.11",
+        "cornac",
+        ("full", "labelled"),
+        settles_ties=False,
+        alone=("cornac==3.0.1",),
+    ),
     "spark": System("spark", "3.11", "pyspark", ("plain", "labelled")),
     "torchmetrics": System(
         "torchmetrics", "3.11", "torchmetrics", ("labelled",), settles_ties=False, single=True

@@ -29,6 +29,11 @@ def same(spec: str, *names: str) -> dict[str, str]:
 
 REPLAY = ("replay-0.9", "replay-0.12", "replay")
 RS = ("rs_metrics-0.2", "rs_metrics")
+# conventions without a published number: those of their libraries are in references/NAME.json
+OF_STORED_NUMBERS = {
+    "cornac", "ir_measures", "mlflow", "mteb", "recpack", "spark", "torchmetrics",
+}  # fmt: skip
+
 FIVE_USERS = [
     Published("0.6", "3/5", same("hit_rate", *REPLAY, *RS, "rectools", "ranx", "trec_eval",
         "recbole", "lenskit", "course")),

@@ -1,8 +1,9 @@
 """Convention files: the choices of one release of a system, and the differences from it.
 
-A convention is data. Its file maps the metrics of the system to specs (`[covers]`), lists the
-system's settings for all metrics (`[settings]`) and for single ones (`[metrics.NAME]`), and names
-the behaviour that it does not reproduce (`[[differs]]`).
+A convention is data. Its file maps the metrics of the system to specs (`[covers]`) and the
+system's names of parameters to settings (`[parameters]`), lists the system's settings for all
+metrics (`[settings]`) and for single ones (`[metrics.NAME]`), and names the behaviour that it does
+not reproduce (`[[differs]]`).
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Convention:
     """A complete set of choices: settings for all metrics, and deviations for single metrics.
 
     `covers`: the metrics of the system and the specs that compute them; None: every metric.
+    `parameters`: the system's names of parameters and the settings that they stand for.
     `implied`: not requested by name, but through `all`.
     """
 
@@ -52,6 +54,7 @@ class Convention:
     release: str = ""
     cite: str = ""
     covers: Annotated[Mapping[str, str], _NOT_EMPTY] | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Annotated[Any, _SETTING]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     differs: tuple[Difference, ...] = ()
