@@ -48,7 +48,8 @@ def test_conventions_with_equal_values_have_equal_ranks() -> None:
     assert set(frame["n_matched"]) == {1}
     assert set(frame["change"]) == {""}
     assert frame["theirs"].tolist() == ["AP", "map", "MAP", "mapr", "map, map_cut"]
-    assert frame["settings"][1] == "relevant_from=-inf, divisor=relevant"
+    settings = frame.set_index("convention")["settings"]
+    assert settings["rectools"] == "relevant_from=-inf, divisor=relevant"
     assert messages == ""
 
 
@@ -101,7 +102,9 @@ def test_the_nearest_values_where_nothing_matches() -> None:
 
 def test_percentages() -> None:
     frame, messages = identified("map@3=25.00")
-    assert frame["convention"].tolist() == ["ranx", "rectools", "rs_metrics", "trec_eval"]
+    assert frame["convention"].tolist() == [
+        "ir_measures", "ranx", "rectools", "rs_metrics", "trec_eval",
+    ]  # fmt: skip
     assert frame["reported"][0] == "25.00"
     assert frame["value"][0] == exactly(0.25)
     assert frame["difference"][0] == exactly(0)

@@ -1,4 +1,4 @@
-"""Cornac: its metrics of one user, averaged as its evaluation does: over users with a positive item.
+"""Cornac: its metrics of a user, averaged as its evaluation does: over users with a positive item.
 
 Its rankings have all items that a user could be recommended. The package imports its models: only
 its metrics are loaded here.
@@ -16,7 +16,7 @@ package = types.ModuleType("cornac")
 package.__path__ = importlib.util.find_spec("cornac").submodule_search_locations
 sys.modules["cornac"] = package
 
-from cornac import metrics
+from cornac import metrics  # noqa: E402 - after its stand-in
 
 AT = ["NDCG", "NCRR", "HitRatio", "Precision", "Recall", "FMeasure"]
 
