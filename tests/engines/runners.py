@@ -247,6 +247,9 @@ class ClickHouse(Engine):
 
         super().__init__()
         self.session = Session()
+        # the tests put all metrics into one statement
+        for limit in ("max_query_size", "max_ast_elements", "max_expanded_ast_elements"):
+            self.session.query(f"SET {limit} = 10000000")
 
     @staticmethod
     def quoted(name: str) -> str:

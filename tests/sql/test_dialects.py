@@ -123,7 +123,8 @@ def test_statements_are_parsed(dialect: str, pytestconfig: pytest.Config) -> Non
             states[metric] = "refused"
     there = [metric for metric, state in states.items() if state == "parse-checked"]
     statement = named().sql(there, k=[5, 10], dialect=dialect)
-    config = FluffConfig(overrides={"dialect": dialect, "large_file_skip_byte_limit": 0})
+    limits = {"large_file_skip_byte_limit": 0, "max_parse_nodes": 10_000_000}
+    config = FluffConfig(overrides={"dialect": dialect, **limits})
     parsed = Linter(config=config).parse_string(statement)
     assert parsed.tree is not None
     assert parsed.violations == []
