@@ -59,9 +59,7 @@ def requests_of(
     requests: dict[tuple[str, str, int | None], MetricRequest] = {}
     for settings in conventions:
         for asked, k in pairs:
-            # a name from the system of one convention stands for the same metric in all
-            translations = (known.translated(asked) for known in (settings, *conventions))
-            call = next((call for call in translations if call != asked), asked)
+            call = _translated(asked, settings, conventions)
             chosen = settings
             metric, _ = settings.catalog.metric(call.metric)
             if not settings.covers(metric.name):
@@ -83,6 +81,24 @@ def requests_of(
         names = ", ".join(settings.convention.name for settings in conventions)
         raise UsageError(f"{names} covers none of the requested metrics; name other metrics")
     return list(requests.values())
+
+
+def _translated(
+    asked: MetricSpec, settings: Settings, conventions: Sequence[Settings]
+) -> MetricSpec:
+    """Replace the name of a metric in another system by the spec that computes the metric.
+
+    A name from the system of one convention stands for the same metric in all. With several
+    conventions, our names keep their meaning, even if a system has another metric of that name.
+    """
+    catalog = settings.catalog
+    is_ours = asked.metric in catalog.metrics or asked.metric in catalog.aliases
+    for known in (settings, *conventions):
+        call = known.translated(asked)
+        same = is_ours and catalog.metric(call.metric)[0] is catalog.metric(asked.metric)[0]
+        if call != asked and (same or not is_ours or len(conventions) == 1):
+            return call
+    return asked
 
 
 def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:

@@ -109,6 +109,7 @@ def template_context(
         **truth,
         **values,
         **functions,
+        "is_described": not tables,
         "score_is_read": values.get("order") == "score",
         "rank_is_whole": lists is not None and lists.rank_is_whole,
     }

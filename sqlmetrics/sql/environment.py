@@ -57,11 +57,17 @@ def macros_of(env: jinja2.Environment, file: str) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
 
-def _refuse(message: str, remedy: str = "", settings: bool = False) -> None:
+@jinja2.pass_context
+def _refuse(
+    context: jinja2.runtime.Context, message: str, remedy: str = "", settings: bool = False
+) -> str:
     """Let a template reject tables under its settings, or reject the settings alone.
 
-    `remedy` has placeholders for arguments, as the remedies of checks do.
+    A template that is only described has no tables to reject. `remedy` has placeholders for
+    arguments, as the remedies of checks do.
     """
+    if not settings and context.get("is_described"):
+        return ""
     raise (UsageError if settings else DataError)(message, remedy=filled(remedy, {}))
 
 

@@ -84,3 +84,9 @@ def test_unknown_names_are_looked_up_in_the_conventions(metric: str, hint: str) 
     with pytest.raises(UsageError) as raised:
         calls(metric, "standard")
     assert str(raised.value).startswith(f"unknown metric {metric!r}{hint}")
+
+
+def test_our_names_keep_their_meaning_among_several_conventions() -> None:
+    """The MAP of Cornac is another metric, which lrap computes."""
+    assert calls("map@3", "cornac") == ["lrap@3"]
+    assert {call.partition("(")[0].partition("@")[0] for call in calls("map@3", "all")} == {"map"}
