@@ -169,11 +169,16 @@ def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> Message:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text."""
+    """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text.
+
+    A name with the same letters in another order comes first.
+    """
     import difflib
 
     lowered = {option.lower(): option for option in known}
-    close = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), lowered, n=len(lowered) or 1, cutoff=0.5)
+    letters = sorted(name.lower())
+    close = sorted(close, key=lambda option: sorted(option) != letters)[:3]
     if not close:
         return ""
     return "; did you mean " + " or ".join(repr(lowered[match]) for match in close) + "?"

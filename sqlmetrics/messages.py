@@ -18,7 +18,7 @@ TABLES = (
 RANKED = ("recommendations", "baseline")  # tables of ranked lists
 # the arguments that messages can name, of the evaluator and its methods, and others
 ARGUMENTS = frozenset({
-    *TABLES, *(f"{table}_table" for table in TABLES),
+    *TABLES, *(f"{table}_table" for table in TABLES), "scored",
     "convention", "fallback", "settings", "columns", "key", "where", "connection", "engine",
     "threads", "memory_limit", "temp_directory", "temp_limit", "partitions", "templates",
     "trust_input", "check", "record", "watch",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "sqlmetrics"  # key of the record in the attrs of a data frame
 MOST_ROWS = 5000  # maximum number of rows of a result that a record stores
-_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", *TABLES}
+_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", "scored", *TABLES}
 # arguments that choose the output or a condition of failure
 _OF_FILES = {"path", "name", "force", "per_user", "fail_if"}
 _METHODS = {"rows": "evaluate"}

@@ -77,6 +77,6 @@ def _refuse_setting(name: str, value: str, choices: Sequence[str], why: str) -> 
         own = set_to(f"METRIC.{name}")
         raise UsageError(
             f"{name}={value} has no meaning for {why}",
-            remedy=Message("choose how to handle its duplicate rows with ", own),
+            remedy=Message("choose another value with ", own),
         )
     return ""

@@ -67,7 +67,7 @@ def test_nothing_matches(files: list[str], tmp_path: Path) -> None:
         (["map@3"], "has no number"),
         (["map@3", "=", "0.4"], "'map@3' has no number; write METRIC@K=NUMBER without spaces"),
         (["map@3=0,4028"], "Write it with a point: 0.4028"),
-        (["mpa@3=0.4"], "did you mean 'pap' or"),
+        (["mpa@3=0.4"], "did you mean 'map' or"),
         (["map(divisor=j)@3=0.4"], "divisor cannot be 'j'"),
         (["map@3=0.4", "--convention", "jurrity"], "did you mean 'jurity'"),
         (["mrr@3=0.4", "--convention", "jurity"], "mrr is not a metric of jurity"),

@@ -41,6 +41,8 @@ JUDGED = [  # metrics of the relevant items
     "accuracy", "mcc", "fallout", "fallout(nonrelevant=catalogue)", "bpref", "pairwise_accuracy",
     "eleven_point", "interpolated_precision", "ncrr", "rbp", "rbp(gain=linear, max_grade=3)",
     "first_rank", "mean_rank", "percentile_rank(unlisted=catalogue_mean)", "pap", "partial_auc",
+    "recall_at_precision", "set_map", "inf_ap", "cwl", "cwl(browsing=ap, gain=linear, max_grade=3)",
+    "ndpm", "pearson", "pwa", "relevance_position", "rbp(output=residual)",
 ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ MAY_SET = {
     **dict.fromkeys(
         ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
          "temp_limit", "partitions", "fail_if", "fail_on_warnings", "record", "from_record",
-         "trust_record", "kind", "database", "digits", "output", "force", "check"],
+         "trust_record", "kind", "scored", "database", "digits", "output", "force", "check"],
         False,
     ),
 }  # fmt: skip

@@ -167,6 +167,8 @@ NEEDS: dict[str, dict[str, str | None]] = {
             "ndpm",
             "pairwise_accuracy",
             "pfound",
+            "pwa",
+            "relevance_position",
             "spearman_rho",
         ],
         "relevance",

@@ -24,6 +24,7 @@ SETTINGS = {"missing_attributes": "ignore"}  # items lack prices and vectors
 LISTED = [  # metrics that also judge other items
     "popularity", "surprisal", "unexpectedness", "intra_list_diversity(over=category)",
     "money_precision", "unrepeated", "judged", "hole", "lrap", "coverage_error", "ranking_loss",
+    "gauc", "gauc(unlisted=last, divisor=min_relevant_length)",
 ]  # fmt: skip
 OF_RUNS = [
     "coverage", "coverage(scale=count)", "inter_list_diversity",

@@ -246,6 +246,8 @@ def refusal(
         )
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
+    if template.name == "rbp" and (choice["output"], choice["order"]) != ("residual", "score"):
+        return None
     for found in REFUSED.finditer(template.body):
         if f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"

@@ -57,7 +57,7 @@ def variants(every_combination: bool) -> list[str]:
         else:
             combinations = [(), *((pair,) for pairs in choices for pair in pairs)]
         for combination in combinations:
-            if ("missing", "error") in combination:
+            if {("missing", "error"), ("unlisted", "error")} & set(combination):
                 continue  # refuses the tables below
             if ("gain", "exponential_from") in combination:
                 if every_combination and ("discount", "log2") not in combination:
