@@ -235,6 +235,11 @@ def refusal(
     template: Template, fact: Mapping[str, Any], choice: Mapping[str, Any]
 ) -> tuple[type[Exception], str] | None:
     """Say how a template refuses tables or settings, None if it takes them."""
+    if template.name == "rbp":  # its residual reads no relevance, and only that has no mean of ties
+        if choice["output"] == "residual":
+            averaged = (choice["order"], choice["ties"]) == ("score", "average")
+            return (UsageError, "has no meaning for") if averaged else None
+        choice = {**choice, "ties": ""}
     poor = fact["poor"]
     needs = {"need", "need_time"} & names_in(template.body)
     if poor and needs and choice.get("gain") != "binary":
@@ -246,8 +251,6 @@ def refusal(
         )
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
-    if template.name == "rbp" and (choice["output"], choice["order"]) != ("residual", "score"):
-        return None
     for found in REFUSED.finditer(template.body):
         if f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
