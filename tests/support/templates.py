@@ -69,6 +69,8 @@ NUMBERS: dict[str, list[float | None]] = {
     "alpha": [0, 0.5],
     "break_probability": [0, 0.15],
     "p": [0.8, 1],
+    "precision": [0.5],
+    "target": [1, 2.5],
     "recall": [0, 0.5],
     "patience": [0.85],
     "at_least": [1, None],
@@ -229,20 +231,21 @@ def n_unusual(chosen: tuple[Any, ...], choices: Mapping[str, list[Any]]) -> int:
 
 # a call of refuse_setting: the name of the setting, and the values that mean nothing there
 REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+, \[(?P<values>[^]]*)\]')
+# metrics whose templates make these calls only under other settings
+REFUSED_ONLY_WITH = {
+    "gauc": {"divisor": "min_relevant_length"},
+    "rbp": {"output": "residual", "order": "score"},
+}
 
 
 def refusal(
     template: Template, fact: Mapping[str, Any], choice: Mapping[str, Any]
 ) -> tuple[type[Exception], str] | None:
     """Say how a template refuses tables or settings, None if it takes them."""
-    if template.name == "rbp":  # its residual reads no relevance, and only that has no mean of ties
-        if choice["output"] == "residual":
-            averaged = (choice["order"], choice["ties"]) == ("score", "average")
-            return (UsageError, "has no meaning for") if averaged else None
-        choice = {**choice, "ties": ""}
     poor = fact["poor"]
     needs = {"need", "need_time"} & names_in(template.body)
-    if poor and needs and choice.get("gain") != "binary":
+    of_residual = choice.get("output") == "residual"  # which reads no relevance
+    if poor and needs and choice.get("gain") != "binary" and not of_residual:
         return MissingTableError, "needs the column"
     if template.name == "month" and MONTH_READS[choice["unit"]] != fact["timestamp"]:
         return (
@@ -251,7 +254,9 @@ def refusal(
         )
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
-    for found in REFUSED.finditer(template.body):
+    only_with = REFUSED_ONLY_WITH.get(template.name, {})
+    refuses = all(choice[name] == value for name, value in only_with.items())
+    for found in REFUSED.finditer(template.body) if refuses else ():
         if f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
     threshold = choice.get("relevant_from", 0)
