@@ -208,7 +208,8 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
 OF_SCORES = oracle.RATINGS | oracle.PROBABILITIES
 NEEDS_RELEVANCE = {
     "kendall_tau", "spearman_rho", "auc", "err", "pfound", "bpref", "fallout",
-    "pairwise_accuracy", "pr_auc", "ndpm", "pearson", "inf_ap", *OF_SCORES,
+    "pairwise_accuracy", "pr_auc", "ndpm", "pearson", "inf_ap", "pwa", "relevance_position",
+    *OF_SCORES,
 }  # fmt: skip
 NEEDS_SCORE = {"doubly_robust", *OF_SCORES}
 # Where copies of a recommended item have no meaning; and the oracle knows one score per item.

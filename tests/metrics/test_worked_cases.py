@@ -121,6 +121,7 @@ def one_for_each_settings() -> list[Any]:
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:.*there is no column relevance")
 @pytest.mark.parametrize("case", one_for_each_settings())
 def test_everything_inside_the_spec_gives_the_same(case: dict[str, Any]) -> None:
     arguments = tables(case)

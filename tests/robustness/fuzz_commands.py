@@ -903,7 +903,7 @@ BREAKERS: dict[str, Breaker] = {
         ["--set", draw.choice(["ties=itemasc", "order=up", "relevant_from=much", "audience=",
                                "ties", "=x", "ndgc.gain=linear", "map.divisor=l"])]
     ),
-    "column that is not there": _adds("--column", "item_id=nowhere"),
+    "column that is not there": _adds("--column", "recommendations.item_id=nowhere"),
     "column of no table": lambda draw, line: line.parts.extend(
         ["--column", draw.choice(["itme_id=x", "nowhere.item_id=x", "item_id", "=x", "item_id="])]
     ),

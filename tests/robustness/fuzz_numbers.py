@@ -61,7 +61,7 @@ OF_MATCHED |= {"inf_ap", "ndpm", "pearson"}
 OF_MATCHED |= OF_SCORES
 OF_LABELS = {"lrap", "coverage_error", "ranking_loss"}
 OF_RANKS = {"mean_rank", "percentile_rank", "accuracy", "mcc", "relevance_position"}
-NEEDS_RELEVANCE = OF_MATCHED | {"err", "pfound"}
+NEEDS_RELEVANCE = OF_MATCHED | {"err", "pfound", "pwa", "relevance_position"}
 NEEDS_SCORE = OF_SCORES | {"doubly_robust"}
 # which tables a metric reads beside the recommendations
 WITHOUT_INTERACTIONS = {
@@ -264,8 +264,6 @@ def impossible(case: Case, call: Call) -> str:
         return "no column relevance"
     if residual and params.get("normalise") == "ideal":
         return "a residual has no ideal"
-    if params.get("divisor") == "min_relevant_length" and params.get("unlisted") == "random":
-        return "missing items are not in a sum over the list"
     if metric in NEEDS_SCORE and not has_score(case):
         return "no column score"
     too_high = not graded and threshold is not None and threshold > 1

@@ -69,7 +69,7 @@ NUMBERS: dict[str, list[float | None]] = {
     "alpha": [0, 0.5],
     "break_probability": [0, 0.15],
     "p": [0.8, 1],
-    "precision": [0.5],
+    "precision": [0.5, 1],
     "target": [1, 2.5],
     "recall": [0, 0.5],
     "patience": [0.85],
@@ -233,7 +233,6 @@ def n_unusual(chosen: tuple[Any, ...], choices: Mapping[str, list[Any]]) -> int:
 REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+, \[(?P<values>[^]]*)\]')
 # metrics whose templates make these calls only under other settings
 REFUSED_ONLY_WITH = {
-    "gauc": {"divisor": "min_relevant_length"},
     "rbp": {"output": "residual", "order": "score"},
 }
 
