@@ -90,10 +90,7 @@ def _translated(
 
     A name from the system of one convention stands for the same metric in all. With several
     conventions, our names keep their meaning, even if a system has another metric of that name.
-    So do the names of a default set.
     """
-    if asked.implied:
-        return asked
     catalog = settings.catalog
     is_ours = asked.metric in catalog.metrics or asked.metric in catalog.aliases
     for known in (settings, *conventions):

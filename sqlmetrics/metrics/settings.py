@@ -129,10 +129,16 @@ class Settings:
         return self.catalog.stage_params[name]
 
     def translated(self, call: MetricSpec) -> MetricSpec:
-        """Replace the name of a metric in the system of the convention by the spec for it."""
+        """Replace the name of a metric in the system of the convention by the spec for it.
+
+        Names of a default set are ours, even if the system has another metric of that name.
+        """
         name, _ = self.catalog.aliases.get(call.metric, (call.metric, {}))
         known = name in self.catalog.metrics and self.covers(name)
-        call = translated(call, self._theirs, known)
+        theirs = translated(call, self._theirs, known)
+        if call.implied and self.catalog.metric(theirs.metric)[0].name != name:
+            return call
+        call = theirs
         if not self.convention.parameters or call.metric not in self.catalog.aliases.keys() | (
             self.catalog.metrics.keys()
         ):
