@@ -36,18 +36,20 @@ def identified(*numbers: str) -> tuple[pd.DataFrame, str]:
 
 
 def test_conventions_with_equal_values_have_equal_ranks() -> None:
-    """Five divide by all relevant items; who is averaged over makes no difference here."""
+    """Seven divide by all relevant items; who is averaged over makes no difference here."""
     frame, messages = identified("map@3=0.2500")
     assert frame.columns.tolist() == COLUMNS
     assert frame["convention"].tolist() == [
-        "ir_measures", "ranx", "rectools", "rs_metrics", "trec_eval",
+        "evidently", "ir_measures", "ranx", "rectools", "rexmex", "rs_metrics", "trec_eval",
     ]  # fmt: skip
-    assert frame["rank"].tolist() == [1] * 5
-    assert frame["value"].tolist() == exactly([0.25] * 5)
+    assert frame["rank"].tolist() == [1] * 7
+    assert frame["value"].tolist() == exactly([0.25] * 7)
     assert frame["matches"].all()
     assert set(frame["n_matched"]) == {1}
     assert set(frame["change"]) == {""}
-    assert frame["theirs"].tolist() == ["AP", "map", "MAP", "mapr", "map, map_cut"]
+    assert frame["theirs"].tolist() == [
+        "MAP", "AP", "map", "MAP", "mean_average_recall_at_k", "mapr", "map, map_cut",
+    ]  # fmt: skip
     settings = frame.set_index("convention")["settings"]
     assert settings["rectools"] == "relevant_from=-inf, divisor=relevant"
     assert messages == ""
@@ -103,7 +105,7 @@ def test_the_nearest_values_where_nothing_matches() -> None:
 def test_percentages() -> None:
     frame, messages = identified("map@3=25.00")
     assert frame["convention"].tolist() == [
-        "ir_measures", "ranx", "rectools", "rs_metrics", "trec_eval",
+        "evidently", "ir_measures", "ranx", "rectools", "rexmex", "rs_metrics", "trec_eval",
     ]  # fmt: skip
     assert frame["reported"][0] == "25.00"
     assert frame["value"][0] == exactly(0.25)
@@ -118,7 +120,7 @@ def test_percentages() -> None:
 
 def test_every_convention_is_found_or_named() -> None:
     frame, messages = told({"mrr@3": 0.5})
-    other_users = {"elliot", "mteb"}  # only users with a list, of whom it is 0.625
+    other_users = {"clayrs", "elliot", "mteb"}  # only users with a list, of whom it is 0.625
     covering = {name for name in NAMES if covers(name, "mrr")}
     assert {"standard", "lenskit", "torchmetrics"} < covering
     assert not covering & {"jurity", "recommenders", "sklearn", "lightgbm"}

@@ -35,6 +35,9 @@ def calls(metric: str, *conventions: str) -> list[str]:
         ("nDCG@10", "ir_measures", "ndcg@10"),
         ("AP(rel=2)@100", "ir_measures", "map(relevant_from=2)@100"),
         ("RBP(rel=2, p=0.5)", "ir_measures", "rbp(p=0.5, relevant_from=2)@None"),
+        ("FMeasureAtK(relevant_threshold=3)@5", "clayrs", "f_beta(relevant_from=3)@5"),
+        ("RecallTopK(min_rel_score=2)@5", "evidently", "recall(relevant_from=2)@5"),
+        ("hits_at_k@5", "rexmex", "precision@5"),
         ("IPrec@0.1", "ir_measures", "interpolated_precision(recall=0.1)@None"),
         ("IPrec@0.25", "ir_measures", "interpolated_precision(recall=0.25)@None"),
     ],
@@ -74,7 +77,10 @@ def test_a_name_of_one_convention_applies_to_all() -> None:
     [
         ("hr", "; it is the name of hit_rate in elliot. Write hit_rate, or choose the convention"),
         ("recip_rank", "; it is the name of mrr in lenskit and trec_eval. Write mrr"),
-        ("average_precision", "; it is the name of map in lenskit. Write map"),
+        (
+            "average_precision",
+            "; it is the name of map in lenskit, and of pr_auc in rexmex. Write map, or choose",
+        ),
         ("novelty", "; metrics of novelty are popularity, surprisal, unexpectedness"),
         ("ndgc", "; did you mean 'ndcg'"),
     ],

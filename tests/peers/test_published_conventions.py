@@ -98,8 +98,8 @@ LEFT_OUT = {
     "HitRate 0.8, nDCG 0.578188, MAP 0.433333 (torchmetrics)":
         "relevant rows that were not recommended are scored as recommended",
     "everything of Evidently":
-        "no convention; it knows only the relevant items that were recommended, and its MAP "
-        "and MAR depend on the order of rows and can pass 1",
+        "it knows only the relevant items that were recommended, and its MAP and MAR depend on the "
+        "order of rows and can pass 1; references/evidently.json has numbers of other tables",
     "MAP 0.25 and 0.433333 (recmetrics)": "no convention",
     "precision NaN (rs_metrics), MAP and MAR NaN (0.2), nDCG NaN (0.3), MAP NaN (tutorial)":
         "bugs: one user without a list or a hit poisons the mean; the other users are below",

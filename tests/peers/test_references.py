@@ -23,11 +23,21 @@ STORED = sorted(path.stem for path in REFERENCES.glob("*.json"))
 # (convention, name): the cutoffs at which the library has no value on any of the tables, and why
 WITHOUT_VALUE = {
     ("jurity", "DiversityRecoMetrics.IntraListDiversity"): ({1}, "no pair of items: None there"),
+    **{
+        ("clayrs", f"Correlation(method={method})"): ({1}, "no pair of items: no row there")
+        for method in ("pearson", "kendall", "spearman")
+    },
 }
 # what has no cutoff there
 WITHOUT_CUTOFF = {
     "ranx": {"r-precision"},
     "torchmetrics": {"RetrievalRPrecision"},
+    "clayrs": {"RPrecision", "MAE", "MSE", "RMSE"},
+    "rexmex": {
+        *("mean_rank", "gmean_rank", "kendall_tau", "spearmans_rho", "roc_auc"),
+        *("average_precision", "mae", "mse", "rmse", "r_squared"),
+        *("discounted_cumulative_gain", "normalized_discounted_cumulative_gain"),
+    },
     "cornac": {"MRR", "MAP", "MAE", "MSE", "RMSE"},
     "ir_measures": {
         *("SetP", "SetR", "SetF", "Rprec", "Bpref", "RBP(rel=1)", "RBP(rel=1, p=0.5)"),

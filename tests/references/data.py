@@ -15,6 +15,8 @@ items that the history does not know and items that nobody is recommended.
     repeats   repeated rows in lists and interactions; users as in common
     labelled  lists of the same items in both models, with a grade for every item and no other
               interactions, and scores on a coarse grid: what libraries for learning to rank know
+    long      labelled, with lists of 25 items
+    known     plain, without recommended items that the history does not know
 """
 
 from __future__ import annotations
@@ -49,8 +51,12 @@ def tables(name: str) -> Tables:
         made = tables("repeats")
         pairs = {(row["user_id"], row["item_id"]): row for row in made["interactions"]}
         return {**made, "interactions": list(pairs.values())}
+    if name == "known":
+        return _of_known_items(tables("plain"))
     if name == "labelled":
-        return _labelled(random.Random(55))
+        return _labelled(random.Random(55), [2, *_LENGTHS[1:]])
+    if name == "long":
+        return _labelled(random.Random(66), [25])
     draw = random.Random({"plain": 11, "ties": 22, "repeats": 33, "full": 44}[name])
     lengths = [25] if name == "full" else _LENGTHS
     made = _make(draw, lengths, ties=name == "ties", repeats=name == "repeats")
@@ -85,11 +91,11 @@ def _make(draw: random.Random, lengths: list[int], *, ties: bool, repeats: bool)
     }
 
 
-def _labelled(draw: random.Random) -> Tables:
+def _labelled(draw: random.Random, lengths: list[int]) -> Tables:
     interactions: list[Row] = []
     for number in range(1, 61):
         levels = [0] if number % 15 == 5 else [0, 0, 1, 2, 3]
-        chosen = draw.sample(range(1, 81), draw.choice([2, *_LENGTHS[1:]]))
+        chosen = draw.sample(range(1, 81), draw.choice(lengths))
         interactions += [
             {"user_id": f"u{number}", "item_id": f"i{item}", "relevance": draw.choice(levels)}
             for item in chosen
@@ -223,6 +229,12 @@ def _users_with_lists(made: Tables) -> set[str]:
 def _of_common_users(made: Tables) -> Tables:
     with_interactions = {row["user_id"] for row in made["interactions"]}
     return _of_users(made, _users_with_lists(made) & with_interactions)
+
+
+def _of_known_items(made: Tables) -> Tables:
+    known = {row["item_id"] for row in made["history"]}
+    lists = [row for row in made["recommendations"] if row["item_id"] in known]
+    return {**made, "recommendations": ranked(lists)}
 
 
 def _of_users(made: Tables, users: set[str]) -> Tables:

@@ -118,6 +118,22 @@ SYSTEMS = {
         settles_ties=False,
         alone=("cornac==3.0.1",),
     ),
+    "clayrs": System(
+        "clayrs",
+        "3.11",
+        "clayrs",
+        ("plain", "labelled"),
+        settles_ties=False,
+        alone=("clayrs==0.5.1",),
+    ),
+    "rexmex": System("rexmex", "3.11", "rexmex", ("plain", "full", "labelled"), settles_ties=False),
+    "evidently": System(
+        "evidently",
+        "3.11",
+        "evidently",
+        ("labelled", "long", "known", "full"),
+        settles_ties=False,
+    ),
     "spark": System("spark", "3.11", "pyspark", ("plain", "labelled")),
     "torchmetrics": System(
         "torchmetrics", "3.11", "torchmetrics", ("labelled",), settles_ties=False, single=True

@@ -35,7 +35,7 @@ def as_read(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataF
     Lists are in the order of their ranks where rows give the order.
     """
     found = dict(tables)
-    order = convention(name)["settings"].get("order", "auto")
+    order = convention(name).get("settings", {}).get("order", "auto")
     surplus = {"auto": ["score"], "score": ["rank"], "row": ["score", "rank"]}[order]
     for table in found.keys() & {"recommendations", "baseline"}:
         if order == "row":

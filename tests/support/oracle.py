@@ -58,7 +58,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "hit_rate": {},
     "precision": {"divisor": "k"},
     "recall": {"divisor": "relevant"},
-    "f_beta": {"beta": 1},
+    "f_beta": {"beta": 1, "divisor": "k"},
     "map": {"divisor": "min_k_relevant"},
     "mar": {"divisor": "k"},
     "mrr": {},
@@ -533,7 +533,7 @@ def value_for_user(
     if metric == "f_beta":
         if not hits:
             return 0.0
-        precision = len(hits) / positions
+        precision = len(hits) / counts[params["divisor"]]
         recall = len(hits) / n_relevant
         beta2 = params["beta"] ** 2
         return (1 + beta2) * precision * recall / (beta2 * precision + recall)
