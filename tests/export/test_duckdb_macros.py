@@ -135,7 +135,7 @@ WORLDS = {
 NEED_MORE = {
     *("doubly_robust", "auc", "kendall_tau", "spearman_rho", "err", "pfound"),
     *(one.name for one in CATALOG.metrics.values() if one.family in ("judged", "ratings")),
-    *("fallout", "ndpm", "pairwise_accuracy", "pwa", "relevance_position"),
+    *("fallout", "ndpm", "pairwise_accuracy", "pearson", "pwa", "relevance_position"),
 }
 
 
