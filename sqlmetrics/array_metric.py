@@ -46,12 +46,13 @@ class ArrayMetric:
     """
 
     def __init__(self, name: str, convention: str, settings: Mapping[str, Any]) -> None:
-        requests = Definitions.load(Catalog.load(), convention, None, settings).requests(name, None)
+        definitions = Definitions.load(Catalog.load(), convention, None, settings)
+        requests = definitions.requests(definitions.specs(name, None))
         if len(requests) != 1:
             raise UsageError(f"{name!r} stands for several metrics; give one, such as 'ndcg@10'")
         self.name = name
         self.__name__ = name  # how libraries name a metric in their logs
-        self.higher_is_better = requests[0].metric.higher_is_better
+        self.higher_is_better = requests[0].higher_is_better
         self._convention, self._settings = convention, dict(settings)
 
     def __repr__(self) -> str:

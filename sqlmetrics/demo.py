@@ -73,7 +73,8 @@ def write_demo(
     - `recommendations_<model>`: user_id, item_id, score; models als, item_knn and popular
     - `interactions` (held-out): user_id, item_id, relevance (1 to 3), timestamp
     - `history`: user_id, item_id, timestamp
-    - `items`: item_id, title, price, category (a list), features (a list of 16 numbers)
+    - `items`: item_id, title, price, category (a list), seller_size ("large" or "small"),
+      item_group (the brand), features (a list of 16 numbers)
     - `aspects`: item_id, aspect
     - `users`: user_id, country, age_group, device
     - `logs`: user_id, item_id, reward (0 or 1), propensity (above 0, up to 1)

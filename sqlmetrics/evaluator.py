@@ -137,7 +137,7 @@ class Evaluator(OnSession):
     @recorded
     def evaluate(
         self, metrics: Metrics = None, k: Cutoffs = None, *,
-        by: Names = None, by_item: Names = None, combinations: bool = False,
+        by: Names = None, by_item: Names = None, combinations: bool = False, gap: Names = None,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
@@ -150,11 +150,12 @@ class Evaluator(OnSession):
             by: the slices: columns of `users`, `recommendations` or `interactions` (`"country"`,
                 `"recommendations.variant"`), bins of them (`"age(bins=25|35)"`), columns of items
                 (`"items.category"`), or built-in slices: `"activity_group(groups=5)"`, `"month"`.
-            by_item: slices of the relevant items: columns of `items`, without the prefix `items.`,
-                or built-in slices. Only relevant items in the slice count; lists and ranks stay
-                unchanged.
+            by_item: slices of the relevant items: columns of `items`, or built-in slices. Only
+                relevant items in the slice count; lists and ranks stay unchanged.
             combinations: also report slices by every subset of these columns, including none;
                 `(all)` stands for all values of a column.
+            gap: also report how far apart the slices are, except `(none)`: "difference" (largest),
+                "ratio" (smallest / largest value), "mad" (mean difference) or "std", or several.
             ci, confidence: the confidence interval and its level: "normal" (value ± z standard
                 errors), "bootstrap" (percentiles of the means of resampled users) or "none".
             resamples, seed: number of resamples and random seed, shared by all metrics and models.
@@ -167,18 +168,19 @@ class Evaluator(OnSession):
             there are several), the columns of slices, `metric, k, value, n_users, std, ci_low,
             ci_high`. Slices are text; `(none)` is the slice of missing values. `k` is NA for whole
             lists. `n_users` counts the users for whom the metric is defined. `n_users` and `std`
-            are missing for metrics with one value for the whole run; mostly the interval, too.
-            With several runs of a model, `n_runs` and the standard deviation `std_runs` follow.
+            are missing for metrics of the whole run; mostly the interval, too. With several runs,
+            `n_runs` and the standard deviation `std_runs` follow; with gaps, whose intervals are
+            always from resamples, the `p_value` of a permutation test.
 
         Raises:
-            UsageError: an unknown metric, parameter, slice or cutoff, a metric that a convention
-                does not define or that has no value for a slice, or a table that was not given.
+            UsageError: an unknown metric, parameter, slice or cutoff, a metric that is not defined
+                by a convention or for a slice, or a table that was not given.
             DataError: a table fails validation.
             GateError: the result, which is `frame` of the error, fails a gate.
         """
-        asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
-                         confidence=confidence, resamples=resamples, seed=seed, run_ci=run_ci,
-                         skip_missing=skip_missing)  # fmt: skip
+        asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, gap=gap,
+                         ci=ci, confidence=confidence, resamples=resamples, seed=seed,
+                         run_ci=run_ci, skip_missing=skip_missing)  # fmt: skip
         return run.evaluate(self._session, asked, self.engine.frame, fail_if)
 
     @public
@@ -270,8 +272,7 @@ class Evaluator(OnSession):
     ) -> pd.DataFrame:  # fmt: skip
         """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
 
-        Only metrics with per-user values can be compared. See `evaluate` for the arguments that are
-        not listed.
+        The metrics need per-user values. Arguments that are not listed are those of `evaluate`.
 
         Args:
             baseline: the model to compare with; by default the baseline of the evaluator.
@@ -437,8 +438,7 @@ class Evaluator(OnSession):
             nearest: how many of the nearest values to return for a number without a match.
             convention: the conventions to try; if none matches, also with one setting changed.
 
-        Returns: the matching conventions of each number, or the nearest ones; the best match first.
-            `docs/how-to/identify.md` lists the columns.
+        Returns: the matching conventions of each number, or the nearest: `docs/how-to/identify.md`.
         """
         from sqlmetrics.run import identifying
 

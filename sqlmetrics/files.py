@@ -13,6 +13,7 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -29,7 +30,8 @@ except ImportError:  # Windows: the folders of killed processes are not removed
 PREFIX = "sqlmetrics-"  # name prefix of temporary folders; after a dot if next to a result
 _OURS = re.compile(rf"\.?{PREFIX}[0-9a-f]{{16}}")
 _LOCK = "lock"
-_TRIES = 100  # attempts, a hundredth of a second apart, if another process or thread interferes
+_TRIES = 100  # attempts to remove a folder, a hundredth of a second apart
+_STARTING = 3600  # age in seconds up to which a folder without a locked file may be in creation
 
 
 # ---- temporary folders --------------------------------------------------------------------------
@@ -76,7 +78,7 @@ class MadeFolders:
 
 
 class OwnFolder:
-    """A temporary folder of this process; `make` creates it.
+    """A temporary folder of this process; `make` creates it. Threads can share it.
 
     Attributes:
         path: the path of the folder, which exists after `make`.
@@ -89,6 +91,7 @@ class OwnFolder:
         self._folders = MadeFolders()
         self._lock: int | None = None
         self._process = os.getpid()
+        self._one_at_a_time = threading.RLock()  # an interrupt may remove during `make`
 
     def __enter__(self) -> Path:
         return self.make()
@@ -104,32 +107,39 @@ class OwnFolder:
         Raises:
             OSError: the folder cannot be created.
         """
-        if self._lock is not None:
+        with self._one_at_a_time:
+            if self._lock is None:
+                check_can_be_made(self.path.parent)
+                interrupts.add(self.remove)
+                try:
+                    try:
+                        self._make()
+                    except FileNotFoundError:  # another process removed a parent that it had made
+                        self._make()
+                except BaseException:
+                    self.remove()
+                    raise
             return self.path
-        check_can_be_made(self.path.parent)
-        interrupts.add(self.remove)
-        try:
-            self._folders.make(self.path.parent)
-            _remove_left_behind(self.path.parent)
-            self._lock = _make_locked(self.path)
-        except BaseException:
-            self.remove()
-            raise
-        return self.path
+
+    def _make(self) -> None:
+        self._folders.make(self.path.parent)
+        _remove_left_behind(self.path.parent)
+        self._lock = _make_locked(self.path)
 
     def remove(self) -> None:
         """Remove the folder with its contents, and the parents that were created for it."""
         if os.getpid() != self._process:  # a fork; the folder belongs to the parent process
             return
-        if fcntl is None:  # Windows cannot remove an open file
+        with self._one_at_a_time:
+            if fcntl is None:  # Windows cannot remove an open file
+                self._unlock()
+            for _ in range(_TRIES):
+                if _removed(self.path):
+                    break
+                time.sleep(0.01)  # a thread of the engine is writing to the folder
+            self._folders.remove()
             self._unlock()
-        for _ in range(_TRIES):
-            if _removed(self.path):
-                break
-            time.sleep(0.01)  # a thread of the engine is writing to the folder
-        self._folders.remove()
-        self._unlock()
-        interrupts.drop(self.remove)
+            interrupts.drop(self.remove)
 
     def _unlock(self) -> None:
         if self._lock is not None:
@@ -168,38 +178,17 @@ def _make_locked(folder: Path) -> int:
     Raises:
         OSError: the folder cannot be created.
     """
-    for _ in range(_TRIES):
-        with contextlib.suppress(FileExistsError, FileNotFoundError, BlockingIOError):
-            folder.mkdir(mode=0o700)
-            handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-            try:
-                _lock(handle)
-                if os.fstat(handle).st_nlink:
-                    os.write(handle, f"{_machine()} {os.getpid()}\n".encode())
-                    return handle
-            except BaseException:
-                os.close(handle)
-                raise
-            os.close(handle)
-        # another process removed the folder, which was not locked yet, as an orphan
-        time.sleep(0.01)
-    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
-
-
-def _lock(handle: int) -> None:
-    """Lock a file, if the file system supports locks.
-
-    Raises:
-        BlockingIOError: another process has locked it.
-    """
-    if fcntl is None:
-        return
+    folder.mkdir(mode=0o700)
+    handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # without locks, nobody removes the folder
+                fcntl.flock(handle, fcntl.LOCK_EX)  # others hold it only to read it
+        os.write(handle, f"{_machine()} {os.getpid()}\n".encode())
+    except BaseException:
+        os.close(handle)
         raise
-    except OSError:  # without locks, no process removes the folder as an orphan
-        pass
+    return handle
 
 
 def _machine() -> str:
@@ -228,15 +217,21 @@ def _remove_if_left_behind(folder: Path) -> None:
     try:
         handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        folder.rmdir()  # its process was killed before it made the lock, or after it removed it
+        if _is_old(folder):  # its process was killed before it made the lock, or removed it
+            folder.rmdir()
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        machine, _, _ = os.read(handle, 1000).decode().partition(" ")
-        if machine in ("", _machine()):
+        content = os.read(handle, 1000).decode()
+        if content.partition(" ")[0] == _machine() if content else _is_old(folder):
             _removed(folder)
     finally:
         os.close(handle)
+
+
+def _is_old(folder: Path) -> bool:
+    """Return whether a folder is too old to be in creation."""
+    return time.time() - folder.stat().st_mtime > _STARTING
 
 
 def _removed(folder: Path) -> bool:

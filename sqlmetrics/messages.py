@@ -22,7 +22,7 @@ ARGUMENTS = frozenset({
     "convention", "fallback", "settings", "columns", "key", "where", "connection", "engine",
     "threads", "memory_limit", "temp_directory", "temp_limit", "partitions", "templates",
     "trust_input", "check", "record", "watch",
-    "metrics", "k", "by", "by_item", "combinations", "skip_missing", "partition",
+    "metrics", "k", "by", "by_item", "combinations", "gap", "skip_missing", "partition",
     "ci", "confidence", "resamples", "seed", "run_ci", "test", "correction", "alpha",
     "numbers", "nearest", "against", "primary", "title", "dialect", "per_user", "force",
     "master",

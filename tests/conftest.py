@@ -13,7 +13,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.plan import kept_plans
 from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
-from tests.support.worlds import FEW, VARIANTS, values, world
+from tests.support.worlds import FEW, MANY, VARIANTS, values, world
 
 pytest_plugins = (
     "tests.support.suites",
@@ -144,7 +144,14 @@ def world_files(world_tables: dict[str, pd.DataFrame], tmp_path_factory: Any) ->
     return {name: str(folder / f"{name}.parquet") for name in world_tables}
 
 
-@pytest.fixture(params=[FEW, pytest.param(VARIANTS, marks=pytest.mark.thorough)], ids=len)
+@pytest.fixture(
+    params=[
+        FEW,
+        pytest.param(MANY, marks=pytest.mark.thorough),
+        pytest.param(VARIANTS, marks=pytest.mark.exhaustive),
+    ],
+    ids=len,
+)
 def world_specs(request: pytest.FixtureRequest) -> list[str]:
     found: list[str] = request.param
     return found

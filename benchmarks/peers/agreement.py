@@ -71,9 +71,8 @@ class Agreement:
                 cutoffs = sorted({k for _, k in asked if k is not None}) if cut else None
                 result = evaluator.evaluate(sorted({specs[name] for name in names}), k=cutoffs)
                 for name in names:
-                    call, _ = settings.resolve(parse_spec(specs[name]))
-                    assert call is not None
-                    rows = result[result["metric"] == call.name]
+                    ours = settings.request(parse_spec(specs[name])).name
+                    rows = result[result["metric"] == ours]
                     for k, value in zip(rows["k"], rows["value"], strict=True):
                         found[name, int(k) if cut else None] = float(value)
         return found

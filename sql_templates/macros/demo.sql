@@ -6,7 +6,7 @@
   "activity", "has_truth", "history", "phase", "truth_shift", "step", "shift", "no_list", "length",
   "place", "side", "group", "slot", "popular", "relevance", "time", "decisions", "kind", "reward",
   "propensity", "category", "second_category", "more_categories", "price", "name", "centre",
-  "feature", "aspect", "has_aspect", "country", "age_group", "device",
+  "feature", "aspect", "has_aspect", "country", "age_group", "device", "seller",
 ] -%}
 
 {#- A 31-bit literal for a stream; `number` distinguishes the literals of one stream. -#}

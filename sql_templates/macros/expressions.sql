@@ -40,9 +40,12 @@
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The discount of a rank; `rank` starts at 1. -#}
-{%- macro rank_discount(discount, rank) -%}
+{#- The discount of a rank; `rank` starts at 1. `patience`: the factor from a rank to the next, for
+    the discount geometric. -#}
+{%- macro rank_discount(discount, rank, patience=none) -%}
 {%- if discount == "log2" -%} 1 / log2({{ rank }} + 1)
+{%- elif discount == "geometric" -%} pow({{ patience }}, {{ rank }} - 1)
+{%- elif discount == "none" -%} 1
 {%- elif discount == "log2_max2" -%} 1 / log2(greatest({{ rank }}, 2))
 {%- else -%}
 CASE
@@ -115,7 +118,32 @@ CASE CAST({{ value }} AS VARCHAR)
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The aggregate of per-user values; a confidence interval is value ± z standard errors. -#}
+{#- The sum of the weights of users with a value; NULL if it is 0. -#}
+{%- macro sum_of_weights(value, weight) -%}
+nullif(sum(CASE WHEN {{ value }} IS NOT NULL THEN {{ weight }} END), 0)
+{%- endmacro -%}
+
+{%- macro weighted_mean(value, weight) -%}
+sum({{ weight }} * {{ value }}) / {{ sum_of_weights(value, weight) }}
+{%- endmacro -%}
+
+{#- The weighted standard deviation of values around `mean`, with the correction n / (n - 1). -#}
+{%- macro weighted_deviation(value, weight, mean) -%}
+sqrt(
+        sum({{ weight }} * power({{ value }} - {{ mean }}, 2)) / {{ sum_of_weights(value, weight) }}
+        * count({{ value }}) / nullif(count({{ value }}) - 1, 0)
+    )
+{%- endmacro -%}
+
+{#- The standard error of a weighted mean, which is a ratio of two sums over users. -#}
+{%- macro weighted_error(value, weight, mean) -%}
+sqrt(
+        sum(power({{ weight }} * ({{ value }} - {{ mean }}), 2))
+        * count({{ value }}) / nullif(count({{ value }}) - 1, 0)
+    ) / {{ sum_of_weights(value, weight) }}
+{%- endmacro -%}
+
+{#- The aggregate of per-user values, except weighted means; a confidence interval is value ± z standard errors. -#}
 {%- macro aggregated(aggregate, value, z, quantile) -%}
 {%- if aggregate == "mean" -%} avg({{ value }})
 {%- elif aggregate == "median" -%} median({{ value }})
@@ -275,4 +303,33 @@ md5('{{ seed }}:' || {{ user }})
     10^11 lists of 10,000 items. -#}
 {%- macro sorted_hashes(item, n_rows) -%}
 max(CAST(hash({{ item }}) >> 1 AS BIGINT), {{ n_rows }})
+{%- endmacro -%}
+
+{#- The mean of the values of all groups of items, in the row of each group. The sum has the order of
+    the groups, so the mean has the same digits in every run. -#}
+{%- macro mean_of_groups(value, keys) -%}
+avg({{ value }}) OVER (
+            PARTITION BY {{ keys }}, k
+            ORDER BY item_group ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        )
+{%- endmacro -%}
+
+{#- A statistic of the values of groups of items; NULL for fewer than two groups, and if no value is
+    above 0. `mean`: the column with the mean of the values, for statistics of deviations from it.
+    Deviations are relative to the mean, so that exact sums keep their digits. -#}
+{%- macro group_statistic(statistic, value, mean="") -%}
+CASE
+        WHEN count(*) > 1
+            THEN
+                {% if statistic == "min_max_ratio" -%} min({{ value }}) / max({{ value }})
+                {%- elif statistic == "max_min_ratio" -%} max({{ value }}) / min({{ value }})
+                {%- elif statistic == "max_min_difference" -%}
+                nullif(max({{ value }}), 0) - min({{ value }})
+                {%- elif statistic == "mean_abs_deviation" -%}
+                max({{ mean }}) * sum(abs({{ value }} / {{ mean }} - 1)) / count(*)
+                {%- elif statistic == "variance" -%}
+                power(max({{ mean }}), 2) * sum(power({{ value }} / {{ mean }} - 1, 2)) / count(*)
+                {%- else -%} sqrt(sum(power({{ value }} / {{ mean }} - 1, 2)) / count(*))
+                {%- endif %}
+    END
 {%- endmacro -%}

@@ -34,7 +34,8 @@ def bounds_of(
         name: the setting, e.g. ties, which has the values worst and best.
 
     Returns:
-        One sentence about the model with the widest bounds; empty if no metric has bounds.
+        One sentence about the model with the widest bounds (of several, the first by name); empty
+        if no metric has bounds.
     """
     request = _chosen(calls, values, name)
     if request is None:
@@ -45,18 +46,21 @@ def bounds_of(
     for row in engine.records(physical(planner, summary)):
         if row["value"] is not None:
             found.setdefault(str(row.get("model", "")), {})[row["metric"]] = row["value"]
-    names = [each.call.name for each in asked]
+    names = [each.name for each in asked]
+    # rounded, since the last digits depend on the order of rows
     known = {
-        model: [of_model[metric] for metric in names]
-        for model, of_model in found.items()
-        if {*names} <= of_model.keys()
+        model: [round(found[model][metric], _DIGITS) for metric in names]
+        for model in sorted(found)
+        if {*names} <= found[model].keys()
     }
     widest = max(known, key=lambda model: max(known[model]) - min(known[model]), default=None)
     if widest is None:
         return ""
     numbers = known[widest]
     value, low, high = (f"{each:.{_DIGITS}f}" for each in (numbers[0], min(numbers), max(numbers)))
-    metric = str(replace(request.call, cutoff=request.k))
+    metric = str(replace(request.spec, cutoff=request.k))
+    if low == high:
+        return f"{metric} is the same for every order of equal scores, to {_DIGITS} digits"
     return (
         f"{metric}{f' of {widest}' if widest else ''} is {value}; with other orders of equal "
         f"scores it would be between {low} and {high}"
@@ -80,6 +84,6 @@ def _chosen(
 
 def _with(request: MetricRequest, name: str, value: str) -> MetricRequest:
     """Return the request with another value of a setting."""
-    params = {**dict(request.call.params), name: value}
-    call = replace(request.call, params=tuple(sorted(params.items())))
-    return replace(request, call=call, values={**request.values, name: value})
+    params = {**dict(request.spec.params), name: value}
+    spec = replace(request.spec, params=tuple(sorted(params.items())))
+    return replace(request, spec=spec, values={**request.values, name: value})

@@ -83,7 +83,7 @@ class DataWarnings:
         A convention, a setting or a spec can break ties in its own way for one metric.
         """
         for definition in self.definitions.conventions:
-            _, values = definition.resolve(None, self.definitions.has_rank)
+            values = definition.values(self.definitions.has_rank)
             orders = unique(
                 tuple(request.values[name] for name in _OF_ORDER)
                 for request in requests

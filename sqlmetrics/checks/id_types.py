@@ -10,9 +10,9 @@ from sqlmetrics.errors import DataError
 from sqlmetrics.messages import sentences
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.schema import UNKNOWN, Table, of_row, type_family
+from sqlmetrics.tables.schema import NO_TYPE, UNKNOWN, Table, of_row, type_family
 
-_UNTYPED = {UNKNOWN, '"NULL"'}  # the latter: a column of a frame without values
+_UNTYPED = {UNKNOWN, NO_TYPE}
 
 
 def check_types(engine: Engine, tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None:

@@ -130,7 +130,7 @@ def _at_the_door(
     settings = {**values, **cutoff_context([None])}
     tables = {table: planner.node(table, settings) for table in planner.tables}
     looked_at: list[tuple[Mapping[str, Node], Mapping[str, Value]]] = [(tables, values)]
-    looked_at += [(planner.nodes(call), call.values) for call in calls]
+    looked_at += [(planner.queries(call).nodes, call.values) for call in calls]
     for nodes, of_call in looked_at:
         for finding in broken_rules(engine, planner, of_call, nodes, done):
             done.add(finding.identity)

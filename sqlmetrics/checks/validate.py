@@ -149,26 +149,8 @@ def _check_reads(
                 remedy="to compute results, pass a file or a table that can be read",
             )
     if not trusted:
-        check_rows(engine, planner, reads.values, reads.nodes, passed, rows_of)
-
-
-def check_rows(
-    engine: Engine,
-    planner: Planner,
-    values: Mapping[str, Value],
-    nodes: Mapping[str, Node],
-    done: set[str],
-    rows_of: RowsOf = all_rows,
-) -> None:
-    """Check the tables that the nodes of a metric read; checks in `done` have already passed.
-
-    `rows_of` limits a check to some rows; models without such rows are looked up in all rows.
-
-    Raises:
-        DataError: the first broken rule, with examples and a remedy.
-    """
-    for finding in broken_rules(engine, planner, values, nodes, done, rows_of):
-        raise finding.error()
+        for finding in broken_rules(engine, planner, reads.values, reads.nodes, passed, rows_of):
+            raise finding.error()
 
 
 def broken_rules(
@@ -180,6 +162,9 @@ def broken_rules(
     rows_of: RowsOf = all_rows,
 ) -> Iterator[Finding]:
     """Yield the rules broken by the tables that the nodes of a metric read.
+
+    Checks in `done` have already passed. `rows_of` limits a check to some rows; models without such
+    rows are looked up in all rows.
 
     Raises:
         DataError: a table cannot be read.

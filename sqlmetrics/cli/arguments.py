@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 _PROGRESS_AFTER = 1.0  # seconds until a progress bar appears
 
 
-def asked_of(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Pick the options that are arguments of a method of the evaluator."""
-    asked = {name: options[name] for name in names}
-    for name in ("by", "by_item"):
+def asked_of(metrics: Sequence[str], options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the arguments of a method of the evaluator: metrics, cutoffs and further options."""
+    asked: dict[str, Any] = {"metrics": metrics or None, "k": cutoffs_of(options)}
+    asked |= {name: options[name] for name in names}
+    for name in {"by", "by_item"} & {*names}:
         # split at commas, except inside parentheses
         parts = [part for text in asked[name] for part in re.split(r",(?![^(]*\))", text)]
         asked[name] = parts or None

@@ -190,7 +190,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
         if isinstance(evaluator, DataError):
             findings.append(unreadable(evaluator))
         else:
-            findings.extend(evaluator.findings(metrics or None, cutoffs_of(options)))
+            findings.extend(evaluator.findings(**asked_of(metrics, options)))
         return rows_of(findings, on_command_line)
 
     write(options, compute, render=render_findings, opened=evaluator_or_error(options))
@@ -274,7 +274,6 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     from sqlmetrics.cli.paper import display_names
 
     metrics, options = as_recorded("leaderboard", metrics, options)
-    asked = asked_of(options, *RANKED)
     correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
     than, sign = ("the best", ">=") if options["against"] is None else (options["against"], "<")
@@ -285,7 +284,7 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     names: dict[str, str] = {}
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        frame = evaluator.leaderboard(metrics or None, cutoffs_of(options), **asked)
+        frame = evaluator.leaderboard(**asked_of(metrics, options, *RANKED))
         names.update(display_names(evaluator.catalog, frame))
         return frame
 
@@ -363,14 +362,11 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
     from sqlmetrics.report import check_name
 
     target = options["output"]
-    asked = asked_of(options, "skip_missing", *REPORTED)
 
     def page() -> str:
         with evaluator_of(options) as evaluator:
-            made = evaluator.report(
-                metrics or None, cutoffs_of(options), examples=not no_examples, **asked
-            )
-        return made.html
+            asked = asked_of(metrics, options, "skip_missing", *REPORTED)
+            return evaluator.report(examples=not no_examples, **asked).html
 
     if target == "-":
         show(page(), "html")
@@ -411,7 +407,6 @@ def sql(
     the other columns that --column maps.
     """
     options = with_names(options)
-    asked = asked_of(options, *(PER_USER if per_user else EVALUATED))
     if per_user:
         given = click.get_current_context().get_parameter_source
         for name in EVALUATED:
@@ -422,12 +417,10 @@ def sql(
                 )
     with evaluator_of(options) as evaluator:
         text = evaluator.sql(
-            metrics or None,
-            cutoffs_of(options),
             per_user=per_user,
             dialect=dialect,
             physical=physical,
-            **asked,
+            **asked_of(metrics, options, *(PER_USER if per_user else EVALUATED)),
         )
     show(text, "sql")
 
@@ -490,13 +483,11 @@ def dbt(
     with evaluator_of(options) as evaluator:
         paths = evaluator.dbt(
             directory,
-            metrics or None,
-            cutoffs_of(options),
             dialect=dialect,
             name=name,
             command=shlex.join(["sqlmetrics", "dbt", *typed]),
             force=force,
-            **asked_of(options, *EVALUATED),
+            **asked_of(metrics, options, *EVALUATED),
         )
     for path in paths:
         show(f"{path}\n", "path")
@@ -528,11 +519,7 @@ def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> N
     write(
         options,
         lambda evaluator: evaluator.explain(
-            metrics or None,
-            cutoffs_of(options),
-            start=start,
-            end=end,
-            skip_missing=options["skip_missing"],
+            start=start, end=end, **asked_of(metrics, options, "skip_missing")
         ),
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import KINDS
 from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
 
@@ -21,7 +22,7 @@ TABLES = [
     ),
     ("history", ["--history"], "Past interactions: user_id, item_id."),
     ("items", ["--items"], "Item attributes: item_id, …"),
-    ("users", ["--users"], "User attributes: user_id, …"),
+    ("users", ["--users"], "User attributes: user_id, [weight], …"),
     ("aspects", ["--aspects"], "Item aspects: item_id, aspect."),
     (
         "baseline",
@@ -44,7 +45,8 @@ GROUPS = {
     ),
     "Definitions": ("conventions", "fallback", "settings", "templates"),
     "Slices and intervals": (
-        *("by", "by_item", "combinations", "ci", "confidence", "resamples", "seed", "run_ci"),
+        *("by", "by_item", "combinations", "gap"),
+        *("ci", "confidence", "resamples", "seed", "run_ci"),
     ),
     "Checks and gates": ("check", "strict", "trust_input", "fail_if", "fail_on_warnings"),
     "Engine": (
@@ -61,7 +63,7 @@ GROUPS = {
 PER_USER = ("by", "by_item", "skip_missing")
 OF_INTERVAL = ("ci", "confidence")
 RESAMPLED = ("resamples", "seed")
-EVALUATED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "run_ci")
+EVALUATED = (*PER_USER, "combinations", "gap", *OF_INTERVAL, *RESAMPLED, "run_ci")
 GATED = ("fail_if",)
 REPORTED = (
     *("by", "by_item", "primary", "title", "check"),
@@ -343,6 +345,14 @@ resampling_options = _options(
 
 summary_options = _options(
     combinations_option,
+    click.option(
+        "--gap",
+        multiple=True,
+        type=click.Choice(GAPS),
+        help="Also report how far apart the slices are: their largest difference, the ratio of the "
+        "smallest to the largest value, the mean difference of two slices (mad), or the standard "
+        "deviation; with the p-value of a permutation test.",
+    ),
     interval_options,
     resampling_options,
     click.option(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of
+from sqlmetrics.cli.arguments import asked_of, evaluator_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.terminal import say, show
@@ -155,10 +155,8 @@ def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
         evaluator.write_partition(
             options["output"],
             options["partition"],
-            metrics or None,
-            cutoffs_of(options),
             force=options["force"],
-            **asked_of(options, *EVALUATED),
+            **asked_of(metrics, options, *EVALUATED),
         )
 
 
@@ -166,23 +164,20 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
     """Compute means over users or per-user values, and write them."""
     from sqlmetrics.cli.layout import render_rows
 
-    chosen, cutoffs = metrics or None, cutoffs_of(options)
-    asked = asked_of(options, *(PER_USER if per_user else EVALUATED))
+    asked = asked_of(metrics, options, *(PER_USER if per_user else EVALUATED))
     gates = {} if per_user else {name: options[name] for name in GATED}
     if per_user:
         asked["partition"] = options["partition"]
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
         method = evaluator.per_user if per_user else evaluator.evaluate
-        return method(chosen, cutoffs, **asked, **gates)
+        return method(**asked, **gates)
 
     def means(evaluator: Evaluator) -> Rows:
-        return evaluator.rows(chosen, cutoffs, **asked, **gates)
+        return evaluator.rows(**asked, **gates)
 
     def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
-        evaluator.write_parquet(
-            path, chosen, cutoffs, per_user=per_user, force=options["force"], **asked
-        )
+        evaluator.write_parquet(path, per_user=per_user, force=options["force"], **asked)
 
     if gates and gates["fail_if"] and str(options["output"]).endswith(".parquet"):
         write(options, compute)  # the gates judge the rows, which the engine would not return
@@ -200,7 +195,7 @@ def comparison(
     metrics: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Callable[[Evaluator], pd.DataFrame]]:
     """Return the options that open the evaluator of a comparison, and the comparison."""
-    chosen, cutoffs, asked = metrics or None, cutoffs_of(options), asked_of(options, *COMPARED)
+    asked = asked_of(metrics, options, "baseline", *COMPARED)
     given = options["recommendations"]
     named = [text.partition("=")[0] for text in given] if isinstance(given, tuple) else []
     models = given if isinstance(given, dict) else named
@@ -209,7 +204,7 @@ def comparison(
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
         gates = {name: options[name] for name in GATED}
-        return evaluator.compare(chosen, cutoffs, baseline=options["baseline"], **asked, **gates)
+        return evaluator.compare(**asked, **gates)
 
     return {**options, "baseline": table}, compute
 

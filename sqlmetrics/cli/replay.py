@@ -114,6 +114,7 @@ _ARGUMENTS: Mapping[str, Any] = {
     "skip_missing": _Flag,
     "partition": str | None,
     "combinations": _Flag,
+    "gap": _Several,
     "ci": str,
     "confidence": float,
     "resamples": int,

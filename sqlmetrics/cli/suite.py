@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from sqlmetrics.cli import github
-from sqlmetrics.cli.arguments import asked_of, cutoffs_of, evaluator_of
+from sqlmetrics.cli.arguments import asked_of, evaluator_of
 from sqlmetrics.cli.layout import render_rows
 from sqlmetrics.cli.options import EVALUATED, GATED
 from sqlmetrics.cli.output import Gates, comparison
@@ -128,10 +128,9 @@ class Suite:
         if test.command.name == "compare":
             options, compute = comparison(metrics, options)
         else:
-            asked = {**asked_of(options, *EVALUATED), **{name: options[name] for name in GATED}}
 
             def compute(evaluator: Evaluator) -> Any:
-                return evaluator.rows(metrics or None, cutoffs_of(options), **asked)
+                return evaluator.rows(**asked_of(metrics, options, *EVALUATED, *GATED))
 
         with evaluator_of(options) as evaluator:
             gates.result_of(compute, evaluator)

@@ -21,10 +21,10 @@ def describe(catalog: Catalog, name: str, convention: str | Path = STANDARD) -> 
         UsageError: nothing has this name, or the convention does not cover the metric.
     """
     texts = []
-    call = parse_spec(name)
-    plain = call.metric
+    spec = parse_spec(name)
+    plain = spec.metric
     is_slice, is_stage = plain in catalog.slices, plain in catalog.stages
-    named = Settings(catalog, Convention.load(convention), {}).translated(call)
+    named = Settings(catalog, Convention.load(convention), {}).translated(spec)
     known = [*catalog.metrics, *catalog.aliases, *catalog.slices, *catalog.stages]
     if named.metric not in known:
         hint = elsewhere(plain) or suggestion(plain, known)

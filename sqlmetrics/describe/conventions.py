@@ -77,7 +77,7 @@ def choices_of(
     catalog: Catalog, metric: Metric, settings: Settings, spec: str
 ) -> dict[str, str | None]:
     """Return the settings that affect the queries of a metric, with their values."""
-    _, values = settings.resolve(parse_spec(spec))
+    values = settings.request(parse_spec(spec)).values
     read = settings_read(catalog, metric, values)
     return {name: value_text(value) for name, value in values.items() if name in read}
 

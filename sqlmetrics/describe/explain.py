@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError, left_out
 from sqlmetrics.messages import Message
-from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of, requests_of
+from sqlmetrics.metrics.definitions import Definitions
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricSpec, value_text
+from sqlmetrics.metrics.spec import MetricSpec, Specs, value_text
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.values import identity_of_call
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ class Walks:
 
 def walks(
     planner: Planner,
-    pairs: Iterable[tuple[MetricSpec, int | None]],
+    specs: Specs,
     start: Settings,
     end: Settings,
     fallback: Settings | None = None,
@@ -56,34 +56,34 @@ def walks(
         MissingTableError: a table or column was not given; with `skip_missing`, this is a warning,
             and an error only if no metric is left.
     """
+    catalog = start.catalog
     ends: dict[str, tuple[list[MetricRequest], list[MetricRequest]]] = {}
-    for call, k in pairs:
-        call = start.translated(call)
-        metric, _ = start.catalog.metric(call.metric)
+    for asked, cutoffs in specs.items():
+        spec = start.translated(asked)
+        metric, _ = catalog.metric(spec.metric)
         sides = [
             [side for side in (settings, fallback) if side and side.covers(metric.name)]
             for settings in (start, end)
         ]
-        if call.implied and not all(sides):
+        if spec.implied and not all(sides):
             continue
         there, here = (
-            requests_of([(call, k)], [settings], fallback, planner.has_rank)[0]
+            Definitions(catalog, [settings], fallback, planner.has_rank).requests({spec: cutoffs})
             for settings in (start, end)
         )
-        # as in other results, the label omits parameters with the value of both ends
-        params = tuple(sorted({*there.call.params, *here.call.params}))
-        label = MetricSpec(metric.name, params)
-        asked = ends.setdefault(label.name, ([], []))
-        for requests, request in zip(asked, (there, here), strict=True):
-            if all(request.k != known.k for known in requests):
-                requests.append(replace(request, call=label))
+        # as in other results, the name omits parameters with the value of both ends
+        params = tuple(sorted({*there[0].spec.params, *here[0].spec.params}))
+        named = MetricSpec(metric.name, params)
+        for known, new in zip(ends.setdefault(named.name, ([], [])), (there, here), strict=True):
+            ks = [request.k for request in known]
+            known += [replace(request, spec=named) for request in new if request.k not in ks]
     if not ends:
         names = f"{start.convention.name} and {end.convention.name}"
         raise UsageError(f"{names} have no requested metric in common; name other metrics")
     steps: dict[str, list[Step]] = {}
     missing: list[tuple[str, MissingTableError]] = []
-    for name, asked in ends.items():
-        (first,), (last,) = map(calls_of, asked)
+    for name, requests in ends.items():
+        (first,), (last,) = map(calls_of, requests)
         try:
             steps[name] = steps_between(planner, first, last)
         except MissingTableError as error:
@@ -105,9 +105,9 @@ def steps_between(planner: Planner, start: MetricCall, end: MetricCall) -> list[
         SqlmetricsError: the remaining settings are not valid in any order.
     """
     start, end = _without_refusals(start, end), _without_refusals(end, start)
-    identity_of_call(planner, end)  # check that the tables for both ends are given
+    planner.queries(end)  # check that the tables for both ends are given
     steps = [Step(None, None, start.convention, start)]
-    values, reached = dict(start.values), identity_of_call(planner, start)
+    values, reached = dict(start.values), planner.queries(start).identity
     waiting = [name for name in values if values[name] != end.values[name]]
     while waiting:
         problem: SqlmetricsError | None = None
@@ -115,7 +115,7 @@ def steps_between(planner: Planner, start: MetricCall, end: MetricCall) -> list[
             changed = {**values, name: end.values[name]}
             call = replace(start, values=changed)
             try:
-                identity = identity_of_call(planner, call)
+                identity = planner.queries(call).identity
             except MissingTableError:
                 raise
             except SqlmetricsError as error:

@@ -13,8 +13,9 @@ from sqlmetrics.errors import SqlmetricsError
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
+from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import Metric, Param, Stage, Template
-from sqlmetrics.metrics.requests import cutoff_context, requests_of
+from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, value_text
 from sqlmetrics.plan.planner import Planner
@@ -37,10 +38,10 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
         UsageError: there is no such metric or convention, or the convention does not cover it.
     """
     settings = Settings(catalog, Convention.load(convention), {})
-    call = parse_spec(spec)
-    (request,) = requests_of([(call, call.cutoff)], [settings], None, has_rank=False)
+    asked = parse_spec(spec)
+    (request,) = Definitions(catalog, [settings]).requests({asked: [asked.cutoff]})
     metric, values = request.metric, request.values
-    lines = [f"{request.call}: {metric.title}", ""]
+    lines = [f"{request.spec}: {metric.title}", ""]
     facts = [
         ("convention", settings.convention.name if settings.convention.name != STANDARD else ""),
         ("formula", metric.formula),
@@ -128,7 +129,7 @@ def _query_of(text: Text) -> exp.Expr:
 def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
     """Return the value of every setting of a metric under the standard convention."""
     settings = Settings(catalog, Convention.load(STANDARD), {})
-    return settings.resolve(MetricSpec(metric.name))[1]
+    return dict(settings.request(MetricSpec(metric.name)).values)
 
 
 @dataclass(frozen=True)

@@ -99,4 +99,4 @@ def _text(catalog: Catalog, template: Template) -> Text | None:
 
 @functools.lru_cache(maxsize=4)
 def _shared_values(catalog: Catalog, convention: str | Path = STANDARD) -> dict[str, Value]:
-    return Settings(catalog, Convention.load(convention), {}).resolve(None)[1]
+    return Settings(catalog, Convention.load(convention), {}).values()

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from sqlmetrics.describe.explain import steps_between
 from sqlmetrics.errors import SqlmetricsError, TemplateError, UsageError
+from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import Metric, Param
-from sqlmetrics.metrics.requests import MetricCall, calls_of, requests_of
+from sqlmetrics.metrics.requests import MetricCall, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec, unique, value_text
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.values import identity_of_call
 
 REFUSED = "error"  # the value of settings that refuse rows
 _NEVER_TRIED = ("aggregate", "quantile", "unjudged")  # stated with a reported number
@@ -80,7 +80,7 @@ def under_conventions(
         for spec, theirs in _specs(settings, metric, asked):
             try:
                 call = _call(planner, settings, spec, cutoffs)
-                way = Way(asked, call, settings, identity_of_call(planner, call), theirs)
+                way = Way(asked, call, settings, planner.queries(call).identity, theirs)
             except TemplateError:
                 raise
             except SqlmetricsError as error:
@@ -124,7 +124,7 @@ def with_one_change(
     """
     ways: list[Way] = []
     cutoffs = [request.k for request in base.call.requests]
-    own = dict(base.call.requests[0].call.params)
+    own = dict(base.call.requests[0].spec.params)
     for name, values in values_of.items():
         for value in values:
             if name not in base.call.values or value == base.call.values[name]:
@@ -134,7 +134,7 @@ def with_one_change(
             spec = replace(base.asked, metric=base.call.metric.name, params=params)
             try:
                 call = _call(planner, base.settings, spec, cutoffs)
-                identity = identity_of_call(planner, call)
+                identity = planner.queries(call).identity
             except TemplateError:
                 raise
             except SqlmetricsError:
@@ -160,8 +160,9 @@ def values_to_try(
             are none: all that has such a value computes the same.
     """
     settings = ways[0].settings
-    metric, _ = settings.catalog.metric(asked.metric)
-    left_out = {*settings.chosen(asked), *_NEVER_TRIED}
+    spec = settings.translated(asked)
+    metric, fixed = settings.catalog.metric(spec.metric)
+    left_out = {*settings.chosen(metric, {**fixed, **dict(spec.params)}), *_NEVER_TRIED}
     interactions = planner.tables.get("interactions")
     if interactions is None or "relevance" not in interactions.columns:
         left_out.add("relevant_from")  # every row counts
@@ -200,8 +201,8 @@ def _call(
     planner: Planner, settings: Settings, spec: MetricSpec, cutoffs: Sequence[int | None]
 ) -> MetricCall:
     """Resolve one metric under one convention, at all its cutoffs."""
-    pairs = [(spec, k) for k in cutoffs]
-    (call,) = calls_of(requests_of(pairs, [settings], None, planner.has_rank))
+    definitions = Definitions(settings.catalog, [settings], has_rank=planner.has_rank)
+    (call,) = calls_of(definitions.requests({spec: cutoffs}))
     return call
 
 

@@ -170,7 +170,7 @@ class Maker:
 
     def _meanings(self, node: Node, wide: Sequence[Column] | None) -> dict[str, str]:
         """Return the descriptions of the columns with metrics."""
-        metrics = {request.call.name: request.metric for request in self.results.requests}
+        metrics = {request.name: request.metric for request in self.results.requests}
         if wide is not None:
             return {
                 column.name: _about(column, metrics[column.metric])
@@ -221,7 +221,7 @@ class Maker:
             bounds = request.metric.range
             if bounds is not None and request.values["aggregate"] not in ("half_width", "sum"):
                 names = ranges.setdefault(bounds, [])
-                names += [request.call.name] if request.call.name not in names else []
+                names += [request.name] if request.name not in names else []
         summary = f"{self.name}_summary"
         for (low, high), names in ranges.items():
             bounds_text = f"{value_text(low)} to {value_text(high)}"
@@ -365,7 +365,7 @@ def _asked(results: Results) -> Iterator[tuple[Mapping[str, Node], Mapping[str, 
     """Yield the queries that metrics and slices read, with their settings."""
     calls: Sequence[MetricCall] = calls_of(results.requests)
     for call in calls:
-        yield results.planner.nodes(call), call.values
+        yield results.planner.queries(call).nodes, call.values
     slicing: Slicing | None = results.slicing
     for attribute in () if slicing is None else (*slicing.of_users, *slicing.of_items):
         assert slicing is not None

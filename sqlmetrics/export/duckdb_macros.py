@@ -55,7 +55,7 @@ _COLUMNS = {
     "recommendations": ("model", "user_id", "item_id", "rank", "score"),
     "interactions": ("user_id", "item_id", "relevance"),
     "history": ("user_id", "item_id"),
-    "items": ("item_id", "price", "category", "features"),
+    "items": ("item_id", "price", "category", "item_group", "features", "propensity"),
     "aspects": ("user_id", "item_id", "aspect"),
     "baseline": ("user_id", "item_id", "rank", "score"),
     "logs": ("user_id", "item_id", "reward", "propensity"),
@@ -76,7 +76,7 @@ _CUT_AT = (
     " FROM cutoffs)"
 )
 _AT_LEAST = "(SELECT max(cutoffs.k) FROM cutoffs)"
-_LARGEST_CUTOFF = {"positions": _AT_LEAST, "harmonics": _AT_LEAST}
+_LARGEST_CUTOFF = dict.fromkeys(("positions", "harmonics", "repeated_aspects"), _AT_LEAST)
 
 _HEADER = """\
 sqlmetrics {version}: metrics of recommender systems as DuckDB table macros (1.4 or later).
@@ -92,7 +92,7 @@ Table names may be those of tables, views and files ('recs.parquet'), also 'sche
                      [model]: without it, the model is called {model}
     interactions     held-out interactions: user_id, item_id, [relevance] (default: 1)
     history          past interactions: user_id, item_id
-    items            item_id, and any of price, category and features (a list) that metrics read
+    items            item_id, and what metrics read: price, category, item_group, features (a list)
     aspects          item_id, aspect, [user_id]: missing or NULL for aspects of all users
     baseline         lists to compare with: user_id, item_id, and rank or score
     logs             logged decisions: user_id, item_id, reward, [propensity]: without it, all
@@ -230,20 +230,20 @@ class _Bodies:
     fallback: Settings | None
     readers: _ListReaders
 
-    def request(self, call: MetricSpec) -> MetricRequest:
+    def request(self, spec: MetricSpec) -> MetricRequest:
         """Resolve a metric; lists are ordered by rank if the table has such a column.
 
         Raises:
             UsageError: the convention does not have the metric, or macros do not support a setting.
         """
-        metric, _ = self.catalog.metric(call.metric)
+        metric, _ = self.catalog.metric(spec.metric)
         chosen = self.settings
         if not chosen.covers(metric.name):
             if self.fallback is None or not self.fallback.covers(metric.name):
                 raise UsageError(f"{chosen.convention.name} does not have this metric")
             chosen = self.fallback
-        canonical, values = chosen.resolve(call, has_rank=True)
-        assert canonical is not None
+        request = replace(chosen.request(spec, has_rank=True), k=None)
+        values = request.values
         if values["masked_scores"] == "drop":
             raise UsageError(
                 "masked_scores=drop is not supported: a macro ranks all rows of a table; remove "
@@ -260,6 +260,11 @@ class _Bodies:
                 f"unjudged={values['unjudged']} is not supported: a macro ranks lists before it "
                 "reads the interactions; use the printed statement"
             )
+        if metric.grain == "user" and values["aggregate"] == "weighted_mean":
+            raise UsageError(
+                "aggregate=weighted_mean is not supported: a macro reads no table of users; use "
+                "the printed statement"
+            )
         if values["ties"] in ("worst", "best", "average"):
             raise UsageError(
                 f"ties={values['ties']} is not supported: a macro ranks lists before it reads the "
@@ -268,18 +273,16 @@ class _Bodies:
         known = {
             **values,
             "ranks_count": ranks_count,
-            "order_without_ranks": chosen.resolve(call, has_rank=False)[1]["order"],
+            "order_without_ranks": chosen.request(spec).values["order"],
             "ties_without_ranks": values["ties"],
         }
-        request = MetricRequest(
-            canonical, None, metric, known, chosen.convention.name, chosen.chosen(call)
-        )
-        (asked,) = calls_of([request])
+        request = replace(request, values=known)
+        (call,) = calls_of([request])
         # what is compared with judgements are scores where there are no ranks, ties and all
-        nodes = self._planner().nodes(asked)
+        nodes = self._planner().queries(call).nodes
         if nodes.keys() & {"predictions", "probabilities"}:
             raise UsageError(
-                f"{call.metric} is not supported: a macro reads the ranks of lists that have both "
+                f"{spec.metric} is not supported: a macro reads the ranks of lists that have both "
                 "ranks and scores, but this metric needs the scores; use the printed statement"
             )
         if nodes.keys() & {"matched", "labelled_items"}:
@@ -309,7 +312,8 @@ class _Bodies:
     def body(self, requests: Sequence[MetricRequest], per_user: bool = False) -> _Body:
         """Plan the values of metrics: rows of a summary, or per user."""
         planner, z = self._planner(), Interval().z
-        read = (node for call in calls_of(requests) for node in planner.nodes(call).values())
+        queries = map(planner.queries, calls_of(requests))
+        read = (node for of_call in queries for node in of_call.nodes.values())
         if any(("interactions", "relevance") in node.needs for node in read):
             planner = self._planner(needs_relevance=True)
         wide = wide_tables(planner, requests)
@@ -337,7 +341,7 @@ class _Bodies:
                     **vars(column),
                     "name": names[column.name],
                     "standard_error": names.get(column.standard_error, ""),
-                    "metric": request.call.name,
+                    "metric": request.name,
                     "position": position,
                     "table": alias,
                 }
@@ -426,7 +430,7 @@ def _soundness(planner: Planner, requests: Sequence[MetricRequest]) -> Node:
     """Plan the checks of the tables that these metrics read, as an evaluator does."""
     rules, checks = _Rules(planner), planner.catalog.checks
     for call in calls_of(requests):
-        nodes = planner.nodes(call)
+        nodes = planner.queries(call).nodes
         ranks_count = call.values["ranks_count"]
         values = {**call.values, "order": "rank" if ranks_count else "score"}
         read = {node.table for node in nodes.values() if isinstance(node, Query) and node.is_input}
@@ -579,10 +583,10 @@ def script(
     left_out: dict[str, str] = {}
     requests: dict[str, MetricRequest] = {}
     named = [_plain_name(catalog, metric) for metric in metrics]
-    for name, call in {name: MetricSpec(name) for name in named or _all_names(catalog)}.items():
+    for name, spec in {name: MetricSpec(name) for name in named or _all_names(catalog)}.items():
         try:
-            request = bodies.request(call)
-            if name in catalog.aliases and name not in named and not request.call.params:
+            request = bodies.request(spec)
+            if name in catalog.aliases and name not in named and not request.spec.params:
                 continue  # an alias, not another metric
             body = bodies.body([request])
         except (UsageError, DataError) as error:  # templates reject settings with either error
@@ -597,7 +601,7 @@ def script(
         raise UsageError(f"no metric can be written as a macro; {name}: {why}")
     examples: list[str] = []
     default = [requests[name] for name in named or catalog.default_set() if name in requests]
-    default_set = ", ".join(request.call.name for request in default)
+    default_set = ", ".join(request.name for request in default)
     if default:
         about = f"{'These metrics' if named else 'The default set'}: {default_set}."
         body = bodies.body(default)
@@ -636,15 +640,15 @@ def _all_names(catalog: Catalog) -> list[str]:
 
 def _plain_name(catalog: Catalog, text: str) -> str:
     """Parse the name of a metric for a macro, which takes its cutoffs when it is called."""
-    call = parse_spec(text)
-    catalog.metric(call.metric)
-    if call.params or call.cutoff is not None:
+    spec = parse_spec(text)
+    catalog.metric(spec.metric)
+    if spec.params or spec.cutoff is not None:
         raise UsageError(
-            f"{text}: name a macro by the metric alone: {call.metric}; pass its cutoffs when "
+            f"{text}: name a macro by the metric alone: {spec.metric}; pass its cutoffs when "
             "you call it (k := 10), its settings with ",
-            set_to(f"{call.metric}.NAME"),
+            set_to(f"{spec.metric}.NAME"),
         )
-    return call.metric.lower()
+    return spec.metric.lower()
 
 
 def _example(name: str, body: _Body, k: str) -> str:
@@ -655,7 +659,7 @@ def _example(name: str, body: _Body, k: str) -> str:
 
 def _about(request: MetricRequest) -> str:
     metric = request.metric
-    lines = [metric.title if not request.call.params else f"{metric.title}: {request.call.name}"]
+    lines = [metric.title if not request.spec.params else f"{metric.title}: {request.name}"]
     lines += [f"Formula: {metric.formula}."] if metric.formula else []
     lines += [f"Undefined: {metric.undefined}."] if metric.undefined else []
     lines += [f"Source: {metric.cite}."] if metric.cite else []

@@ -11,9 +11,10 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message, set_to
 from sqlmetrics.metrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.metrics.conventions import Convention, load_all
-from sqlmetrics.metrics.requests import MetricRequest, requests_of
+from sqlmetrics.metrics.front_matter import Metric
+from sqlmetrics.metrics.requests import Label, MetricRequest
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricSpec, Value, expand_cutoffs, parse_spec
+from sqlmetrics.metrics.spec import MetricSpec, Specs, Value, expand_cutoffs, parse_spec
 
 DEFAULT_K = 10
 
@@ -65,41 +66,26 @@ class Definitions:
     @property
     def values(self) -> dict[str, Value]:
         """The values of all shared settings under the first convention."""
-        return self.first.resolve(None, self.has_rank)[1]
+        return self.first.values(self.has_rank)
 
     @property
     def are_named(self) -> bool:
         """Whether results have a column `convention`."""
         return len(self.conventions) > 1 or self.fallback is not None
 
-    def requests(self, metrics: Metrics, k: Cutoffs, per_user: bool = False) -> list[MetricRequest]:
-        """Resolve the requested metrics and cutoffs under every convention.
-
-        Raises:
-            UsageError: a metric or parameter is unknown, a cutoff is invalid, or a convention does
-                not cover a metric.
-        """
-        return self.resolved(self.pairs(metrics, k, per_user))
-
-    def resolved(self, pairs: Iterable[tuple[MetricSpec, int | None]]) -> list[MetricRequest]:
-        """Resolve metric calls, each with a cutoff, under every convention."""
-        return requests_of(pairs, self.conventions, self.fallback, self.has_rank)
-
-    def pairs(
-        self, metrics: Metrics, k: Cutoffs, per_user: bool = False
-    ) -> list[tuple[MetricSpec, int | None]]:
-        """Pair the requested metrics, or the default set, with their cutoffs.
+    def specs(self, metrics: Metrics, k: Cutoffs, per_user: bool = False) -> Specs:
+        """Read the requested metrics, or the default set, each with its cutoffs.
 
         Args:
             metrics, k: as in `Evaluator.evaluate`.
             per_user: exclude metrics without per-user values from `all`.
 
         Raises:
-            UsageError: there is no spec, or a spec is invalid.
+            UsageError: there is no spec, or a spec or cutoff is invalid.
         """
         if metrics is None:
-            calls = [MetricSpec(name, implied=True) for name in self.catalog.default_set()]
-            return expand_cutoffs(calls, DEFAULT_K if k is None else k)
+            of_default = [MetricSpec(name, implied=True) for name in self.catalog.default_set()]
+            return expand_cutoffs(of_default, DEFAULT_K if k is None else k)
         if isinstance(metrics, Mapping):
             named = [
                 f"{name}@{cutoff}"
@@ -112,22 +98,95 @@ class Definitions:
             )
         if not isinstance(metrics, Iterable):
             raise UsageError(f"metrics must be specs such as 'ndcg@10', not {metrics!r}")
-        specs: list[str | MetricSpec] = [metrics] if isinstance(metrics, str) else list(metrics)
-        if not specs:
+        texts: list[str | MetricSpec] = [metrics] if isinstance(metrics, str) else list(metrics)
+        if not texts:
             raise UsageError("the list of metrics is empty; omit it for the default set")
-        read = [spec if isinstance(spec, MetricSpec) else parse_spec(spec) for spec in specs]
-        return expand_cutoffs([call for spec in read for call in self._expand(spec, per_user)], k)
+        specs = [text if isinstance(text, MetricSpec) else parse_spec(text) for text in texts]
+        return expand_cutoffs([one for spec in specs for one in self._expand(spec, per_user)], k)
 
-    def _expand(self, call: MetricSpec, per_user: bool) -> list[MetricSpec]:
+    def _expand(self, spec: MetricSpec, per_user: bool) -> list[MetricSpec]:
         """Replace `all` by the metrics that it includes; with `per_user`, by those of users."""
-        if call.metric != EVERYTHING:
-            return [call]
-        if call.params:
+        if spec.metric != EVERYTHING:
+            return [spec]
+        if spec.params:
             raise UsageError(
-                f"{call}: all takes no settings; set them for all metrics with ", set_to("NAME")
+                f"{spec}: all takes no settings; set them for all metrics with ", set_to("NAME")
             )
         return [
-            replace(call, metric=metric.name, implied=True)
+            replace(spec, metric=metric.name, implied=True)
             for metric in self.catalog.metrics.values()
             if metric.in_all and (metric.grain == "user" or not per_user)
         ]
+
+    def requests(self, specs: Specs) -> list[MetricRequest]:
+        """Resolve specs at their cutoffs under every convention, without duplicate requests.
+
+        Raises:
+            UsageError: a metric or setting is unknown, or a convention does not cover a metric.
+        """
+        requests: dict[Label, MetricRequest] = {}
+        for settings in self.conventions:
+            for spec, cutoffs in specs.items():
+                resolved = self._resolved(spec, settings)
+                if resolved is None:
+                    continue
+                for k in cutoffs:
+                    request = replace(resolved, k=k)
+                    requests.setdefault(request.label, request)
+        if not requests:
+            names = ", ".join(settings.convention.name for settings in self.conventions)
+            raise UsageError(f"{names} covers none of the requested metrics; name other metrics")
+        return list(requests.values())
+
+    def _resolved(self, spec: MetricSpec, settings: Settings) -> MetricRequest | None:
+        """Resolve a spec under one of the conventions; return None for a metric to skip.
+
+        A metric that a convention does not cover is taken from the fallback, if it covers the
+        metric. Otherwise it is an error, or skipped unless both metric and convention were
+        requested by name. A metric that was not requested by name is skipped, too, if the
+        tie-breaking rule does not apply to it.
+        """
+        spec = self._translated(spec, settings)
+        metric, _ = self.catalog.metric(spec.metric)
+        if not settings.covers(metric.name):
+            if self.fallback is not None and self.fallback.covers(metric.name):
+                settings = self.fallback
+            elif spec.implied or settings.convention.implied:
+                return None
+            else:
+                raise _not_covered(settings, metric, self.fallback)
+        request = settings.request(spec, self.has_rank)
+        skipped = spec.implied and settings.not_for(metric, request.values)
+        return None if skipped else request
+
+    def _translated(self, spec: MetricSpec, settings: Settings) -> MetricSpec:
+        """Replace the name of a metric in another system by the spec that computes the metric.
+
+        A name from the system of one convention stands for the same metric in all. With several
+        conventions, our names keep their meaning, even if a system has another metric of that name.
+        """
+        metric_of = self.catalog.metric
+        is_ours = spec.metric in self.catalog.metrics or spec.metric in self.catalog.aliases
+        for known in (settings, *self.conventions):
+            ours = known.translated(spec)
+            same = is_ours and metric_of(ours.metric)[0] is metric_of(spec.metric)[0]
+            if ours != spec and (same or not is_ours or len(self.conventions) == 1):
+                return ours
+        return spec
+
+
+def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:
+    convention = settings.convention
+    neither = "" if fallback is None else f", nor does {fallback.convention.name}"
+    why = "".join(
+        f" (there: {difference.there}; here: {difference.here})"
+        for difference in convention.differences(metric.name)
+    )
+    return UsageError(
+        f"the convention {convention.name} does not cover {metric.name}{why}{neither}; it covers "
+        + ", ".join(sorted(settings.covered or ())),
+        remedy=Message(
+            "to compute such metrics with the standard definitions, add ",
+            Argument("fallback", "standard"),
+        ),
+    )

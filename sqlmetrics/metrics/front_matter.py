@@ -33,7 +33,8 @@ class Param:
 
     `doc`: a title; further lines explain one value each (`VALUE: text`). `only_with`: other
     settings, and the values with which this setting has an effect. `when_empty`: values of this
-    setting, and for each of them the metric value without rows.
+    setting, and for each of them the metric value without rows. `reverses`: values of this setting
+    with which the other direction of the metric is better than with its default.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Param:
     unlimited: bool = False  # accepts -inf
     only_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
     when_empty: Mapping[str, Finite] = field(default_factory=dict)
+    reverses: tuple[str, ...] = ()
 
     def parse(self, value: Any, where: str) -> Value:
         """Return the parsed value of this setting.
@@ -227,6 +229,7 @@ class Metric(Template):
     so that the setting ties=average applies. `unjudged`: the choices of the setting of that name,
     besides nonrelevant, that apply; by default all for metrics of relevant items. `in_all`:
     whether `all` includes the metric; false for metrics that need columns that few tables have.
+    `in_report`: whether reports show a metric beyond accuracy by default; a page has few columns.
     """
 
     family: str = "custom"
@@ -241,6 +244,7 @@ class Metric(Template):
     higher_is_better: bool | None = None
     in_default_set: bool = False
     in_all: bool = True
+    in_report: bool = True
     formula: str = ""
     tex: str = ""
     cite: str = ""

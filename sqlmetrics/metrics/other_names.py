@@ -23,43 +23,43 @@ def specs_of(covers: Mapping[str, str]) -> dict[MetricSpec, MetricSpec]:
 
 
 def translated(
-    call: MetricSpec, theirs: Mapping[MetricSpec, MetricSpec], known: bool
+    spec: MetricSpec, theirs: Mapping[MetricSpec, MetricSpec], known: bool
 ) -> MetricSpec:
     """Replace the name of a metric in another system by the spec that computes the metric.
 
     Args:
-        call: the metric, such as `MeanInvUserFreq@10` or `MAP(divide_by_k=True)`.
+        spec: the metric, such as `MeanInvUserFreq@10` or `MAP(divide_by_k=True)`.
         theirs: the specs of the metrics of the system, from `specs_of`.
         known: whether sqlmetrics has a metric of this name, which then takes precedence.
     """
-    ours = theirs.get(MetricSpec(call.metric, call.params)) if call.params else None
+    ours = theirs.get(MetricSpec(spec.metric, spec.params)) if spec.params else None
     if ours is not None:
-        return replace(call, metric=ours.metric, params=ours.params)
-    ours = None if known else theirs.get(MetricSpec(call.metric))
+        return replace(spec, metric=ours.metric, params=ours.params)
+    ours = None if known else theirs.get(MetricSpec(spec.metric))
     if ours is None:
-        return call
-    params = {**dict(ours.params), **dict(call.params)}
-    return replace(call, metric=ours.metric, params=tuple(sorted(params.items())))
+        return spec
+    params = {**dict(ours.params), **dict(spec.params)}
+    return replace(spec, metric=ours.metric, params=tuple(sorted(params.items())))
 
 
 def with_settings(
-    call: MetricSpec, parameters: Mapping[str, str], settings: Collection[str]
+    spec: MetricSpec, parameters: Mapping[str, str], settings: Collection[str]
 ) -> MetricSpec:
     """Replace the names of parameters in another system by those of our settings.
 
     Args:
-        call: the metric, such as `ap(rel=2)`.
+        spec: the metric, such as `ap(rel=2)`.
         parameters: the names of the system and the settings that they stand for.
         settings: the settings of the metric; other parameters are kept, for the error message.
     """
-    given = dict(call.params)
+    given = dict(spec.params)
     renamed = {
         theirs: ours
         for theirs, ours in parameters.items()
         if theirs in given and theirs not in settings and ours in settings and ours not in given
     }
     params = {renamed.get(name, name): value for name, value in given.items()}
-    return replace(call, params=tuple(sorted(params.items())))
+    return replace(spec, params=tuple(sorted(params.items())))
 
 
 def elsewhere(name: str) -> Message:

@@ -1,4 +1,4 @@
-"""Settings: the value and origin of every setting of a metric call."""
+"""Settings: the value and origin of every setting of a metric under one convention."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param
 from sqlmetrics.metrics.other_names import specs_of, translated, with_settings
+from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import AT, MetricSpec, Value, parse_cutoff, parse_spec, value_text
 
 _MEANINGLESS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -52,13 +53,12 @@ class Settings:
         metrics = set()
         for theirs, spec in self.convention.covers.items():
             try:
-                call, _ = self._resolved(parse_spec(spec), has_rank=False)
+                request = self._request(parse_spec(spec), has_rank=False)
             except UsageError as error:
                 raise UsageError(f"{where}: {theirs}: {error}") from None
-            assert call is not None
-            if call.cutoff is not None:
-                raise UsageError(f"{where}: {theirs}: remove the cutoff: {call.name}")
-            metrics.add(call.metric)
+            if request.k is not None:
+                raise UsageError(f"{where}: {theirs}: remove the cutoff: {request.name}")
+            metrics.add(request.metric.name)
         return frozenset(metrics)
 
     def covers(self, metric: str) -> bool:
@@ -128,85 +128,98 @@ class Settings:
             return metric.params[name]
         return self.catalog.stage_params[name]
 
-    def translated(self, call: MetricSpec) -> MetricSpec:
+    def translated(self, spec: MetricSpec) -> MetricSpec:
         """Replace the name of a metric in the system of the convention by the spec for it.
 
         Names of a default set are ours, even if the system has another metric of that name.
         """
-        name, _ = self.catalog.aliases.get(call.metric, (call.metric, {}))
+        name, _ = self.catalog.aliases.get(spec.metric, (spec.metric, {}))
         known = name in self.catalog.metrics and self.covers(name)
-        theirs = translated(call, self._theirs, known)
-        if call.implied and self.catalog.metric(theirs.metric)[0].name != name:
-            return call
-        call = theirs
-        if not self.convention.parameters or call.metric not in self.catalog.aliases.keys() | (
+        ours = translated(spec, self._theirs, known)
+        if spec.implied and self.catalog.metric(ours.metric)[0].name != name:
+            return spec
+        if not self.convention.parameters or ours.metric not in self.catalog.aliases.keys() | (
             self.catalog.metrics.keys()
         ):
-            return call
-        metric, _ = self.catalog.metric(call.metric)
+            return ours
+        metric, _ = self.catalog.metric(ours.metric)
         settings = metric.params.keys() | self.catalog.stage_params.keys()
-        return with_settings(call, self.convention.parameters, settings)
+        return with_settings(ours, self.convention.parameters, settings)
 
     @functools.cached_property
     def _theirs(self) -> Mapping[MetricSpec, MetricSpec]:
         return specs_of(self.convention.covers or {})
 
-    def resolve(
-        self, call: MetricSpec | None, has_rank: bool = False
-    ) -> tuple[MetricSpec | None, dict[str, Value]]:
-        """Return the call in its canonical spelling, with the value of every setting.
+    def values(self, has_rank: bool = False) -> dict[str, Value]:
+        """Return the value of every setting that metrics share.
 
-        The spelling contains only parameters that change a value. Without a call, only the shared
-        settings are returned. `has_rank`: the lists have ranks, which determine their order unless
-        the user sets another order.
+        `has_rank`: the lists have ranks, which determine their order unless the user sets another
+        order.
+
+        Raises:
+            UsageError: a value is invalid.
+        """
+        return self._values(None, {}, "settings", has_rank)[0]
+
+    def request(self, spec: MetricSpec, has_rank: bool = False) -> MetricRequest:
+        """Resolve a spec at its own cutoff: its canonical spelling, and the value of every setting.
+
+        The spelling contains only parameters that change a value. `has_rank`: see `values`.
 
         Raises:
             UsageError: a metric or parameter is unknown, or a value is invalid.
         """
-        canonical, values = self._resolved(call, has_rank)
-        if call is not None and values["order"] == "score":
-            _check_duplicates_of_ties(str(call), values)
-        if call is None or canonical is None or call.implied:
-            return canonical, values
-        for name, why in self.not_for(self.catalog.metrics[canonical.metric], values).items():
+        request = self._request(spec, has_rank)
+        values = request.values
+        if values["order"] == "score":
+            _check_duplicates_of_ties(str(spec), values)
+        for name, why in () if spec.implied else self.not_for(request.metric, values).items():
             raise UsageError(
-                f"{call}: {name}={values[name]} {why}",
+                f"{spec}: {name}={values[name]} {why}",
                 remedy=Message(
                     "set it only for metrics that support it, with ",
                     set_to(f"METRIC.{name}", str(values[name])),
                 ),
             )
-        return canonical, values
+        return request
 
-    def _resolved(
-        self, call: MetricSpec | None, has_rank: bool
-    ) -> tuple[MetricSpec | None, dict[str, Value]]:
-        """Resolve a call without the rules of `not_for`, which restrict requests."""
-        metric: Metric | None = None
-        own: dict[str, Any] = {}
-        if call is not None:
-            call = self.translated(call)
-            metric, fixed = self.catalog.metric(call.metric)
-            own = {**fixed, **dict(call.params)}
+    def _request(self, spec: MetricSpec, has_rank: bool) -> MetricRequest:
+        """Resolve a spec without the rules of `not_for`, which restrict requests."""
+        spec = self.translated(spec)
+        metric, fixed = self.catalog.metric(spec.metric)
+        own = {**fixed, **dict(spec.params)}
         if AT in own:
             parse_cutoff(own[AT])  # an error: no parameter of the metric has this name
-        params = {**self.catalog.stage_params, **(metric.params if metric else {})}
+        params = {**self.catalog.stage_params, **metric.params}
         for name in own:
             if name not in params:
-                assert call is not None
                 raise UsageError(
-                    f"{call}: unknown parameter {name!r}{suggestion(name, params)}; "
-                    f"{call.metric} has "
-                    + (", ".join(metric.params) if metric and metric.params else "none of its own")
-                    + ", and the settings "
-                    + ", ".join(self.catalog.stage_params)
+                    f"{spec}: unknown parameter {name!r}{suggestion(name, params)}; "
+                    f"{spec.metric} has {', '.join(metric.params) or 'none of its own'}, and the "
+                    f"settings {', '.join(self.catalog.stage_params)}"
                 )
-        if metric is not None and metric.grain == "run" and "aggregate" in own:
-            raise _no_aggregate(str(call), metric)
-        if metric is not None and str(own.get("no_relevant")).lower() == "one":
-            _check_best_value(str(call), metric)
+        if metric.grain == "run" and "aggregate" in own:
+            raise _no_aggregate(str(spec), metric)
+        if str(own.get("no_relevant")).lower() == "one":
+            _check_best_value(str(spec), metric)
+        values, without = self._values(metric, own, str(spec), has_rank)
+        kept = ((name, values[name]) for name in own if values[name] != without[name])
+        return MetricRequest(
+            MetricSpec(metric.name, tuple(sorted(kept)), spec.cutoff, spec.implied),
+            spec.cutoff,
+            metric,
+            values,
+            self.convention.name,
+            self.chosen(metric, own),
+        )
+
+    def _values(
+        self, metric: Metric | None, own: Mapping[str, Any], where: str, has_rank: bool
+    ) -> tuple[dict[str, Value], dict[str, Value]]:
+        """Return the values of the settings, with the parameters of a spec and without them."""
+        params = {**self.catalog.stage_params, **(metric.params if metric else {})}
         without = {name: self._value(metric, name, has_rank) for name in params}
-        parsed = {name: params[name].parse(value, str(call)) for name, value in own.items()}
+        parsed = {name: params[name].parse(value, where) for name, value in own.items()}
         for layer in (without, parsed):
             if layer.get("order") == "auto":
                 layer["order"] = "rank" if has_rank else "score"
@@ -215,13 +228,10 @@ class Settings:
             for other, choices in param.only_with.items():
                 if values[name] != param.default and values[other] not in choices:
                     raise UsageError(
-                        f"{call or 'settings'}: {name}={value_text(values[name])} has no effect "
-                        f"without {other}={' or '.join(choices)}"
+                        f"{where}: {name}={value_text(values[name])} has no effect without "
+                        f"{other}={' or '.join(choices)}"
                     )
-        if metric is None or call is None:
-            return None, values
-        kept = {name: value for name, value in parsed.items() if value != without[name]}
-        return MetricSpec(metric.name, tuple(sorted(kept.items())), call.cutoff), values
+        return values, without
 
     def not_for(self, metric: Metric, values: Mapping[str, Value]) -> dict[str, str]:
         """Return the settings whose values do not apply to a metric, each with the reason."""
@@ -246,11 +256,8 @@ class Settings:
             )
         return ""
 
-    def chosen(self, call: MetricSpec) -> tuple[str, ...]:
-        """Return the settings of a call that the user chose, not the convention."""
-        call = self.translated(call)
-        metric, fixed = self.catalog.metric(call.metric)
-        own = {**fixed, **dict(call.params)}
+    def chosen(self, metric: Metric, own: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the settings that the user chose, not the convention; `own`: those of a spec."""
         names = {**self.catalog.stage_params, **metric.params}
         return tuple(
             sorted(name for name in names if {name, f"{metric.name}.{name}"} & {*own, *self.given})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -50,6 +50,10 @@ class MetricSpec:
 
     def __str__(self) -> str:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
+
+
+# specs, each with its cutoffs
+Specs: TypeAlias = Mapping[MetricSpec, Sequence[int | None]]
 
 
 def value_text(value: Value) -> str:
@@ -161,10 +165,8 @@ def parse_cutoffs(text: str) -> list[int]:
     return unique(cutoffs)
 
 
-def expand_cutoffs(
-    calls: Sequence[MetricSpec], k: int | Iterable[int] | None
-) -> list[tuple[MetricSpec, int | None]]:
-    """Pair every call with its own cutoff, else with the cutoffs of `k`, else with None."""
+def expand_cutoffs(specs: Iterable[MetricSpec], k: int | Iterable[int] | None) -> Specs:
+    """Give every spec its cutoffs: its own, else those of `k`, else None."""
     if k is None:
         default: list[int | None] = [None]
     elif isinstance(k, Iterable) and not isinstance(k, str):
@@ -175,11 +177,10 @@ def expand_cutoffs(
         default = [parse_cutoff(k)]
     if len(default) > _MOST_CUTOFFS:
         raise UsageError(f"k has {len(default)} cutoffs; at most {_MOST_CUTOFFS} are allowed")
-    return unique(
-        (call, cutoff)
-        for call in calls
-        for cutoff in ([call.cutoff] if call.cutoff is not None else default)
-    )
+    cutoffs: dict[MetricSpec, list[int | None]] = {}
+    for spec in specs:
+        cutoffs.setdefault(spec, default if spec.cutoff is None else [spec.cutoff])
+    return cutoffs
 
 
 def unique(values: Iterable[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from sqlmetrics.sql.binding import Text, bound, input_node
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.templates import Keys, render_file
-from sqlmetrics.tables.schema import ATTRIBUTES, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
 
 # query for a check: columns of the interactions that no other query reads and may hold relevance
 UNREAD_RELEVANCE = "unread_relevance"
@@ -76,23 +76,25 @@ class Inputs:
             )
         if column is not None and (lacking := self._lacking(table, column)):
             mapped = map_column(table, column)
+            found = None if column in self.tables[table].columns else lacking.find(column)
+            fault = "does not have" if found is None else f"has as {found.type}, not as numbers"
             raise MissingTableError(
-                f"{who} needs the column {column} of the table {table}, which "
-                f"{lacking} does not have",
+                f"{who} needs the column {column} of the table {table}, which {lacking.label} "
+                f"{fault}",
                 table=table,
                 column=column,
                 remedy=Message("name the column that holds it with ", mapped, leave),
                 what=Message(f"the table {table} has no column {column} (", mapped, ")"),
             )
 
-    def _lacking(self, table: str, column: str) -> str:
-        """Return the source that lacks a column of a table; "" if all sources have it."""
+    def _lacking(self, table: str, column: str) -> Source | None:
+        """Return the source that lacks a column of a table; None if all sources have it."""
         given = self.tables[table]
         by_rank = given.by_rank if column == "score" else ()
         if column in given.columns and not by_rank:
-            return ""
+            return None
         without = (s for s in given.sources if s.model in by_rank or s.find(column) is None)
-        return next(without, given.sources[0]).label
+        return next(without, given.sources[0])
 
     def order_of(self, table: str, values: Mapping[str, Any]) -> str:
         """Return what orders the lists of a table: rank, score, or the order of rows."""

@@ -35,13 +35,10 @@ def load(planner: Planner) -> None:
     """Add the kept plans of an equal planner to the memo of a planner."""
     if planner._memo or not _can_keep(planner):
         return
-    known = _cache().load(_key(planner))
-    if known is None:
-        return
-    described, plans = known
-    if described == _description(planner):
-        planner._memo.update(plans)
-        planner._memo.n_kept = len(plans)
+    match _cache().load(_key(planner)):
+        case described, {**plans} if described == _description(planner):
+            planner._memo.update(plans)
+            planner._memo.n_kept = len(plans)
 
 
 def save(planner: Planner) -> None:

@@ -63,6 +63,44 @@ NO_OTHER_STAGES = StageSource()
 
 
 @dataclass(frozen=True)
+class Queries:
+    """The queries of a metric call, with a row for every user (or model).
+
+    Attributes:
+        call: the metric call.
+        values: the values, by cutoff; without users that have no rows of the metric.
+        everybody: the users of the audience, or the models, which get a value.
+        defined: the users for whom the metric is defined; None for all.
+        weights: the weights of users that the mean needs; None if it needs none.
+    """
+
+    call: MetricCall
+    values: Query
+    everybody: Query
+    defined: Query | None
+    weights: Query | None
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        """Return these queries and those that they read, by name."""
+        roots = (self.values, self.everybody, self.defined, self.weights)
+        return {node.name: node for root in roots if root for node in Plan(root).nodes()}
+
+    @property
+    def identity(self) -> str:
+        """Return the identity of the values, which is equal for equal computations."""
+        call = self.call
+        nodes = (self.values, self.everybody, self.defined)
+        parts = [str(call.when_empty), str(call.is_best_without_relevant)]
+        if call.metric.grain == "user":
+            aggregate = str(call.values["aggregate"])
+            parts.append(aggregate)
+            if aggregate.startswith("quantile"):
+                parts.append(str(call.values["quantile"]))
+        return identity_of(*(node.key for node in nodes if node), *parts)
+
+
+@dataclass(frozen=True)
 class Planner:
     """Plans queries over the given tables; its only state is a cache of its plans.
 
@@ -180,23 +218,22 @@ class Planner:
 
     # ---- values of metrics ---------------------------------------------------------------------
 
-    def everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query:
-        """Plan the users of the audience, or the models, which get a value."""
-        other = self.stages.everybody(metric, values)
-        home = "audience" if metric.grain == "user" else "models"
-        return self.node(home, values, metric) if other is None else other
-
-    def nodes(self, call: MetricCall) -> dict[str, Node]:
-        """Find the queries that a metric reads, by name.
+    def queries(self, call: MetricCall) -> Queries:
+        """Plan the queries of a metric call.
 
         Raises:
             MissingTableError: a required table or column was not given.
         """
         metric, values = call.metric, call.values
-        roots: list[Node] = [self.metric_query(metric, values), self.everybody(metric, values)]
-        if metric.defined_for:
-            roots.append(self.node(metric.defined_for, values, metric))
-        return {node.name: node for root in roots for node in Plan(root).nodes()}
+        of_users = metric.grain == "user"
+        query = self.metric_query(metric, values)
+        everybody = self.stages.everybody(metric, values)
+        if everybody is None:
+            everybody = self.node("audience" if of_users else "models", values, metric)
+        defined = self.node(metric.defined_for, values, metric) if metric.defined_for else None
+        is_weighted = of_users and values["aggregate"] == "weighted_mean"
+        weights = self.node("user_weights", values, metric) if is_weighted else None
+        return Queries(call, query, everybody, defined, weights)
 
     def metric_text(self, metric: Metric, values: Mapping[str, Any]) -> Text:
         """Render the query of a metric from its template."""

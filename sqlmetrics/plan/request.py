@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from sqlmetrics.errors import MissingTableError, UsageError, left_out
+from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left_out
 from sqlmetrics.lazy import lazy
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
+from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.stats.gaps import checked_gaps
 from sqlmetrics.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ else:  # a run with a kept plan and without slices needs neither
     of_results, slices = lazy("sqlmetrics.plan.results", "sqlmetrics.plan.slices")
 
 Names: TypeAlias = str | Iterable[str] | None
+_Error = TypeVar("_Error", bound=UsageError)
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Asked:
     by: Names = None
     by_item: Names = None
     combinations: bool = False
+    gap: Names = None
     interval: Interval = field(default_factory=Interval)
     skip_missing: bool = False
     per_user: bool = False
@@ -71,7 +75,7 @@ _INTERVAL = {
     "run_ci": "of_runs",
 }  # fmt: skip
 _PER_USER = ("by", "by_item", "skip_missing", "partition")
-_SUMMARY = ("by", "by_item", "combinations", *_INTERVAL, "skip_missing")
+_SUMMARY = ("by", "by_item", "combinations", "gap", *_INTERVAL, "skip_missing")
 
 
 @dataclass(frozen=True)
@@ -80,23 +84,29 @@ class Resolved:
 
     Attributes:
         requests: the metric requests, with the value of every setting.
+        with_convention: whether results have a column `convention`.
         attributes: the attributes to slice by.
         combinations: whether to slice also by subsets of the attributes.
+        gaps: how to sum up differences between the slices.
+        of_slices: the values of the settings of slices.
         interval: the confidence interval of every value.
         warnings: warnings about omitted metrics.
     """
 
     requests: tuple[MetricRequest, ...]
-    attributes: tuple[Attribute, ...] = ()
-    combinations: bool = False
-    interval: Interval = field(default_factory=Interval)
-    warnings: tuple[Message, ...] = ()
+    with_convention: bool
+    attributes: tuple[Attribute, ...]
+    combinations: bool
+    gaps: tuple[str, ...]
+    of_slices: Mapping[str, Value]
+    interval: Interval
+    warnings: tuple[Message, ...]
 
     @property
     def identity(self) -> tuple[Any, ...]:
         """Return what distinguishes this request from others over the same tables."""
         requests = tuple(
-            (one.convention, one.call, one.k, one.chosen, tuple(one.values.items()))
+            (one.convention, one.spec, one.k, one.chosen, tuple(one.values.items()))
             for one in self.requests
         )
         attributes = tuple(
@@ -104,7 +114,26 @@ class Resolved:
              tuple(one.params.items()), one.bins, one.levels)
             for one in self.attributes
         )  # fmt: skip
-        return requests, attributes, self.combinations, self.interval, self.warnings
+        of_slices = tuple(self.of_slices.items())
+        return (
+            requests, self.with_convention, attributes, self.combinations, self.gaps, of_slices,
+            self.interval, self.warnings,
+        )  # fmt: skip
+
+    def results(self, planner: Planner) -> Results:
+        """Plan the values of results, before they are aggregated or compared."""
+        slicing = None
+        if self.attributes:
+            slicing = slices.Slicing(planner, self.attributes, self.combinations, self.of_slices)
+        return of_results.Results(
+            planner,
+            list(self.requests),
+            self.with_convention,
+            slicing,
+            self.interval,
+            self.warnings,
+            self.gaps,
+        )
 
 
 @dataclass(frozen=True)
@@ -147,6 +176,7 @@ class PlannedRun:
         reads: the queries that each metric call reads.
         slices: the attributes to slice by, with their checks.
         of_users: for comparisons, the queries whose rows of users are needed.
+        gaps: how differences between the slices are summed up.
     """
 
     plan: Plan
@@ -154,6 +184,7 @@ class PlannedRun:
     reads: tuple[Reads, ...]
     slices: tuple[Sliced, ...] = ()
     of_users: tuple[Node, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolved:
@@ -163,10 +194,15 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
         UsageError: the request has an unknown or invalid part.
         MissingTableError: a required table or column was not given.
     """
-    requests = definitions.requests(asked.metrics, asked.k, asked.per_user)
+    specs = definitions.specs(asked.metrics, asked.k, asked.per_user)
+    requests = definitions.requests(specs)
     warnings: tuple[Message, ...] = ()
     if asked.skip_missing:
-        requests, warnings = _that_can_be_planned(planner, requests)
+        calls, missing = that_can_be_planned(planner, requests, MissingTableError)
+        if not calls:
+            raise missing[0][1]
+        requests = [request for call in calls for request in call.requests]
+        warnings = (left_out(missing),) if missing else ()
     attributes: Sequence[Attribute] = ()
     if asked.by is not None or asked.by_item is not None:
         attributes = slices.attributes_of(
@@ -177,43 +213,57 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
             "combinations needs columns to slice by; name them with ", Argument("by", ...)
         )
     return Resolved(
-        tuple(requests), tuple(attributes), asked.combinations, asked.interval, warnings
+        tuple(requests),
+        definitions.are_named,
+        tuple(attributes),
+        asked.combinations,
+        _gaps(asked, attributes),
+        definitions.values,
+        asked.interval,
+        warnings,
     )
 
 
-def _that_can_be_planned(
-    planner: Planner, requests: Sequence[MetricRequest]
-) -> tuple[list[MetricRequest], tuple[Message, ...]]:
-    """Omit, with a warning, the metrics that need a table or column that was not given."""
-    kept: list[MetricRequest] = []
-    missing: list[tuple[str, MissingTableError]] = []
+def _gaps(asked: Asked, attributes: Sequence[Attribute]) -> tuple[str, ...]:
+    """Return the gaps between slices that are asked for.
+
+    Raises:
+        UsageError: there is no such gap, or there are no slices that one gap can be about.
+    """
+    gaps = checked_gaps(asked.gap)
+    if not gaps:
+        return ()
+    if not attributes:
+        remedy = Message("name the column of the groups with ", Argument("by", ...))
+        raise UsageError("gap needs slices whose values differ", remedy=remedy)
+    if asked.combinations:
+        raise UsageError("gap cannot compare combinations, which contain one another; omit either")
+    if len({attribute.of == "users" for attribute in attributes}) > 1:
+        raise UsageError(
+            "gap compares slices of users or slices of items; by and by_item together give both"
+        )
+    return gaps
+
+
+def that_can_be_planned(
+    planner: Planner, requests: Sequence[MetricRequest], omitted: type[_Error]
+) -> tuple[list[MetricCall], list[tuple[str, _Error]]]:
+    """Part metrics from those that cannot be planned for an error of the type `omitted`.
+
+    Returns: the metric calls, and the names of the other metrics with their errors.
+    """
+    calls: list[MetricCall] = []
+    failures: list[tuple[str, _Error]] = []
     for call in calls_of(requests):
         try:
-            planner.nodes(call)
-        except MissingTableError as error:
-            missing.append((call.metric.name, error))
+            planner.queries(call)
+        except TemplateError:
+            raise
+        except omitted as error:
+            failures.append((call.metric.name, error))
         else:
-            kept += call.requests
-    if not kept:
-        raise missing[0][1]
-    return kept, (left_out(missing),) if missing else ()
-
-
-def results_of(definitions: Definitions, planner: Planner, resolved: Resolved) -> Results:
-    """Plan the values of results, before they are aggregated or compared."""
-    slicing = None
-    if resolved.attributes:
-        slicing = slices.Slicing(
-            planner, resolved.attributes, resolved.combinations, definitions.values
-        )
-    return of_results.Results(
-        planner,
-        list(resolved.requests),
-        definitions.are_named,
-        slicing,
-        resolved.interval,
-        resolved.warnings,
-    )
+            calls.append(call)
+    return calls, failures
 
 
 def planned(results: Results, plan: Plan) -> PlannedRun:
@@ -221,19 +271,25 @@ def planned(results: Results, plan: Plan) -> PlannedRun:
     return PlannedRun(
         plan,
         tuple(results.requests),
-        reads_of(results.planner, calls_of(results.requests)),
+        reads_of(results.planner, results.requests),
         slices_of(results.slicing),
         tuple(results.of_users),
+        tuple(results.gaps),
     )
 
 
 def reads_of(
-    planner: Planner, calls: Sequence[MetricCall], under: str = "under the convention"
+    planner: Planner, requests: Sequence[MetricRequest], under: str = "under the convention"
 ) -> tuple[Reads, ...]:
-    """Find the queries that metric calls read; `under` precedes the name of a call's convention."""
+    """Find the queries that requests read; `under` precedes the name of a request's convention."""
+    calls = calls_of(requests)
     several = len({call.convention for call in calls}) > 1
     return tuple(
-        Reads(planner.nodes(call), call.values, f"{under} {call.convention}" if several else "")
+        Reads(
+            planner.queries(call).nodes,
+            call.values,
+            f"{under} {call.convention}" if several else "",
+        )
         for call in calls
     )
 

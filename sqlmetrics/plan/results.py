@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.plan.gaps import Gaps, GapTable
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.runs import Spread, models_of
 from sqlmetrics.plan.sliced import ItemSlices, by_user
@@ -39,6 +41,7 @@ class Results:
     slicing: Slicing | None = None
     interval: Interval = field(default_factory=Interval)
     warnings: tuple[Message, ...] = ()
+    gaps: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         of_users = [request for request in self.requests if request.metric.grain == "user"]
@@ -75,8 +78,10 @@ class Results:
         for request in requests:
             name, column = self.wide.home(request)
             table = tables.setdefault(name, replace(self.wide.tables[name], columns=[]))
-            if column not in table.columns:
-                tables[name] = replace(table, columns=[*table.columns, column])
+            every = self.wide.tables[name].columns
+            weights = [other for other in every if column.weight and other.name == column.weight]
+            new = [other for other in (*weights, column) if other not in table.columns]
+            tables[name] = replace(table, columns=[*table.columns, *new])
         narrow.wide = Wide(tables, self.wide.homes)
         return narrow
 
@@ -119,20 +124,26 @@ class Results:
         return [*(self.slices or ()), *((by_item.slices, by_item.names) if by_item else ())]
 
     def _lists(self) -> list[Node]:
-        """Plan the lists that the values of a run are computed from."""
-        return [self.planner.node("lists", call.values) for call in calls_of(self.of_runs)]
+        """Plan the lists, and the users without a list, that the values of a run depend on."""
+        found: list[Node] = []
+        for call in calls_of(self.of_runs):
+            found.append(self.planner.node("lists", call.values))
+            if (audience := self.planner.queries(call).nodes.get("audience")) is not None:
+                found.append(audience)
+        return found
 
     # ---- summaries -----------------------------------------------------------------------------
 
     def summary(self) -> Plan:
         """Plan the mean (or run value) of every metric and cutoff, one row each."""
-        wide, totals = self._totals()
+        wide, totals, below = self._totals()
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in wide.tables}
         for position, request in enumerate(self.requests, start=1):
             name, column = wide.home(request)
-            label = {"metric": request.call.name, "convention": request.convention}
+            label = {"metric": request.name, "convention": request.convention}
             row = {**vars(column), **label, "position": position}
-            if column.grain == "run" and self.interval.of_runs and not column.standard_error:
+            of_run = column.grain == "run" and self.interval.of_runs and not column.standard_error
+            if column.weight or of_run:
                 row["standard_error"] = f"{column.name}_standard_error"
             rows[name].append(row)
         shares: _Shares = {}
@@ -143,17 +154,26 @@ class Results:
                 known[part] = new_name(node.name, reads)
                 reads[known[part]] = node
             tables.append(known)
-        columns = ["metric", "k", "value", "n_users", "std", "ci_low", "ci_high"]
-        columns += OF_RUNS if self.planner.several_runs else []
+            if name in below:
+                tables.append(below[name].table(rows[name], reads))
+        numbers = ["value", "n_users", "std", "ci_low", "ci_high"]
+        numbers += OF_RUNS if self.planner.several_runs else []
+        numbers += ["gap", "p_value"] if self.gaps else []
+        columns = ["metric", "k", *numbers]
         summary_rows = self._rows(
             "summary_rows",
             shares,
             columns,
             groups=self.groups,
+            numbers=numbers,
             z=None if self.interval.kind == "none" else self.interval.z,
             with_convention=self.with_convention,
         )
-        return self._ended(summary_rows, columns, [*self.groups, "position"], self._note())
+        models = self.groups[: -len(self.names_of)] if self.names_of else self.groups
+        slices = self.groups[len(models) :]
+        order = [*models, *(["gap"] if self.gaps else []), *slices, "position"]
+        columns = [name for name in columns if name != "gap"]
+        return self._ended(summary_rows, columns, order, self._note(), self.gaps)
 
     def _note(self) -> str:
         interval = self.interval
@@ -193,7 +213,12 @@ class Results:
         )
 
     def _ended(
-        self, rows: Node, columns: Sequence[str], order: Sequence[str], note: str = ""
+        self,
+        rows: Node,
+        columns: Sequence[str],
+        order: Sequence[str],
+        note: str = "",
+        gaps: Sequence[str] = (),
     ) -> Plan:
         """Add the names of slices to the rows, and sort them."""
         summary = self.planner.rendered(
@@ -204,23 +229,27 @@ class Results:
             names_of=self.names_of,
             with_convention=self.with_convention,
             note=note,
+            gaps=gaps,
         )
         return Plan(summary, self.warnings)
 
-    def _totals(self) -> tuple[Wide, dict[str, dict[str, Node]]]:
-        """Plan the aggregates of values per slice.
+    def _totals(self) -> tuple[Wide, dict[str, dict[str, Node]], dict[str, GapTable]]:
+        """Plan the aggregates of values per slice, and the gaps between the slices.
 
-        Returns the tables of values, and for each the nodes of `name`: its totals; `percentiles` of
-        resampled means, if any; `over_runs`: the spread over the runs of a model, if any.
+        Returns the tables of values; for each the nodes of `name`: its totals; `percentiles` of
+        resampled means, if any; `over_runs`: the spread over the runs of a model, if any; and for
+        each the gaps, if they are asked for.
         """
         wide = self.wide
         totals: dict[str, dict[str, Node]] = {}
+        below: dict[str, GapTable] = {}
         for name, table in wide.tables.items():
             sliced = self._sliced(table.node, _columns(table))
             reads = {"per_user": sliced}
             if self.names_of:
                 reads["row_groups"] = self._row_groups(table)
-            columns = [vars(column) for column in table.columns]
+            valued = [column for column in table.columns if column.part != "weight"]
+            columns = [vars(column) for column in valued]
             aggregates = self.planner.rendered(
                 "totals",
                 reads,
@@ -234,14 +263,34 @@ class Results:
                 by_run = self._sliced(table.by_run, ["run", *_columns(table)])
                 over_runs = self._spread.of_users(by_run, columns, self.interval.z)
                 totals[name]["over_runs"] = over_runs
-            means = [column.name for column in table.columns if column.aggregate == "mean"]
+            means = [
+                column.name for column in valued if column.aggregate in ("mean", "weighted_mean")
+            ]
+            weights = {column.name: column.weight for column in valued if column.weight}
+            resampled = None
             if self.interval.kind == "bootstrap" and means:
-                resampled = self._resampled(sliced, means)
+                resampled = self._resampled(sliced, means, weights=weights)
                 totals[name]["percentiles"] = self._percentiles(resampled, means)
+            if self.gaps:
+                groups_of_users = self._resample_groups(sliced, means, weights) if means else None
+                values = {column.name: f"{column.name}_value" for column in valued}
+                below[name] = self._gaps.below(
+                    aggregates, values, means, resampled, groups_of_users
+                )
         if self.of_runs:
-            of_runs, tables = self._run_totals()
-            wide, totals = wide | of_runs, {**totals, **tables}
-        return wide, totals
+            of_runs, tables, gaps = self._run_totals()
+            wide, totals, below = wide | of_runs, totals | tables, below | gaps
+        return wide, totals, below
+
+    @property
+    def _gaps(self) -> Gaps:
+        assert self.slicing is not None
+        (kind,) = self.names_of
+        *groups, slice_ = self.groups
+        of_items = slice_ == "item_slice"
+        attributes = self.slicing.of_items if of_items else self.slicing.of_users
+        names = self.names[kind["table"]]
+        return Gaps(self.planner, self.gaps, groups, slice_, names, attributes, self.interval)
 
     @property
     def _spread(self) -> Spread:
@@ -266,8 +315,8 @@ class Results:
         reads = {"per_user": values, "slices": self.slices[0]}
         return self.planner.rendered("sliced", reads, name=f"{values.name}_and_slice", names=names)
 
-    def _run_totals(self) -> tuple[Wide, dict[str, dict[str, Node]]]:
-        """Plan the values of a run per slice of users, and their spread over resamples."""
+    def _run_totals(self) -> tuple[Wide, dict[str, dict[str, Node]], dict[str, GapTable]]:
+        """Plan the values of a run per slice of users, their spread over resamples, and gaps."""
         planner, resampled = self.planner, None
         if self.interval.of_runs:
             lists = {f"members_{n}": node for n, node in enumerate(self._lists(), start=1)}
@@ -287,6 +336,7 @@ class Results:
         wide = wide_tables(per_slice, self.of_runs)
         groups = [*self.groups, *(["run"] if planner.several_runs else [])]
         totals: dict[str, dict[str, Node]] = {}
+        below: dict[str, GapTable] = {}
         for name, table in wide.tables.items():
             reads = {"per_model": table.node}
             if self.slices is not None:
@@ -313,27 +363,60 @@ class Results:
                     sliced=self.slices is not None,
                 )
             totals[name] = {"name": node}
+            values = [column.name for column in table.columns if column.part == "value"]
             if planner.several_runs:
-                values = [column.name for column in table.columns if column.part == "value"]
                 errors = [name for name in own if name not in values]
                 errors += [f"{name}_standard_error" for name in varied]
                 node = self._spread.of_models(node, values, errors)
                 totals[name] = {"name": node, "over_runs": node}
-        return wide, totals
+            if self.gaps:
+                in_resamples = None
+                if varied:
+                    drawn = {part: reads[part] for part in ("resampled_values", "of_resamples")}
+                    in_resamples = planner.rendered(
+                        "resampled_runs", drawn, groups=self.groups, names=varied
+                    )
+                columns = dict(zip(values, values, strict=True))
+                below[name] = self._gaps.below(node, columns, varied, in_resamples)
+        return wide, totals, below
 
     # ---- resampling ----------------------------------------------------------------------------
 
-    def _resampled(self, values: Node, names: Sequence[str], flipped: bool = False) -> Node:
-        """Plan the means of resampled users, with the same draws for every column."""
-        context = {"groups": self.groups, "names": names, **self.interval.draws}
-        resample_groups = self.planner.rendered("resample_groups", {"per_user": values}, **context)
+    def _resampled(
+        self,
+        values: Node,
+        names: Sequence[str],
+        flipped: bool = False,
+        weights: Mapping[str, str] = MappingProxyType({}),
+    ) -> Node:
+        """Plan the means of resampled users, with the same draws for every column.
+
+        `weights` maps the columns that are weighted to the columns with the weights of users.
+        """
         return self.planner.rendered(
             "resampled",
-            {"resample_groups": resample_groups},
+            {"resample_groups": self._resample_groups(values, names, weights)},
             name="flipped" if flipped else None,
             often=True,
             flipped=flipped,
-            **context,
+            groups=self.groups,
+            names=names,
+            weights=weights,
+            **self.interval.draws,
+        )
+
+    def _resample_groups(
+        self, values: Node, names: Sequence[str], weights: Mapping[str, str]
+    ) -> Node:
+        """Plan the groups of users that are drawn, or permuted to find out how large gaps are."""
+        return self.planner.rendered(
+            "resample_groups",
+            {"per_user": values},
+            groups=self.groups,
+            names=names,
+            weights=weights,
+            counted=bool(self.gaps),
+            **self.interval.draws,
         )
 
     def _percentiles(self, resampled: Node, names: Sequence[str]) -> Node:
@@ -356,12 +439,12 @@ class Results:
         self._require_users("not per-user values; use evaluate")
         sliced = {name.lower() for kind in self.names_of for name in kind["columns"]}
         for request in self.requests:
-            if request.call.name.lower() in sliced:
+            if request.name.lower() in sliced:
                 raise UsageError(
-                    f"per_user: {request.call.name} is the name of both a metric and a slice; "
+                    f"per_user: {request.name} is the name of both a metric and a slice; "
                     "rename the column in its table"
                 )
-        metrics = list(dict.fromkeys(request.call.name for request in self.requests))
+        metrics = list(dict.fromkeys(request.name for request in self.requests))
         shares: _Shares = {}
         for convention in dict.fromkeys(request.convention for request in self.requests):
             own = [request for request in self.requests if request.convention == convention]
@@ -425,7 +508,7 @@ class Results:
 
     def _branch(self, metrics: Sequence[str], requests: Sequence[MetricRequest]) -> dict[str, Any]:
         """Return the tables and columns of per-user values at one cutoff; None if not requested."""
-        homes = {request.call.name: self.wide.home(request) for request in requests}
+        homes = {request.name: self.wide.home(request) for request in requests}
         columns = []
         for metric in metrics:
             source, column = homes.get(metric, (None, None))
@@ -447,7 +530,7 @@ class Results:
                         "source": source,
                         "name": column.name,
                         "convention": request.convention,
-                        "metric": request.call.name,
+                        "metric": request.name,
                         "k": request.k,
                     }
                 )
@@ -470,7 +553,7 @@ class Results:
 
     def _require_users(self, instead: str) -> None:
         for request in self.of_runs:
-            raise UsageError(f"{request.call} has one value for all users, {instead}")
+            raise UsageError(f"{request.spec} has one value for all users, {instead}")
 
     # ---- comparisons ---------------------------------------------------------------------------
 
@@ -484,7 +567,7 @@ class Results:
         for request in self.requests:
             if request.values["aggregate"] != "mean":
                 raise UsageError(
-                    f"{request.call}: models are compared by means, not by aggregate="
+                    f"{request.spec}: models are compared by means, not by aggregate="
                     f"{request.values['aggregate']}"
                 )
 
@@ -504,10 +587,10 @@ class Results:
                 {
                     "name": column.name,
                     "position": position,
-                    "metric": request.call.name,
+                    "metric": request.name,
                     "k": request.k,
                     "convention": request.convention,
-                    "low_is_better": request.metric.higher_is_better is False,
+                    "low_is_better": request.higher_is_better is False,
                 }
             )
         shares: _Shares = {}

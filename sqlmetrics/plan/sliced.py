@@ -2,7 +2,8 @@
 
 A template in the folder replaces the stage of the same name. Queries that read a replaced stage are
 planned again; other queries do not change. One template can replace several stages: `by_user/lists`
-also replaces `ranked`, and `by_item/judged` every stage with `judged_only` in its header.
+also replaces `ranked` and `audience`, and `by_item/judged` every stage with `judged_only` in its
+header.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class SlicedStages(StageSource):
             judged = self._templates["judged"]
             self._templates |= {stage.name: judged for stage in stages if stage.judged_only}
         else:
-            self._templates["ranked"] = self._templates["lists"]
+            self._templates |= dict.fromkeys(("ranked", "audience"), self._templates["lists"])
         self._is_sliced: dict[str, bool] = {}  # by the identity of a query of `base`
 
     def node(
@@ -184,7 +185,7 @@ class ItemSlices:
                 f"{call.name} {why}; slices of items support only metrics of relevant items, "
                 "such as recall and ndcg"
             )
-            if not all(request.call.implied for request in call.requests):
+            if not all(request.spec.implied for request in call.requests):
                 raise UsageError(problem)
             warnings.append(Message(f"omitted: {problem}"))
         if not kept:
@@ -197,15 +198,15 @@ class ItemSlices:
             return "has one value for all users"
         if call.values["unjudged"] == "best":
             return "counts unjudged items, which are in no slice, with unjudged=best"
-        nodes = self.planner.nodes(call)
-        # identify the query by its key, because a slice may have the same name
-        metric = self.planner.metric_query(call.metric, call.values)
-        in_slices = {node.key for node in nodes.values() if self._comes_per_slice(node)}
-        for node in (metric, *(stage for stage in nodes.values() if stage.key in in_slices)):
+        queries = self.planner.queries(call)
+        in_slices = [node for node in queries.nodes.values() if self._comes_per_slice(node)]
+        keys = {node.key for node in in_slices}
+        # `nodes` may have a slice under the name of the metric
+        for node in (queries.values, *in_slices):
             if node.parents.keys() & {self.slices.key, self.names.key}:  # assigns rows to slices
                 continue
             for parent in node.parents.values():
-                if parent.key not in in_slices and self._is_of_users(parent):
+                if parent.key not in keys and self._is_of_users(parent):
                     return f"reads {parent.name} in {node.name}"
         return ""
 

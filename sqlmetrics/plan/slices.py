@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
     from sqlmetrics.rows import Rows
 
+FEW_USERS = 30  # below, the interval of a mean covers it too rarely: see docs/explanation
+
 Frame = TypeVar("Frame", "pd.DataFrame", "Rows")
 """The rows of a result: a data frame, or plain values."""
 
@@ -59,7 +61,7 @@ _TAKEN = [
     "baseline", "baseline_value", "difference", "relative", "wins", "ties", "losses", "test",
     "p_value", "p_adjusted", "effect_size",
     # further columns in the queries of comparisons
-    "position", "interval_low", "interval_high", "n_extreme", "n_resamples", "n_nonzero",
+    "position", "gap", "interval_low", "interval_high", "n_extreme", "n_resamples", "n_nonzero",
     "positive_ranks", "negative_ranks", "tie_term", "few_differences",
 ]  # fmt: skip
 
@@ -424,3 +426,28 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
                 ),
                 stacklevel=callers_level(),
             )
+
+
+def warn_of_small_slices(frame: Frame, sliced_by: Sequence[Attribute]) -> None:
+    """Warn if a slice whose values are compared has too few users to say anything."""
+    names = [attribute.name for attribute in sliced_by]
+    missing = [attribute.missing for attribute in sliced_by]
+    sizes: dict[tuple[str, ...], int] = {}
+    for n_users, *labels in zip(frame["n_users"], *(frame[name] for name in names), strict=True):
+        is_named = all(label != none for label, none in zip(labels, missing, strict=True))
+        if is_named and hasattr(n_users, "__index__"):  # missing for values of the whole run
+            sizes[*labels] = max(int(n_users), sizes.get((*labels,), 0))
+    small = {labels: size for labels, size in sizes.items() if size < FEW_USERS}
+    if small:
+        least, size = min(small.items(), key=lambda known: known[1])
+        slice_ = ", ".join(f"{name}={label}" for name, label in zip(names, least, strict=True))
+        warnings.warn(
+            SqlmetricsWarning(
+                f"gap: {len(small)} of {len(sizes)} slices have fewer than {FEW_USERS} users, such "
+                f"as {slice_} with {size}; differences of this size can come by chance",
+                remedy=Message(
+                    "look at the p_value, and at the interval with ", Argument("ci", "bootstrap")
+                ),
+            ),
+            stacklevel=callers_level(),
+        )

@@ -45,8 +45,8 @@ def _query(template: Template, definitions: Definitions, planner: Planner) -> Qu
     own = {param.name: param.default for param in template.params.values()}
     values: dict[str, Any] = {**definitions.values, **own, **cutoff_context([None])}
     if isinstance(template, Metric):
-        _, values = definitions.first.resolve(MetricSpec(template.name), definitions.has_rank)
-        values = {**values, **cutoff_context([None])}
+        request = definitions.first.request(MetricSpec(template.name), definitions.has_rank)
+        values = {**request.values, **cutoff_context([None])}
         text = planner.metric_text(template, values)
     elif isinstance(template, Stage):
         text = planner.stage_text(template, values)

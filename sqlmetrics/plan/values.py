@@ -11,15 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from sqlmetrics.metrics.front_matter import Metric, Stage
-from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
-from sqlmetrics.metrics.spec import value_text
-from sqlmetrics.plan.planner import Planner
+from sqlmetrics.metrics.front_matter import Stage
+from sqlmetrics.metrics.requests import Label, MetricCall, MetricRequest, calls_of
+from sqlmetrics.plan.planner import Planner, Queries
 from sqlmetrics.plan.runs import mean_over_runs
 from sqlmetrics.sql import fusion
 from sqlmetrics.sql.binding import node_of
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, new_name
 from sqlmetrics.sql.quoting import identifier
+
+_Home: TypeAlias = tuple[str, "Column"]  # the name of a wide table, and one of its columns
 
 # in one wide table: the planning time of an engine grows faster than its columns and joins
 _MOST_CUTOFFS = 20
@@ -31,7 +32,8 @@ _LONGEST_NAME = 40
 class Column:
     """One metric at one cutoff: a column of the wide table of values.
 
-    `part` is the column of the metric's query: the value, or its standard error.
+    `part` is the column of the metric's query: the value, or its standard error. The column
+    "weight" belongs to no metric; it has the weights of users.
     """
 
     metric: str
@@ -42,6 +44,7 @@ class Column:
     aggregate: str = "mean"
     quantile: float = 0.5  # for aggregates that are quantiles
     best_without_relevant: bool = False  # users without a relevant item have the value 1
+    weight: str = ""  # for aggregate=weighted_mean: the column with the weights of users
     part: str = "value"
     source: str = ""
     defined: str = ""
@@ -75,11 +78,11 @@ class Wide:
     """
 
     tables: Mapping[str, WideTable]
-    homes: Mapping[tuple[str, str, int | None], tuple[str, Column]]
+    homes: Mapping[Label, _Home]
 
-    def home(self, request: MetricRequest) -> tuple[str, Column]:
+    def home(self, request: MetricRequest) -> _Home:
         """Return the table and the column with the value of a request."""
-        return self.homes[_label(request)]
+        return self.homes[request.label]
 
     def __or__(self, other: Wide) -> Wide:
         """Combine two sets of tables with different names."""
@@ -88,28 +91,31 @@ class Wide:
 
 def wide_tables(planner: Planner, requests: Sequence[MetricRequest]) -> Wide:
     """Plan the wide tables of values for these requests."""
-    return _Builder(planner, requests).build()
-
-
-# key of a wide table: the grain, the identity of the audience, the share of the cutoffs
-_Place: TypeAlias = tuple[str, str, int]
+    builder, homes = _Builder(planner, requests), dict[Label, _Home]()
+    for call in calls_of(requests):
+        identity = builder.add(planner.queries(call))
+        homes |= {request.label: builder.homes[identity, request.k] for request in call.requests}
+    return Wide(builder.tables_of_values(), homes)
 
 
 @dataclass
 class _Table:
     """A wide table under construction."""
 
+    name: str
     grain: str
     share: int
     everybody: Node
     values: Mapping[str, Any]
     columns: list[Column] = field(default_factory=list)
+    weights: Query | None = None  # the weights of users, if a column needs them
 
 
 @dataclass
 class _Fused:
     """A SELECT that several metrics share, which grows by the columns of each metric."""
 
+    name: str
     select: fusion.FusedSelect
     grain: str
     queries: dict[str, Query] = field(default_factory=dict)  # of the metrics
@@ -122,14 +128,14 @@ class _Fused:
             self.select.add(parts, column.k, column.name, column.part, column.when_empty)
             self.identity += [query.key, str(column.k), column.name]
 
-    def node(self, name: str) -> Node:
+    def node(self) -> Node:
         """Create the query from all columns."""
         tree = self.select.build()
         stage = self.select.base.source.alias
         tree.add_comments([f" one row per {self.grain} with {stage} "])
         metrics = self.queries.values()
         parents = {key: node for query in metrics for key, node in query.parents.items()}
-        node = node_of(identity_of(*self.identity), name, tree, parents.values())
+        node = node_of(identity_of(*self.identity), self.name, tree, parents.values())
         return replace(
             node,
             warnings=tuple(warning for query in metrics for warning in query.warnings),
@@ -146,64 +152,69 @@ class _Builder:
 
     def __init__(self, planner: Planner, requests: Sequence[MetricRequest]) -> None:
         self.planner = planner
-        self.calls = calls_of(requests)
         self.several_conventions = len({request.convention for request in requests}) > 1
         cutoffs = dict.fromkeys(request.k for request in requests)
         self.share_of = {k: place // _MOST_CUTOFFS for place, k in enumerate(cutoffs)}
         self.names: set[str] = set()  # of columns
-        self.tables: dict[_Place, _Table] = {}
-        # name -> query that computes columns, of one metric or of several
-        self.fused: dict[str, _Fused] = {}
-        self.alone: dict[str, Node] = {}
-        self.groups: dict[str, str] = {}  # group of metrics that share a query -> name of the query
+        # (grain, identity of the audience, share of the cutoffs) -> table
+        self.tables: dict[tuple[str, str, int], _Table] = {}
+        self.fused: dict[str, _Fused] = {}  # group of metrics -> their SELECT
+        self.alone: dict[str, Node] = {}  # name -> query that computes the columns of one metric
         self.defined: dict[str, Query] = {}  # name -> stage of those that have a value
-        # (identity, k) -> table and column
-        self.columns: dict[tuple[str, int | None], tuple[_Place, Column]] = {}
+        self.homes: dict[tuple[str, int | None], _Home] = {}  # by identity of values, and cutoff
 
-    def build(self) -> Wide:
-        """Plan all tables and map every request to its table and column."""
-        placed: dict[tuple[str, str, int | None], tuple[_Place, Column]] = {}
-        for call in self.calls:
-            identity = self._add(call)
-            for request in call.requests:
-                placed[_label(request)] = self.columns[identity, request.k]
-        nodes = {name: fused.node(name) for name, fused in self.fused.items()} | self.alone
-        names: dict[_Place, str] = {}
-        tables: dict[str, WideTable] = {}
-        for place, table in self.tables.items():
-            names[place] = new_name(f"per_{_row_of(table.grain)}", tables)
-            tables[names[place]] = self._table(names[place], table, nodes)
-        return Wide(tables, {label: (names[place], column) for label, (place, column) in
-                             placed.items()})  # fmt: skip
+    def tables_of_values(self) -> dict[str, WideTable]:
+        """Plan all tables, by name."""
+        nodes = {fused.name: fused.node() for fused in self.fused.values()} | self.alone
+        return {table.name: self._table(table, nodes) for table in self.tables.values()}
 
-    def _add(self, call: MetricCall) -> str:
+    def add(self, queries: Queries) -> str:
         """Add the columns of a call unless they exist; return the identity of its values."""
-        planner, metric = self.planner, call.metric
-        query = planner.metric_query(metric, call.values)
-        everybody = planner.everybody(metric, call.values)
-        identity = identity_of_call(planner, call)
-        new = [request for request in call.requests if (identity, request.k) not in self.columns]
-        defined = self._defined(call) if new else ""
+        identity, call = queries.identity, queries.call
+        new = [request for request in call.requests if (identity, request.k) not in self.homes]
+        defined = self._defined(queries.defined) if new else ""
         for share in dict.fromkeys(self.share_of[request.k] for request in new):
             own = [request for request in new if self.share_of[request.k] == share]
-            columns = self._named(call, own, query)
-            source = self._source(metric, query, call.values, columns, share)
-            place = (metric.grain, everybody.key, share)
-            table = self.tables.setdefault(
-                place, _Table(metric.grain, share, everybody, call.values)
-            )
+            columns = self._named(call, own, queries.values)
+            source = self._source(queries, columns, share)
+            table = self._table_of(queries, share)
+            weight = self._weight(table, queries.weights)
             for column in columns:
-                column = replace(column, source=source, defined=defined)
+                is_value = column.part == "value"
+                column = replace(
+                    column, source=source, defined=defined, weight=weight if is_value else ""
+                )
                 table.columns.append(column)
-                if column.part == "value":
-                    self.columns[identity, column.k] = (place, column)
+                if is_value:
+                    self.homes[identity, column.k] = table.name, column
         return identity
 
-    def _defined(self, call: MetricCall) -> str:
-        """Return the name of the stage with the users who have a value, if the metric has one."""
-        if not call.metric.defined_for:
+    def _table_of(self, queries: Queries, share: int) -> _Table:
+        """Return the table of the audience of a call and of a share of the cutoffs."""
+        grain, everybody = queries.call.metric.grain, queries.everybody
+        place = (grain, everybody.key, share)
+        if place not in self.tables:
+            names = {table.name for table in self.tables.values()}
+            name = new_name("per_user" if grain == "user" else "per_model", names)
+            self.tables[place] = _Table(name, grain, share, everybody, queries.call.values)
+        return self.tables[place]
+
+    def _weight(self, table: _Table, weights: Query | None) -> str:
+        """Return the column of a table with the weights of users; "" if there are none."""
+        if weights is None:
             return ""
-        node = self.planner.node(call.metric.defined_for, call.values, call.metric)
+        if table.weights is None:
+            name = self._new_name("weight")
+            table.weights = weights
+            table.columns.append(
+                Column("", None, name, table.grain, None, part="weight", source=weights.name)
+            )
+        return next(column.name for column in table.columns if column.part == "weight")
+
+    def _defined(self, node: Query | None) -> str:
+        """Return the name of the stage with the users who have a value; "" for all."""
+        if node is None:
+            return ""
         known = (name for name, other in self.defined.items() if other == node)
         name = next(known, "") or new_name(node.name, self._query_names)
         self.defined[name] = node
@@ -211,7 +222,7 @@ class _Builder:
 
     @property
     def _query_names(self) -> Collection[str]:
-        return {*self.fused, *self.alone, *self.defined}
+        return {*(fused.name for fused in self.fused.values()), *self.alone, *self.defined}
 
     def _named(
         self, call: MetricCall, requests: Iterable[MetricRequest], query: Query
@@ -234,10 +245,10 @@ class _Builder:
                     request.k,
                     name,
                     metric.grain,
-                    _when_empty(call),
+                    call.when_empty,
                     str(values["aggregate"]),
                     float(values["quantile"]),
-                    _is_best_without_relevant(call),
+                    call.is_best_without_relevant,
                     standard_error=error,
                 )
             )
@@ -248,16 +259,9 @@ class _Builder:
         self.names.add(name)
         return name
 
-    def _source(
-        self,
-        metric: Metric,
-        query: Query,
-        values: Mapping[str, Any],
-        columns: Sequence[Column],
-        share: int,
-    ) -> str:
+    def _source(self, queries: Queries, columns: Sequence[Column], share: int) -> str:
         """Return the name of the query with these columns; every share has its own queries."""
-        planner = self.planner
+        planner, metric, query = self.planner, queries.call.metric, queries.values
         keys = planner.keys.lists if metric.grain == "user" else planner.keys.values_of_models
 
         def stage_of(table: str) -> Stage | None:
@@ -267,46 +271,36 @@ class _Builder:
         if planner.fuse:
             parts = fusion.analyse(query.tree, keys, planner.keys.users, stage_of)
         if parts is None:
-            name = new_name(f"{metric.name}_values", self._source_names)
-            self.alone[name] = self._alone(metric, query, values, columns, keys)
+            name = new_name(f"{metric.name}_values", self._query_names)
+            self.alone[name] = self._alone(queries, columns, keys)
             return name
         group = f"{metric.grain} {share}: {parts.group}"
-        name = self.groups.get(group, "")
-        if not name:
-            name = new_name(f"{parts.source.alias}_values", self._source_names)
-            self.groups[group] = name
-            self.fused[name] = _Fused(fusion.FusedSelect(keys, parts), metric.grain)
-        self.fused[name].add(query, parts, columns)
-        return name
+        if group not in self.fused:
+            name = new_name(f"{parts.source.alias}_values", self._query_names)
+            self.fused[group] = _Fused(name, fusion.FusedSelect(keys, parts), metric.grain)
+        self.fused[group].add(query, parts, columns)
+        return self.fused[group].name
 
-    @property
-    def _source_names(self) -> Collection[str]:
-        return {*self.fused, *self.alone}
-
-    def _alone(
-        self,
-        metric: Metric,
-        query: Query,
-        values: Mapping[str, Any],
-        columns: Sequence[Column],
-        keys: Sequence[str],
-    ) -> Node:
+    def _alone(self, queries: Queries, columns: Sequence[Column], keys: Sequence[str]) -> Node:
         """Plan a metric separately: its stages are repeated for every cutoff, then pivoted."""
-        planner = self.planner
+        planner, call = self.planner, queries.call
         ks = list(dict.fromkeys(column.k for column in columns))
-        rows = planner.at_cutoffs(query, values, ks)
+        rows = planner.at_cutoffs(queries.values, call.values, ks)
         return planner.rendered(
             "pivoted",
             {"metric_values": rows},
-            name=f"{metric.name}_values",
+            name=f"{call.metric.name}_values",
             metric=columns[0].metric,
             columns=columns,
             grain_keys=", ".join(map(identifier, keys)),
         )
 
-    def _table(self, name: str, table: _Table, nodes: Mapping[str, Node]) -> WideTable:
+    def _table(self, table: _Table, nodes: Mapping[str, Node]) -> WideTable:
         """Plan a table: the users or models of the audience, with the columns of each query."""
-        sources = list(dict.fromkeys(column.source for column in table.columns))
+        name, weights = table.name, table.weights
+        sources = list(
+            dict.fromkeys(column.source for column in table.columns if column.part != "weight")
+        )
         defined = list(dict.fromkeys(column.defined for column in table.columns if column.defined))
         several_runs = self.planner.several_runs
         filled = self.planner.rendered(
@@ -315,6 +309,7 @@ class _Builder:
                 "everybody": table.everybody,
                 **{source: nodes[source] for source in sources},
                 **{stage: self.defined[stage] for stage in defined},
+                **({weights.name: weights} if weights else {}),
             },
             name=f"{name}_and_run" if several_runs else name,
             grain=table.grain,
@@ -326,6 +321,8 @@ class _Builder:
                 for stage in defined
                 if {*self.planner.keys.lists} <= {*self.defined[stage].columns}
             ],
+            weights_from=weights and weights.name,
+            weighted_keys=[identifier(key) for key in weights.columns[:-1]] if weights else [],
         )
         values = WideTable(
             filled, table.grain, table.columns, table.values, table.everybody, table.share
@@ -335,47 +332,6 @@ class _Builder:
         names = [column.name for column in table.columns]
         mean = mean_over_runs(self.planner, filled, name, names)
         return replace(values, node=mean, by_run=filled)
-
-
-def identity_of_call(planner: Planner, call: MetricCall) -> str:
-    """Return the identity of a metric call's value, which is equal for equal computations."""
-    metric, values = call.metric, call.values
-    nodes = [planner.metric_query(metric, values), planner.everybody(metric, values)]
-    parts = [str(_when_empty(call)), str(_is_best_without_relevant(call))]
-    if metric.defined_for:
-        nodes.append(planner.node(metric.defined_for, values, metric))
-    if metric.grain == "user":
-        aggregate = str(values["aggregate"])
-        parts.append(aggregate)
-        if aggregate.startswith("quantile"):
-            parts.append(str(values["quantile"]))
-    return identity_of(*(node.key for node in nodes), *parts)
-
-
-def _when_empty(call: MetricCall) -> str | None:
-    """Return the value for a user (or model) without rows; None if the value is undefined."""
-    metric = call.metric
-    dropped = metric.audience == "relevant" and call.values["no_hits"] == "drop"
-    value = metric.when_empty
-    for name, param in metric.params.items():
-        value = param.when_empty.get(value_text(call.values[name]), value)
-    if value is None or (metric.grain == "user" and dropped):
-        return None
-    return value_text(value)
-
-
-def _is_best_without_relevant(call: MetricCall) -> bool:
-    """Return whether users without a relevant item have the value 1."""
-    return call.values["no_relevant"] == "one" and call.metric.can_be_best_without_relevant
-
-
-def _label(request: MetricRequest) -> tuple[str, str, int | None]:
-    """Return the key of a request: convention, metric call and cutoff."""
-    return request.convention, request.call.name, request.k
-
-
-def _row_of(grain: str) -> str:
-    return "user" if grain == "user" else "model"
 
 
 def _column_name(metric: str, k: int | None) -> str:

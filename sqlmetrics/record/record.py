@@ -6,7 +6,6 @@ tables, so they are recorded only on request; all other entries are always recor
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import math
@@ -55,6 +54,7 @@ class Recorded(Protocol):
     tables: Mapping[str, Table]
     planner: Planner
     recorder: Recorder
+    call: Any  # the running public call
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan that counts users of tables that have been checked."""
@@ -78,22 +78,7 @@ class Recorder:
         self.given = {name: plain(value) for name, value in given.items() if name not in _NOT_GIVEN}
         self._sources = {name: given.get(name) for name in TABLES}
         self.with_contents = with_contents
-        self.runs: list[PlannedRun] | None = None
         self.last: dict[str, Any] | None = None
-
-    def ran(self, run: PlannedRun) -> None:
-        """Add a run to the record of the current result."""
-        if self.runs is not None:
-            self.runs.append(run)
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[list[PlannedRun]]:
-        """Collect the runs of the current result."""
-        self.runs = []
-        try:
-            yield self.runs
-        finally:
-            self.runs = None
 
     def record(
         self,
@@ -172,8 +157,8 @@ def recorded(method: _Method) -> _Method:
     @functools.wraps(method)
     def with_record(evaluator: HasSession, *args: Any, **kwargs: Any) -> Any:
         session: Recorded = evaluator._session
-        recorder = session.recorder
-        if recorder.runs is not None:  # a call inside another recorded method
+        recorder, call = session.recorder, session.call
+        if call.is_recorded:  # a call inside another recorded method
             return method(evaluator, *args, **kwargs)
         try:
             bound = signature.bind(evaluator, *args, **kwargs)
@@ -184,18 +169,18 @@ def recorded(method: _Method) -> _Method:
                 bound.arguments[name] = list(value)
         started, clock = datetime.now(UTC), time.perf_counter()
         failed: GateError | None = None
-        with recorder.running() as runs:
-            try:
-                result = method(*bound.args, **bound.kwargs)
-            except GateError as error:  # the result exists although a gate failed
-                result, failed = error.frame, error
+        call.is_recorded = True
+        try:
+            result = method(*bound.args, **bound.kwargs)
+        except GateError as error:  # the result exists although a gate failed
+            result, failed = error.frame, error
         seconds = time.perf_counter() - clock
         is_frame = hasattr(result, "attrs")
         recorder.last = None
         if is_frame or recorder.with_contents:
             bound.apply_defaults()
             asked, name = _asked(bound, method.__name__)
-            record = recorder.record(session, name, asked, runs, started, seconds)
+            record = recorder.record(session, name, asked, call.runs, started, seconds)
             recorder.last = record
             if is_frame:
                 result.attrs[ATTRIBUTE] = record
@@ -280,7 +265,7 @@ def _versions(engine: Engine) -> dict[str, str]:
 def _settings(requests: Iterable[MetricRequest]) -> tuple[dict[str, Any], list[MetricEntry]]:
     """Return the settings that all metrics share, and the metrics with their other settings."""
     # a leaderboard requests both values and comparisons
-    distinct = {(request.convention, request.call.name, request.k): request for request in requests}
+    distinct = {request.label: request for request in requests}
     calls = calls_of(distinct.values())
     texts = [
         {name: plain(value) for name, value in call.requests[0].values.items()} for call in calls

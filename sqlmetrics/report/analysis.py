@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PRIMARY = "ndcg"  # the default primary metric, if it is among the requested metrics
 CUTOFFS = (1, 3, 5, 10)
 MAIN_CUTOFF = 10
-BEYOND = ("catalogue", "diversity", "novelty")  # families of metrics that do not use hits
+BEYOND = ("catalogue", "diversity", "novelty")  # families of metrics beyond accuracy
 
 SHOWN_CUTOFFS = 20
 SHOWN = 8  # maximum number of models with a colour and a shape, the best ones
@@ -51,7 +51,11 @@ _MOST_LISTED = 20  # maximum number of items shown of an example list
 def metrics_of_reports(catalog: Catalog) -> list[str]:
     """Return the default metrics of a report: the default set and the beyond-accuracy metrics."""
     first = [name for name in catalog.default_set() if name == PRIMARY]
-    beyond = [metric.name for metric in catalog.metrics.values() if metric.family in BEYOND]
+    beyond = [
+        metric.name
+        for metric in catalog.metrics.values()
+        if metric.family in BEYOND and metric.in_report
+    ]
     return list(dict.fromkeys([*first, *catalog.default_set(), *beyond]))
 
 
@@ -113,12 +117,12 @@ class Study:
     @property
     def asked(self) -> list[MetricSpec]:
         """Return all metrics with their cutoffs."""
-        return [replace(request.call, cutoff=request.k) for request in self.requests]
+        return [replace(request.spec, cutoff=request.k) for request in self.requests]
 
     @property
     def asked_at_main(self) -> list[MetricSpec]:
         """Return all metrics at the main cutoff of the report."""
-        return [replace(request.call, cutoff=request.k) for request in self.main]
+        return [replace(request.spec, cutoff=request.k) for request in self.main]
 
     def labels(self, requests: Iterable[MetricRequest]) -> list[str]:
         """Return metrics with their cutoffs, the primary metric first."""
@@ -174,7 +178,7 @@ class Study:
         rows = rows.assign(value=[float(f"{value:.12g}") for value in rows["value"].astype(float)])
         order = rows.sort_values(
             ["value", "model"],
-            ascending=[self.primary.metric.higher_is_better is False, True],
+            ascending=[self.primary.higher_is_better is False, True],
             na_position="last",
         )
         return list(dict.fromkeys([*order["model"], *self.at_main["model"]]))
@@ -199,9 +203,7 @@ class Study:
     @functools.cached_property
     def better(self) -> dict[str, bool | None]:
         """Map every metric to whether higher values are better; None if neither is."""
-        return {
-            metric.name: metric.higher_is_better for metric in self.planner.catalog.metrics.values()
-        }
+        return {request.name: request.higher_is_better for request in self.requests}
 
     @functools.cached_property
     def comparisons(self) -> pd.DataFrame:
@@ -348,7 +350,7 @@ class Study:
             request = self.main[int(row["position"])]
             number, step = int(row["bin"]), float(row["width"]) / N_BINS
             ends = sorted([number * step, (number - (number > 0) + (number < 0)) * step])
-            sign = -number if request.metric.higher_is_better is False else number
+            sign = -number if request.higher_is_better is False else number
             rows.append(
                 {
                     "model": row["model"],
@@ -601,7 +603,7 @@ class Study:
                 "relevant_users": self._stage("relevant_users"),
             },
             column=identifier(column.name),
-            high_is_good=primary.metric.higher_is_better is not False,
+            high_is_good=primary.higher_is_better is not False,
             model=self.models[0],
             n_users=N_EXAMPLES,
             own_user_keys=self.results.own_user_keys,
@@ -698,7 +700,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def label(request: MetricRequest) -> str:
     """Return a metric with its cutoff as text: `ndcg@10`."""
-    return _label(request.call.name, request.k)
+    return _label(request.name, request.k)
 
 
 def _label(metric: str, k: int | None) -> str:
@@ -717,7 +719,7 @@ def _primary(requests: Sequence[MetricRequest]) -> MetricRequest:
 
     def distance(request: MetricRequest) -> tuple[bool, bool, bool, bool, int]:
         return (
-            request.metric.higher_is_better is None,
+            request.higher_is_better is None,
             request.metric.name != PRIMARY,
             request.metric.grain != "user",
             request.k != MAIN_CUTOFF,
@@ -728,23 +730,23 @@ def _primary(requests: Sequence[MetricRequest]) -> MetricRequest:
 
 
 def chosen_request(
-    requests: Sequence[MetricRequest], call: MetricSpec, typed: str
+    requests: Sequence[MetricRequest], spec: MetricSpec, typed: str
 ) -> MetricRequest:
     """Find the primary metric that the user named among the metrics of the report.
 
     Args:
         requests: the metrics of the report.
-        call: the metric under its convention's name, with or without a cutoff.
+        spec: the metric under its convention's name, with or without a cutoff.
         typed: the metric as the user typed it.
 
     Raises:
         UsageError: the report does not have this metric.
     """
-    at_cutoff = [request for request in requests if call.cutoff in (None, request.k)]
-    matching = [request for request in at_cutoff if request.call.name == call.name]
-    if not matching and not call.params:  # accept the metric with parameters if it is unambiguous
-        matching = [request for request in at_cutoff if request.metric.name == call.metric]
-        matching = matching if len({request.call.name for request in matching}) == 1 else []
+    at_cutoff = [request for request in requests if spec.cutoff in (None, request.k)]
+    matching = [request for request in at_cutoff if request.name == spec.name]
+    if not matching and not spec.params:  # accept the metric with parameters if it is unambiguous
+        matching = [request for request in at_cutoff if request.metric.name == spec.metric]
+        matching = matching if len({request.name for request in matching}) == 1 else []
     if not matching:
         known = [label(request) for request in requests]
         raise UsageError(
@@ -758,11 +760,11 @@ def _at_main(requests: Sequence[MetricRequest], k: int | None) -> list[MetricReq
     """Choose one cutoff per metric: that of the primary metric if available, else the largest."""
     chosen: dict[str, MetricRequest] = {}
     for request in requests:
-        best = chosen.get(request.call.name)
+        best = chosen.get(request.name)
         if best is None or (best.k != k and (request.k == k or (request.k or 0) > (best.k or 0))):
-            chosen[request.call.name] = request
+            chosen[request.name] = request
     return list(chosen.values())
 
 
 def _implied(request: MetricRequest) -> MetricRequest:
-    return replace(request, call=replace(request.call, implied=True))
+    return replace(request, spec=replace(request.spec, implied=True))

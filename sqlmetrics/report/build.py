@@ -185,7 +185,7 @@ def _facts(
             ("Confidence intervals", f"{100 * how.confidence:g} %, value ± z standard errors")
         )
     if low_is_good := [
-        label(request) for request in study.main if request.metric.higher_is_better is False
+        label(request) for request in study.main if request.higher_is_better is False
     ]:
         facts.append(("Lower is better", ", ".join(low_is_good)))
     facts += [(_TABLE[table], what) for table, what in sources.items()]

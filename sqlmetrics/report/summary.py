@@ -26,7 +26,7 @@ def result(study: Study) -> str:
     best = values[ranked[0]]
     if not study.planner.several_models:
         return f"{name} is {_number(best['value'])}{_interval(best, study)}."
-    if study.primary.metric.higher_is_better is None:
+    if study.primary.higher_is_better is None:
         return ""
     if len(ranked) == 1:
         return f"{ranked[0]} is the only model with a value of {name}: {_number(best['value'])}."

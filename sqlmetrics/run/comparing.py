@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlmetrics.errors import UsageError, callers_level, suggestion
 from sqlmetrics.messages import SEVERAL_MODELS, Argument, Message
-from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.request import Asked, planned, reads_of
 from sqlmetrics.run import gating
@@ -81,7 +81,7 @@ def compare(
         chosen = _baseline(session, baseline, of.requests)
         if gates:
             others = [model for model in models(session) if model != chosen]
-            computed = [(request.call.name, request.k) for request in of.requests]
+            computed = [(request.name, request.k) for request in of.requests]
             attributes = () if of.slicing is None else of.slicing.attributes
             slices = gating.columns_of_slices(session, attributes)
             check_known(gates, computed, others, interval=testing.interval, slices=slices)
@@ -118,7 +118,7 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
         raise UsageError(_SEVERAL)
     if all(source.model is None for source in session.tables["recommendations"].sources):
         # the names of the models are read from the recommendations
-        validate(session, reads_of(planner, calls_of(requests)))
+        validate(session, reads_of(planner, requests))
     known = models(session)
     if len(known) < 2:
         raise UsageError(_SEVERAL, f"; the only model is {known[0]}")
@@ -163,11 +163,11 @@ def leaderboard(
     if "model" not in values.columns:
         raise UsageError(_SEVERAL)
     values["model"] = values["model"].astype(str)
-    catalog, definitions = session.catalog, session.definitions
-    better = {name: metric.higher_is_better for name, metric in catalog.metrics.items()}
-    requests = definitions.requests(asked.metrics, asked.k)
+    definitions = session.definitions
+    requests = definitions.requests(definitions.specs(asked.metrics, asked.k))
+    better = {request.name: request.higher_is_better for request in requests}
     means = {
-        (request.call.name, request.k)
+        (request.name, request.k)
         for request in requests
         if request.metric.grain == "user" and request.values["aggregate"] == "mean"
     }
@@ -175,7 +175,7 @@ def leaderboard(
         baselines = best_models(values, better)
     else:
         _check_model(against, list(dict.fromkeys(values["model"])), "against")
-        baselines = {against: [(request.call.name, request.k) for request in requests]}
+        baselines = {against: [(request.name, request.k) for request in requests]}
     compared = []
     uncorrected = replace(testing, correction="none")
     for model, best_at in baselines.items():

@@ -24,9 +24,9 @@ def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
     """
     definitions = session.definitions
 
-    def canonical(call: MetricSpec) -> str:
-        resolved, _ = definitions.first.resolve(replace(call, cutoff=None), definitions.has_rank)
-        return str(resolved)
+    def canonical(spec: MetricSpec) -> str:
+        without_cutoff = replace(spec, cutoff=None)
+        return definitions.first.request(without_cutoff, definitions.has_rank).name
 
     session.verdicts = []
     return read_gates(texts, of, canonical)

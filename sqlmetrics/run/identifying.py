@@ -22,7 +22,7 @@ from sqlmetrics.messages import SEVERAL_MODELS, Message
 from sqlmetrics.metrics.conventions import EVERY, STANDARD, Convention, load_all
 from sqlmetrics.metrics.definitions import Cutoffs
 from sqlmetrics.metrics.reported import Numbers, Reading, ReportedNumber, read_numbers
-from sqlmetrics.metrics.requests import MetricRequest, calls_of, requests_of
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, expand_cutoffs, unique
 from sqlmetrics.plan.request import PlannedRun, reads_of
@@ -58,12 +58,12 @@ def identify(
     search = _Search(session, questions, tried, tries_all=EVERY in _names(convention))
     with own_templates_named(session):
         search.try_conventions(skip_missing)
-        asked = list(session.call.requests)
+        of_conventions = list(session.call.runs)
         search.try_changes(of_standard=True)
         search.try_changes(of_standard=False)
         found = search.found(nearest)
         frame = _frame(search, found)
-        session.call.requests = asked  # data checks ignore settings that only the search changed
+        session.call.runs = of_conventions  # data checks ignore settings that the search changed
     session.warn([*search.messages(), *_about(search, found)])
     return frame
 
@@ -109,7 +109,7 @@ def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question
             )  # fmt: skip
         metric, _ = session.catalog.metric(number.spec.metric)
         largest = None if metric.range is None else metric.range[1]
-        cutoffs = tuple(cutoff for _, cutoff in expand_cutoffs([number.spec], k))
+        cutoffs = tuple(expand_cutoffs([number.spec], k)[number.spec])
         spec = replace(number.spec, cutoff=None)
         readings = tuple(number.readings(largest))
         questions.append(_Question(number, spec, cutoffs, readings, largest))
@@ -186,9 +186,7 @@ class _Search:
         given = self.session.definitions.first.given
         settings = Settings(self.session.catalog, Convention.load(STANDARD), given)
         has_rank = self.session.planner.has_rank
-        return {
-            spec: requests_of([(spec, None)], [settings], None, has_rank)[0] for spec in self.specs
-        }
+        return {spec: settings.request(spec, has_rank) for spec in self.specs}
 
     @cached_property
     def strict(self) -> dict[MetricSpec, bool]:
@@ -197,7 +195,7 @@ class _Search:
 
     def _passes(self, request: MetricRequest) -> bool:
         try:
-            validate(self.session, reads_of(self.session.planner, calls_of([request])))
+            validate(self.session, reads_of(self.session.planner, [request]))
         except SqlmetricsError:
             return False
         return True
@@ -286,7 +284,7 @@ class _Search:
         valid, refused = [], []
         for way in ways:
             try:
-                validate(self.session, reads_of(self.session.planner, [way.call]))
+                validate(self.session, reads_of(self.session.planner, way.call.requests))
             except DataError as error:
                 refused.append((way, error))
             else:
@@ -305,8 +303,7 @@ class _Search:
                 if (way.identity, request.k) not in known:
                     known.add((way.identity, request.k))
                     requests.append(request)
-                    label = (request.convention, request.call.name, request.k)
-                    identities[label] = way.identity
+                    identities[request.label] = way.identity
         if not requests:
             return
         results = Results(self.session.planner, requests, with_convention=True)
@@ -463,7 +460,7 @@ def _frame(search: _Search, found: Sequence[_Found]) -> pd.DataFrame:
     if search.session.planner.several_models:
         columns["model"] = [row.model for row in found]
     columns |= {
-        "metric": [search.standard[row.question.spec].call.name for row in found],
+        "metric": [search.standard[row.question.spec].name for row in found],
         "k": [row.k for row in found],
         "reported": [row.question.number.text for row in found],
         "rank": [row.rank for row in found],

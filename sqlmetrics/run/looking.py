@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlmetrics.checks.validate import Finding
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
-from sqlmetrics.errors import TemplateError, UndefinedNameError, UsageError, suggestion
+from sqlmetrics.errors import UndefinedNameError, UsageError, suggestion
 from sqlmetrics.messages import Argument, give
 from sqlmetrics.metrics.catalog import EVERYTHING
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import DEFAULT_K, Cutoffs, Metrics
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.requests import MetricCall, calls_of, requests_of
+from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricSpec, parse_spec
-from sqlmetrics.plan.request import PlannedRun, Reads, reads_of
+from sqlmetrics.metrics.spec import parse_spec, unique
+from sqlmetrics.plan.request import PlannedRun, Reads, reads_of, that_can_be_planned
 from sqlmetrics.plan.results import Results
 from sqlmetrics.run.path import execute, own_templates_named, validate
 from sqlmetrics.run.session import Session
@@ -43,34 +44,18 @@ def findings(
     if session.trusts_input:
         trusted = Argument("trust_input", True)
         raise UsageError("data checks cannot be combined with ", trusted)
-    pairs = session.definitions.pairs(EVERYTHING if metrics is None else metrics, k)
-    if all(cutoff is None for _, cutoff in pairs) and k is None:
-        pairs = [(call, DEFAULT_K) for call, _ in pairs]
+    specs = session.definitions.specs(EVERYTHING if metrics is None else metrics, k)
+    if k is None and not any(spec.cutoff for spec in specs):
+        specs = dict.fromkeys(specs, (DEFAULT_K,))
     calls: list[MetricCall] = []
     with own_templates_named(session):
+        requests = session.definitions.requests(specs)
         if "error" in levels:
-            calls = calls_that_can_be_planned(session, pairs, refuse=metrics is not None)
-        requests = session.definitions.resolved(pairs)
-        cutoffs = dict.fromkeys(cutoff for _, cutoff in pairs)
+            calls, failures = that_can_be_planned(session.planner, requests, UsageError)
+            if failures and metrics is not None:
+                raise failures[0][1]
+        cutoffs = unique(cutoff for of_spec in specs.values() for cutoff in of_spec)
         return session.data_warnings.survey(calls, requests, cutoffs, levels)
-
-
-def calls_that_can_be_planned(
-    session: Session, pairs: Sequence[tuple[MetricSpec, int | None]], refuse: bool
-) -> list[MetricCall]:
-    """Resolve metrics, and omit those that cannot be computed, or raise if `refuse` is set."""
-    calls = []
-    for call in calls_of(session.definitions.resolved(pairs)):
-        try:
-            session.planner.nodes(call)
-        except TemplateError:
-            raise
-        except UsageError:  # the metric lacks a table, or is undefined under these settings
-            if refuse:
-                raise
-        else:
-            calls.append(call)
-    return calls
 
 
 def explain(
@@ -88,13 +73,13 @@ def explain(
     def side(name: str | Path) -> Settings:
         return Settings(session.catalog, Convention.load(name), first.given)
 
-    pairs = definitions.pairs(metrics, k)
+    specs = definitions.specs(metrics, k)
     from_there = first if start is None else side(start)
-    walked = walks(planner, pairs, from_there, side(end), definitions.fallback, skip_missing)
+    walked = walks(planner, specs, from_there, side(end), definitions.fallback, skip_missing)
     requests = [request for walk in walked.steps.values() for request in requests_for(walk)]
     with own_templates_named(session):
         results = Results(planner, requests, with_convention=True, warnings=walked.warnings)
-        reads = reads_of(planner, calls_of(requests), "after step")
+        reads = reads_of(planner, requests, "after step")
         run = PlannedRun(results.summary(), tuple(results.requests), reads)
         return with_steps(execute(session, run, session.engine.frame), walked.steps)
 
@@ -108,10 +93,8 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
     if metric is None:
         values = definitions.values
     else:
-        pairs = [(parse_spec(metric), None)]
-        (request,) = requests_of(
-            pairs, [definitions.first], definitions.fallback, definitions.has_rank
-        )
+        under_first = replace(definitions, conventions=[definitions.first])
+        (request,) = under_first.requests({parse_spec(metric): [None]})
         values = dict(request.values)
     limit = None if session.engine.fetches_users else _SHOWN
     try:

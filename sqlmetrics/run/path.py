@@ -22,7 +22,7 @@ from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
 from sqlmetrics.errors import QueryError, TemplateError, UsageError
 from sqlmetrics.messages import Command, Message
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve, results_of
+from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
@@ -58,7 +58,7 @@ def evaluate(
         if gates:
             check_known(
                 gates,
-                [(request.call.name, request.k) for request in run.requests],
+                [(request.name, request.k) for request in run.requests],
                 gating.named_models(session),
                 interval=asked.interval.kind,
                 slices=gating.columns_of_slices(
@@ -130,7 +130,7 @@ def write_partition(
                 root,
                 part,
                 folder,
-                asked=[str(replace(request.call, cutoff=request.k)) for request in run.requests],
+                asked=[str(replace(request.spec, cutoff=request.k)) for request in run.requests],
                 sliced_by=[sliced.attribute for sliced in run.slices],
                 force=force,
             )
@@ -141,21 +141,19 @@ def write_partition(
 def results(session: Session, asked: Asked, planner: Planner | None = None) -> Results:
     """Resolve a request and return its `Results`, which plan its values."""
     planner = planner or session.planner
-    return results_of(session.definitions, planner, resolve(session.definitions, planner, asked))
+    return resolve(session.definitions, planner, asked).results(planner)
 
 
 def plan(session: Session, asked: Asked) -> PlannedRun:
     """Resolve and plan a request, or return its plan from an earlier call."""
-    definitions, planner = session.definitions, session.planner
-    resolved = resolve(definitions, planner, asked)
+    planner = session.planner
+    resolved = resolve(session.definitions, planner, asked)
 
     def new() -> PlannedRun:
-        of = results_of(definitions, planner, resolved)
-        return planned(of, of.per_user() if asked.per_user else of.summary())
+        results = resolved.results(planner)
+        return planned(results, results.per_user() if asked.per_user else results.summary())
 
-    of_slices = tuple(definitions.values.items())  # slices have settings of their own
-    known = (asked.per_user, definitions.are_named, of_slices, *resolved.identity)
-    return planner.once(known, new)
+    return planner.once((asked.per_user, *resolved.identity), new)
 
 
 def execute(
@@ -175,8 +173,7 @@ def execute(
     Raises:
         DataError: a table fails validation.
     """
-    session.recorder.ran(run)
-    session.computes(run.requests)
+    session.ran(run)
 
     def warned(plan: Plan) -> _T:
         session.warn(run.plan.warnings)
@@ -218,11 +215,14 @@ def validate(
 
 
 def present(rows: Frame, run: PlannedRun) -> Frame:
-    """Return the rows of a result, and warn about empty slices."""
+    """Return the rows of a result, and warn about empty slices, and small ones with a gap."""
     if run.slices:
-        from sqlmetrics.plan.slices import warn_of_empty_slices
+        from sqlmetrics.plan.slices import warn_of_empty_slices, warn_of_small_slices
 
-        warn_of_empty_slices(rows, [sliced.attribute for sliced in run.slices])
+        sliced_by = [sliced.attribute for sliced in run.slices]
+        warn_of_empty_slices(rows, sliced_by)
+        if run.gaps:
+            warn_of_small_slices(rows, sliced_by)
     return rows
 
 

@@ -14,6 +14,7 @@ from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import MetricRequest
 
 if TYPE_CHECKING:
+    from sqlmetrics.plan.request import PlannedRun
     from sqlmetrics.run.session import Session
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -45,17 +46,20 @@ class PublicCall:
 
     Attributes:
         check: whether to check for data warnings at the end; None to decide by the table size.
-        requests: the requests of the computed results, in order.
+        runs: the runs of the computed results, in order.
+        is_recorded: whether a record is made of the runs.
         said: the warnings and notes that were already issued.
     """
 
     check: bool | None = None
-    requests: list[MetricRequest] = field(default_factory=list)
+    runs: list[PlannedRun] = field(default_factory=list)
+    is_recorded: bool = False
     said: set[Message] = field(default_factory=set)
 
-    def ran(self, requests: Iterable[MetricRequest]) -> None:
-        """Remember computed requests."""
-        self.requests += requests
+    @property
+    def requests(self) -> list[MetricRequest]:
+        """The requests of the computed results, in order."""
+        return [request for run in self.runs for request in run.requests]
 
     def new(self, messages: Iterable[Message]) -> list[Message]:
         """Return the messages that were not issued yet, and remember them as issued."""

@@ -12,7 +12,7 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.physical import physical_nodes
-from sqlmetrics.plan.request import Asked, planned, slices_of
+from sqlmetrics.plan.request import Asked, planned, slices_of, that_can_be_planned
 from sqlmetrics.plan.slices import Slicing, attributes_of
 from sqlmetrics.report import Report
 from sqlmetrics.report.analysis import (
@@ -25,7 +25,6 @@ from sqlmetrics.report.analysis import (
 from sqlmetrics.report.build import content
 from sqlmetrics.report.figures import checked_kind, plotted
 from sqlmetrics.report.page import require_packages
-from sqlmetrics.run.looking import calls_that_can_be_planned
 from sqlmetrics.run.path import own_templates_named, results, validate
 from sqlmetrics.run.printing import statement
 from sqlmetrics.run.session import Session
@@ -112,7 +111,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         study_of = results(session, _asked(session, question))
         study_of.with_convention = False  # there is only one
         summary = planned(study_of, study_of.summary())
-        session.computes(summary.requests)
+        session.ran(summary)
 
         def look(rows_of: RowsOf, passed: set[str]) -> None:
             validate(session, summary.reads, summary.slices, rows_of, passed)
@@ -164,10 +163,10 @@ def _asked(session: Session, question: Question) -> Asked:
     if metrics is None:
         names = metrics_of_reports(session.catalog)
         implied = [MetricSpec(name, implied=True) for name in names]
-        pairs = [(call, None) for call in implied]
-        calls = calls_that_can_be_planned(session, pairs, refuse=False)
+        requests = session.definitions.requests(dict.fromkeys(implied, (None,)))
+        calls, _ = that_can_be_planned(session.planner, requests, UsageError)
         # if there is none, the error of the first metric tells what is missing
-        metrics = [replace(call.requests[0].call, cutoff=None) for call in calls] or implied[:1]
+        metrics = [replace(call.requests[0].spec, cutoff=None) for call in calls] or implied[:1]
         k = CUTOFFS if k is None else k
     interval = Interval(confidence=question.confidence)
     return Asked(metrics, k, interval=interval, skip_missing=question.skip_missing)
@@ -180,9 +179,8 @@ def _primary(
     if question.primary is None:
         return None
     definitions = session.definitions
-    call, _ = definitions.first.resolve(parse_spec(question.primary), definitions.has_rank)
-    assert call is not None
-    return chosen_request(requests, call, question.primary)
+    primary = definitions.first.request(parse_spec(question.primary), definitions.has_rank)
+    return chosen_request(requests, primary.spec, question.primary)
 
 
 def _short_name(table: Table) -> str:

@@ -27,11 +27,11 @@ from sqlmetrics.errors import (
 from sqlmetrics.messages import TABLES, Message
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
-from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.partitions.executor import Executor
 from sqlmetrics.partitions.sizing import checked_count
 from sqlmetrics.plan import kept_plans
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.request import PlannedRun
 from sqlmetrics.record.record import Recorder
 from sqlmetrics.run.other_tables import check_replaceable, of_tables
 from sqlmetrics.run.public_calls import PublicCall, lock_of
@@ -301,10 +301,10 @@ class Session:
         for message in self.call.new([Message(text)]):
             _log.info("%s", message)
 
-    def computes(self, requests: Iterable[MetricRequest]) -> None:
-        """Remember the requests that the running public call computes."""
+    def ran(self, run: PlannedRun) -> None:
+        """Remember a run of the running public call, for its record and its data warnings."""
         assert self.call is not None
-        self.call.ran(requests)
+        self.call.runs.append(run)
 
     def _check_columns(self) -> None:
         """Check that the tables of the user's connection still have the same columns."""

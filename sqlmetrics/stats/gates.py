@@ -139,7 +139,7 @@ class Verdict:
 
 def parse_gate(
     text: str,
-    canonical: Callable[[MetricSpec], str] = lambda call: call.name,
+    canonical: Callable[[MetricSpec], str] = lambda spec: spec.name,
     of: Gated = COMPARISON,
 ) -> Gate:
     """Parse a gate, the condition of failure; see `GRAMMAR`.
@@ -188,14 +188,14 @@ def parse_gate(
             f"front, e.g. '{metric}ndcg@10 {match['spec']}{others}'"
         )
     try:
-        call = parse_spec(match["spec"])
+        spec = parse_spec(match["spec"])
     except UsageError as error:
         raise UsageError(f"the gate {text!r}: {error}") from None
     return Gate(
         text=text.strip(),
         model=match["model"],
-        metric=canonical(call),
-        k=call.cutoff,
+        metric=canonical(spec),
+        k=spec.cutoff,
         column=column,
         operator=match["operator"],
         threshold=number / 100 if is_share else number,

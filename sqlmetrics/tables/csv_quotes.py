@@ -76,18 +76,18 @@ def quotes_of_files(engine: Engine, label: str, paths: Sequence[str], layout: La
     """Return the quote and escape characters of CSV files, or "" if the engine detects them.
 
     The engine detects them in the first file only, so that quotes in other files would become part
-    of their values. It may also detect apostrophes, which are part of values, as quotes.
+    of their values. It may also detect apostrophes, which are part of values, as quotes in any
+    file.
     """
     if not any(_may_break(path, b"\"'") for path in paths):
         return ""
-    first, _ = _quotes(engine, label, paths[0], layout)
-    if first == _QUOTE and len(paths) == 1:
-        return ""
+    detected = ""
     for path in paths:
         character, escape = _quotes(engine, label, path, layout)
         if character == _QUOTE:
-            return character + (escape or character)
-    return _QUOTE * 2 if first else ""
+            return "" if len(paths) == 1 else character + (escape or character)
+        detected += character
+    return _QUOTE * 2 if detected else ""
 
 
 def _quotes(engine: Engine, label: str, path: str, layout: Layout | None) -> tuple[str, str]:

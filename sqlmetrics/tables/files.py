@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from sqlmetrics.engines import folders, lakes
 from sqlmetrics.engines.relation import FolderColumn, Folders, Relation
@@ -31,6 +32,8 @@ _LOCAL = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)
 def expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
     """Expand a path, folder or glob; None if no file matches and the text may name a table."""
     text = _LOCAL.sub("", str(source))
+    if text != str(source) and not os.path.lexists(text):
+        text = unquote(text)  # as Path.as_uri() writes it
     if not text or (isinstance(source, Path) and text == "."):
         raise DataError(f"{label}: the file name is empty")
     if any(ord(character) < 32 for character in text):

@@ -19,6 +19,7 @@ from sqlmetrics.tables.schema import (
     ASSUMED,
     ATTRIBUTES,
     COLUMNS,
+    NO_TYPE,
     NUMBERED,
     NUMBERS,
     RESULT_NAMES,
@@ -28,6 +29,7 @@ from sqlmetrics.tables.schema import (
     Source,
     SourceColumn,
     Table,
+    can_be_number,
     is_number,
     type_family,
     unreadable_column,
@@ -90,6 +92,18 @@ class TableReader:
         if not isinstance(columns, Mapping):
             raise UsageError(f"columns must be a dict {{name: column}}, not {columns!r}")
         for full_name, source in columns.items():
+            if isinstance(source, Mapping):
+                name, column = next(iter(source.items()), ("NAME", "COLUMN"))
+                right = (
+                    Argument("columns", column, f"{full_name}.{name}")
+                    if full_name in COLUMNS
+                    else Argument("columns", "COLUMN", str(full_name))
+                )
+                raise UsageError(
+                    f"columns: {full_name!r} must be mapped to a column name, not to a dict "
+                    f"({source!r})",
+                    remedy=Message("write ", right),
+                )
             table, _, name = str(full_name).rpartition(".")
             of_own = (n for t in self.own if table in ("", t) for n in self.own[t])
             known = {*self.user_keys, *names, *of_own}
@@ -216,6 +230,10 @@ class TableReader:
         with lines_checked(self.engine, table, relation):
             relation = ids_as_they_stand(self.engine, relation, ids)
             relation = infinite_numbers(self.engine, relation, numbers)
+        # a text such as "heavy" is an attribute to slice by
+        weight = relation.types.get(actual.get("weight", ""), "")
+        if not wanted.get("weight") and not can_be_number(weight):
+            actual.pop("weight", None)
         self.warnings += check_quotes(self.engine, table, relation, ids)
         columns = [self._column(table, name, column, relation) for name, column in actual.items()]
         for number, source_column in enumerate(columns):
@@ -312,6 +330,9 @@ class TableReader:
             raise DataError(problem, table=table, column=name)
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
+        elif name in NUMBERS and inner == NO_TYPE:
+            type_name = f"DOUBLE{type_name.removeprefix(inner)}"
+            cast = type_name if name == "features" else "DOUBLE"  # values of other lists
         elif name in NUMBERS and not is_number(inner):
             raise DataError(
                 f"{where}: the type in {relation.label} is {type_name}, not a number",

@@ -17,14 +17,18 @@ COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recommendations": (("item_id",), ("rank", "score", "model", "run", "timestamp")),
     "interactions": (("item_id",), ("relevance", "timestamp")),
     "history": (("item_id",), ("timestamp",)),
-    "items": (("item_id",), ("price", "category", "features")),
-    "users": ((), ()),
+    "items": (("item_id",), ("price", "category", "item_group", "features", "propensity")),
+    "users": ((), ("weight",)),
     "aspects": (("item_id", "aspect"), ()),
     "baseline": (("item_id",), ("rank", "score")),
     "logs": (("item_id", "reward"), ("propensity",)),
 }
 # item attributes that are separate tables in the queries, with one row per item and value
-ATTRIBUTES = {"item_categories": ("items", "category"), "item_features": ("items", "features")}
+ATTRIBUTES = {
+    "item_categories": ("items", "category"),
+    "item_groups": ("items", "item_group"),
+    "item_features": ("items", "features"),
+}
 # names of columns that the queries compute
 RESULT_NAMES = {
     "k", "metric", "row_number", "value", "slice", "item_slice", "resample", "resample_group",
@@ -33,13 +37,15 @@ RESULT_NAMES = {
 }  # fmt: skip
 NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
 # columns of numbers
-NUMBERS = ("score", "rank", "price", "reward", "propensity", "relevance", "features")
+NUMBERS = ("score", "rank", "price", "reward", "propensity", "relevance", "features", "weight")
+NO_TYPE = '"NULL"'  # the type of a column of a frame or JSON file without values
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
 # the types of these columns in such a table
 ASSUMED = {
     "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "run": "VARCHAR",
     "relevance": "DOUBLE", "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR",
-    "features": "DOUBLE[]", "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE",
+    "item_group": "VARCHAR", "features": "DOUBLE[]", "aspect": "VARCHAR", "reward": "DOUBLE",
+    "propensity": "DOUBLE", "weight": "DOUBLE",
 }  # fmt: skip
 WITHOUT_USER = {"items"}
 USER_IS_OPTIONAL = {"aspects"}
@@ -273,3 +279,8 @@ def of_row(type_name: str) -> str:
 def is_number(type_name: str) -> bool:
     """Return whether values of a type are numbers, and can be scores."""
     return type_family(type_name) in ("integer", "floating-point", "decimal")
+
+
+def can_be_number(type_name: str) -> bool:
+    """Return whether a column of a type has numbers, or no values at all."""
+    return type_name == NO_TYPE or is_number(type_name)

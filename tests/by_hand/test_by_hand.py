@@ -112,7 +112,7 @@ def test_query_by_hand_returns_the_rows_of_the_package(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("place", RANDOM)
+@pytest.mark.parametrize("place", ["dense", pytest.param("sparse", marks=pytest.mark.exhaustive)])
 def test_every_printed_statement_returns_the_rows_of_the_package(
     place: str, folders: dict[str, Path]
 ) -> None:

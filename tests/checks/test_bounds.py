@@ -23,6 +23,19 @@ def test_the_finding_names_the_bounds() -> None:
     assert "between" not in none
 
 
+def test_of_equal_bounds_the_first_model_is_named() -> None:
+    lists = {"b": ROWS, "a": ROWS.iloc[::-1]}
+    with sm.Evaluator(lists, TRUTH) as evaluator:
+        assert "mrr@4 of a is 0.5000" in finding(evaluator, ["mrr"])
+
+
+def test_bounds_that_are_equal() -> None:
+    """All four items are in the top 4."""
+    with sm.Evaluator(ROWS, TRUTH) as evaluator:
+        text = finding(evaluator, ["recall"])
+    assert "recall@4 is the same for every order of equal scores, to 4 digits" in text
+
+
 def test_the_model_with_the_widest_bounds() -> None:
     without = ROWS.assign(score=[0.9, 0.7, 0.6, 0.5])
     with sm.Evaluator({"als": without, "popular": ROWS}, TRUTH) as evaluator:

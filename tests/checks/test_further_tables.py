@@ -40,6 +40,7 @@ from tests.support.further_tables import (
 )
 
 NAN, INF = math.nan, math.inf
+OF_PROVIDERS = "exposure_parity(catalogue=items)"
 READERS = ["popularity", "money_precision", BY_CATEGORY, "alpha_ndcg", "unexpectedness", "ips"]
 READ = pytest.approx([VALUES[metric] for metric in READERS], abs=1e-12)
 
@@ -112,6 +113,17 @@ def _items() -> list[Rule]:
         for metric, price in (("money_precision", -1.0), ("money_precision", NAN),
                               ("money_precision", INF), ("money_recall", NAN))
     ]  # fmt: skip
+    own = "ips_recall(propensity=column)"
+    rules += [
+        Rule(f"propensity {number}", own, "items", changed(ITEMS, "propensity", 1, number),
+             "propensity", "NaN, not above 0", {"item_id": 11, "propensity": number}, ignore,
+             "ips_recall")
+        for number in (0.0, 1.5, NAN)
+    ]  # fmt: skip
+    rules.append(
+        Rule("no propensity", own, "items", changed(ITEMS, "propensity", 2, None), "propensity",
+             "1 relevant items have no propensity", {"item_id": 12}, ignore, "ips_recall")
+    )  # fmt: skip
     whole = ITEMS.set_column(1, "price", pa.array([3, 1, 4, 8]))
     exact = ITEMS.set_column(1, "price", pa.array([Decimal("3.00"), None, Decimal(4), None]))
     rules += [
@@ -154,6 +166,11 @@ def _items() -> list[Rule]:
              DIVERSITY),
         Rule("no row", BY_CATEGORY, "items", fewer, "category",
              "1 recommended items have no (features or )?category", {"item_id": 11}, ignore),
+        Rule("no group", OF_PROVIDERS, "items", changed(ITEMS, "item_group", 1, None),
+             "item_group", "1 recommended items have no group", {"item_id": 11}, ignore,
+             BY_CATEGORY),
+        Rule("no row", OF_PROVIDERS, "items", fewer, "item_group",
+             "1 recommended items have no group", {"item_id": 11}, ignore),
         Rule("no aspect", "alpha_ndcg", "aspects", without(ASPECTS, 12), "aspect",
              "1 relevant items have no aspect", {"item_id": 12}, ignore),
         # item 12 is in the table, for another user: without the user, the message seems wrong
@@ -471,3 +488,16 @@ def test_numbers_of_other_types(kind: pa.DataType) -> None:
 def test_rewards_that_are_true_or_false() -> None:
     logs = LOGS.set_column(2, "reward", pa.array([True, False, True]))
     assert value("ctr", logs=logs) == pytest.approx(2 / 3, abs=1e-15)
+
+
+@pytest.mark.parametrize("metric", ["exposure_utility", "gain_utility", "equal_opportunity"])
+def test_relevant_items_without_a_group(metric: str) -> None:
+    truth = pa.table({"user_id": [1, 2, 2], "item_id": [10, 12, 13]})  # 13 is in no list
+    tables = {"interactions": truth, "history": HISTORY, "items": without(ITEMS, 13)}
+    check_refused(
+        lambda: evaluate(metric, **tables), "items", "item_group",
+        "1 relevant items have no group", {"item_id": 13},
+        "settings={'missing_attributes': 'ignore'}",
+    )  # fmt: skip
+    assert len(evaluate(f"{metric}(groups=popularity)", **tables)) == 1
+    assert len(evaluate(metric, **tables, settings={"missing_attributes": "ignore"})) == 1

@@ -23,7 +23,8 @@ SCHEMAS = {
     "recommendations_popular": "user_id BIGINT, item_id BIGINT, score DOUBLE",
     "interactions": "user_id BIGINT, item_id BIGINT, relevance INTEGER, timestamp TIMESTAMP",
     "history": "user_id BIGINT, item_id BIGINT, timestamp TIMESTAMP",
-    "items": "item_id BIGINT, title VARCHAR, price DOUBLE, category VARCHAR[], features FLOAT[]",
+    "items": "item_id BIGINT, title VARCHAR, price DOUBLE, category VARCHAR[], "
+    "seller_size VARCHAR, item_group VARCHAR, features FLOAT[]",
     "aspects": "item_id BIGINT, aspect VARCHAR",
     "users": "user_id BIGINT, country VARCHAR, age_group VARCHAR, device VARCHAR",
     "logs": "user_id BIGINT, item_id BIGINT, reward INTEGER, propensity DOUBLE",
@@ -229,6 +230,13 @@ def test_items(db: Database) -> None:
         "min(len(features)), max(len(features)) FROM items"
     ) == [(600, True, True, 1, 3, True, 16, 16)]
     assert db.number("SELECT count(DISTINCT category[1]) FROM items") == 15
+    # large sellers have more items, and most of the history
+    of_large = "avg(CASE WHEN seller_size = 'large' THEN 1 ELSE 0 END)"
+    assert 0.45 < db.number(f"SELECT {of_large} FROM items") < 0.65
+    assert db.number(f"SELECT {of_large} FROM history INNER JOIN items USING (item_id)") > 0.6
+    assert db.rows("SELECT DISTINCT seller_size FROM items ORDER BY 1") == [("large",), ("small",)]
+    assert db.number("SELECT count(DISTINCT item_group) FROM items") == 16
+    assert db.number("SELECT count(*) FROM items WHERE NOT starts_with(title, item_group)") == 0
     similar = dict(
         db.rows(
             "SELECT a.category[1] = b.category[1] AS same, "

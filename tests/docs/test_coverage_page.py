@@ -64,5 +64,6 @@ def test_calls_of_the_matrix_exist() -> None:
     cells = [line.split("|")[3] for line in OF_OTHER_SYSTEMS.splitlines() if line[:2] == "| "]
     calls = [call for cell in cells for call in re.findall(r"`([^`]+)`", cell)]
     definitions = Definitions.load(Catalog.load(), "standard", None, {})
-    known = {definitions.requests(call, 10)[0].call.metric for call in calls}
+    requests = definitions.requests(definitions.specs(calls, 10))
+    known = {request.metric.name for request in requests}
     assert known == set(Catalog.load().metrics)

@@ -70,7 +70,9 @@ def test_the_options_and_kinds_of_the_report_are_on_its_page() -> None:
 
 NAMED = ["--recommendations-table", "recs", "--interactions-table", "truth"]
 REQUESTS = {
-    "`alpha_ndcg` of whole lists": [*NAMED, "alpha_ndcg", "--aspects-table", "aspects"],
+    "`normalise=ideal` of `alpha_ndcg`, `err_ia` and `nrbp` for whole lists": [
+        *NAMED, "alpha_ndcg", "--aspects-table", "aspects",
+    ],
     "a column of lists": [*NAMED, "recall@5", "-r", "lists.parquet"],
     "`--by 'month(unit=seconds)'`": [
         *NAMED, "recall@5", "--by", "month(unit=seconds)", "--column", "interactions.timestamp=at",

@@ -24,9 +24,18 @@ THIRD_PARTY = (
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
 )
 
+SAMPLED_ON_SPARK = {"test_options": "options", "test_settings": "settings"}
 
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        case = getattr(item, "callspec", None)
+        option = SAMPLED_ON_SPARK.get(getattr(item, "originalname", ""))
+        # Spark plans each for seconds: every second one, unless all cases are asked for
+        of_spark = case is not None and case.params.get("engine") == "spark"
+        if option and of_spark and case.indices[option] % 2:
+            item.add_marker("exhaustive")
         if Path(__file__).parent in item.path.parents:
             for warning in THIRD_PARTY:
                 item.add_marker(pytest.mark.filterwarnings(warning))

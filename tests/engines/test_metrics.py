@@ -23,6 +23,7 @@ from tests.engines.runners import ENGINES, Engine
 from tests.engines.worlds import MODELS, WORLDS, World
 
 RECORD = Path(__file__).with_name("executed.json")
+Rows = list[dict[str, Any]]
 METRICS = list(Catalog.load(()).metrics)
 CUTOFFS = [1, 3, 10]
 VARIANTS = [
@@ -37,6 +38,9 @@ VARIANTS = [
     "map(aggregate=geometric_mean)@5",
     "kendall_tau(variant=a)@10",
     "intra_list_diversity(over=category)@10",
+    "intra_list_diversity(over=history,distance=jaccard)@10",
+    "intra_list_diversity(over=category,distance=hamming)@10",
+    "intra_list_diversity(distance=euclidean)@10",
     "intra_list_diversity(sample_users=9,runs=2,seed=3)@10",
     "inter_list_diversity(sample_users=9,runs=2,seed=3)@10",
     "surprisal(scale=bits)@10",
@@ -52,6 +56,34 @@ VARIANTS = [
     "gauc(unlisted=random)@10",
     "mean_rank(mean=geometric)@10",
     "rbp(output=residual)@10",
+    "popularity(scale=rank)@10",
+    "epc(relevance=none)@10",
+    "efd(discount=none)@10",
+    "category_coverage(divisor=min_k_categories)@10",
+    "category_entropy(scale=normalised,rank_weight=geometric)@10",
+    "calibration(divergence=js,rank_weight=log2)@10",
+    "calibration(divergence=hellinger)@10",
+    "ndcg(aggregate=weighted_mean)@5",
+    "overlap(divisor=union)@10",
+    "overlap(divisor=k,no_baseline=zero)@10",
+    "rbo(p=0.5,normalise=none)@5",
+    "serendipity(against=history)@10",
+    "serendipity(relevance=none)@10",
+    "nrbp(alpha=1,p=0.8)@5",
+    "exposure_parity(statistic=variance,discount=geometric)@5",
+    "awrf(divergence=js,target=equal)@5",
+    "awrf(divergence=kl,discount=log2,groups=popularity)@5",
+    "ndkl(groups=popularity,target=equal)@5",
+    "exposure_parity(groups=popularity,head=0.5)@5",
+    "exposure_utility(statistic=mean_abs_deviation,discount=none)@5",
+    "equal_opportunity(seen_items=keep,groups=popularity)@5",
+    "nrbp(normalise=ideal)@5",
+    "compat(p=0.5,normalise=depths)@5",
+    "attribute_shift(divergence=js)@5",
+    "ips_recall(propensity=power,divisor=relevant)@5",
+    "ips_ndcg(propensity=jain,max_weight=2)@5",
+    "err_ia(normalise=ideal)@5",
+    "alpha_ndcg(normalise=ideal_ideal)@5",
 ]
 # (metric, dialect) -> the words of the refusal
 GAPS: Mapping[tuple[str, str], str] = {}
@@ -138,15 +170,30 @@ def record(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="session")
-def results(filled: Engine, world: World) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def known_results() -> dict[str, tuple[Rows, Rows]]:
+    """Return the results of engines by name, for the world `awkward`.
+
+    Pytest makes `results` again whenever its parameters change.
+    """
+    return {}
+
+
+@pytest.fixture(scope="session")
+def results(
+    filled: Engine, world: World, known_results: dict[str, tuple[Rows, Rows]]
+) -> tuple[Rows, Rows]:
     """Return the rows of an engine, and those of DuckDB, for all metrics that the engine has.
 
     One statement for all of them, as users write it, and as engines take seconds to plan each.
     """
+    if filled.name in known_results:
+        return known_results[filled.name]
     there = [name for name in METRICS if (name, filled.dialect) not in GAPS]
     named = world.evaluator(filled.quoted)
     found = filled.run(named.sql(there, k=CUTOFFS, dialect=filled.dialect))
-    return found, rows_of(world.evaluator().evaluate(there, k=CUTOFFS))
+    results = found, rows_of(world.evaluator().evaluate(there, k=CUTOFFS))
+    known_results[filled.name] = results
+    return results
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
@@ -182,8 +229,11 @@ def test_rows_are_in_order(results: tuple[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
-def test_whole_lists(filled: Engine, world: World) -> None:
-    compare(filled, world, [name for name in METRICS if name != "alpha_ndcg"])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_whole_lists(filled: Engine, world: World, first: int) -> None:
+    """A third of them in a statement: Spark needs much memory to run long statements."""
+    named = [name for name in METRICS if name != "alpha_ndcg"]
+    compare(filled, world, named[first::3])
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
@@ -199,14 +249,16 @@ def test_quantiles(filled: Engine, world: World, spec: str) -> None:
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
-def test_variants(filled: Engine, world: World) -> None:
-    compare(filled, world, VARIANTS)
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_variants(filled: Engine, world: World, first: int) -> None:
+    """A third of them in a statement: Spark needs much memory to plan long statements."""
+    compare(filled, world, VARIANTS[first::3])
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.items())))
 def test_options(filled: Engine, world: World, options: dict[str, Any]) -> None:
-    metrics = ["recall@5", "ndcg@10", "map@10"]
+    metrics = ["recall@5", "ndcg@10", "map@10", "recall(aggregate=weighted_mean)@5"]
     of_items = ("items.category", "popularity", "month")
     if not any(name in str(options) for name in of_items):
         metrics += ["coverage@10", "surprisal@10"]

@@ -62,10 +62,10 @@ def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
             ],
         ),
         "items": _table(
-            "item_id price category f1 f2",
+            "item_id price category item_group f1 f2",
             [
                 (item(i), draw.choice([0.0, 1.0, 5.0, 9.99, 20.0]), draw.choice("abc"),
-                 draw.random() - 0.3, draw.random())
+                 "pq"[i % 2], draw.random() - 0.3, draw.random())
                 for i in ITEMS
             ],
         ),
@@ -74,7 +74,8 @@ def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
             [(item(i), a) for i in ITEMS for a in draw.sample("xyzw", draw.choice([1, 2, 3]))],
         ),
         "users": _table(
-            "user_id country", [(user(u), draw.choice(["DE", "us", "FR", None])) for u in USERS]
+            "user_id country weight",
+            [(user(u), draw.choice(["DE", "us", "FR", None]), u % 5 / 2) for u in USERS],
         ),
     }  # fmt: skip
 

@@ -95,8 +95,11 @@ def world(copies: bool = False) -> dict[str, pd.DataFrame]:
             [(draw.choice(users[:9]), draw.choice(items[:25])) for _ in range(90)],
         ),
         "items": (
-            ["item_id", "price", "category", "features"],
-            [(i, float(draw.randint(1, 9)), draw.choice("xyz"), vectors[i]) for i in items],
+            ["item_id", "price", "category", "item_group", "features"],
+            [
+                (i, float(draw.randint(1, 9)), draw.choice("xyz"), "pq"[i % 2], vectors[i])
+                for i in items
+            ],
         ),
         "aspects": (
             ["item_id", "aspect"],
@@ -197,7 +200,10 @@ def assert_same(found: pd.DataFrame, expected: pd.DataFrame, where: str) -> None
 
 @pytest.mark.parametrize(
     "kind",
-    [one if one == "score" else pytest.param(one, marks=pytest.mark.thorough) for one in WORLDS],
+    [
+        one if one == "rank and score" else pytest.param(one, marks=pytest.mark.exhaustive)
+        for one in WORLDS
+    ],
 )
 @pytest.mark.filterwarnings("ignore:.*there is no column relevance")  # cwl assumes 1
 @pytest.mark.thorough
@@ -325,6 +331,7 @@ def test_settings_reach_the_macros() -> None:
     assert "-- With ties=item_desc." in text
 
 
+@pytest.mark.thorough
 def test_ways_to_order_may_differ_between_metrics() -> None:
     settings = {"ndcg.ties": "item_desc"}
     tables = ordered_by_score(world())
@@ -646,7 +653,7 @@ def test_every_template_of_the_shell_is_in_the_script() -> None:
     source = (ROOT / "sqlmetrics" / "export" / "duckdb_macros.py").read_text(encoding="utf-8")
     for name in names:
         stem = name.removesuffix(".sql.j2")
-        if f'"{stem}"' in source or stem in ("item_categories", "item_features"):
+        if f'"{stem}"' in source or stem in ("item_categories", "item_groups", "item_features"):
             used.add(name)
         environment().get_template(f"duckdb_macros/{name}")
     assert used == names

@@ -96,6 +96,14 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 
 # None: left out of the call. A sample of users is another matter, see test_sampled_users.py.
 STATISTICS = ["estimate", "standard_error", "support", "effective_sample_size"]
+STATISTICS_OF_GROUPS = [
+    "min_max_ratio",
+    "max_min_ratio",
+    "max_min_difference",
+    "mean_abs_deviation",
+    "variance",
+    "std_over_mean",
+]
 FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "pairwise_accuracy": {"among": ["judged", "list"], "pairs": ["graded", "binary"]},
     "ndpm": {"among": ["judged", "list"], "pairs": ["graded", "binary"]},
@@ -162,10 +170,59 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "doubly_robust": {"max_weight": [None, 3], "statistic": STATISTICS},
     "surprisal": {"scale": ["bits", "normalized"], "divisor": ["length", "k"]},
-    "popularity": {"counted": ["users", "rows"], "scale": ["share", "count"]},
+    "popularity": {"counted": ["users", "rows"], "scale": ["share", "count", "rank"]},
+    "unseen": {"no_history": ["undefined", "one"]},
+    "epc": {"relevance": ["hits", "none"], "discount": ["log2", "none"]},
+    "efd": {"relevance": ["hits", "none"], "discount": ["log2", "none"]},
+    "tail_share": {"head": [0.8, 0.5]},
+    "tail_count": {"head": [0.8, 1]},
+    "category_coverage": {"divisor": ["k", "length", "min_k_categories", "categories"]},
+    "category_entropy": {
+        "scale": ["bits", "normalised", "effective"],
+        "rank_weight": ["none", "log2", "geometric"],
+    },
+    "calibration": {
+        "divergence": ["kl", "js", "hellinger", "tv"],
+        "rank_weight": ["none", "log2", "geometric"],
+    },
     "unexpectedness": {"divisor": ["length", "k"], "no_baseline": ["one", "zero"]},
-    "alpha_ndcg": {"alpha": [0.5, 0, 1, 0.3]},
-    "intra_list_diversity": {"over": ["features", "category"], "single": ["undefined", "zero"]},
+    "overlap": {
+        "divisor": ["baseline", "length", "union", "k"],
+        "no_baseline": ["undefined", "zero"],
+    },
+    "rbo": {"p": [0.9, 0.5, 1], "normalise": ["depths", "none"]},
+    "popularity_lift": {},
+    "group_popularity_lift": {},
+    "least_item_promoted": {},
+    "compat": {"p": [0.95, 0.5, 1], "normalise": ["ideal", "depths"]},
+    "attribute_shift": {"divergence": ["tv", "js"]},
+    "serendipity": {
+        "against": ["popularity", "history"],
+        "counted": ["users", "rows"],
+        "relevance": ["hits", "none"],
+    },
+    "alpha_ndcg": {"alpha": [0.5, 0, 1, 0.3], "normalise": ["ideal", "ideal_ideal", "none"]},
+    "err_ia": {"alpha": [0.5, 0, 1, 0.3], "normalise": ["ideal_ideal", "ideal", "none"]},
+    "subtopic_recall": {},
+    "p_ia": {},
+    "map_ia": {},
+    "nrbp": {"alpha": [0.5, 0, 1], "p": [0.5, 0.8], "normalise": ["ideal_ideal", "ideal"]},
+    "ips_recall": {
+        "propensity": ["share", "power", "jain", "column"],
+        "divisor": ["weights", "relevant"],
+        "max_weight": [None, 3],
+    },
+    "ips_ndcg": {
+        "propensity": ["share", "power", "jain", "column"],
+        "divisor": ["ideal", "weights", "relevant"],
+    },
+    "psp": {"a": [0.55, 1], "b": [1.5, 1]},
+    "psndcg": {},
+    "intra_list_diversity": {
+        "over": ["features", "category", "history"],
+        "distance": ["cosine", "jaccard", "hamming", "euclidean"],
+        "single": ["undefined", "zero"],
+    },
     "inter_list_diversity": {},
     "money_precision": {},
     "money_recall": {},
@@ -178,6 +235,30 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "item_entropy": {
         "scale": ["bits", "nats", "normalised", "effective"],
         "by": ["rows", "lists"],
+    },
+    **{
+        metric: {
+            "statistic": STATISTICS_OF_GROUPS,
+            "discount": ["log2", "geometric", "log2_max2", "none"],
+            "groups": ["column", "popularity"],
+        }
+        for metric in ("exposure_parity", "exposure_utility", "gain_utility")
+    },
+    "awrf": {
+        "divergence": ["tv", "js", "kl"],
+        "target": ["catalogue", "equal"],
+        "discount": ["log2", "geometric", "log2_max2", "none"],
+        "groups": ["column", "popularity"],
+    },
+    "ndkl": {"target": ["catalogue", "equal"], "groups": ["column", "popularity"]},
+    "equal_opportunity": {
+        "statistic": STATISTICS_OF_GROUPS,
+        "seen_items": ["drop", "keep"],
+        "groups": ["column", "popularity"],
+    },
+    "statistical_parity": {
+        "statistic": STATISTICS_OF_GROUPS,
+        "groups": ["column", "popularity"],
     },
     "user_coverage": {"at_least": [1, 3, None]},
     "sufficient": {"deep": ["false", "true"]},
@@ -216,7 +297,8 @@ NEEDS_SCORE = {"doubly_robust", *OF_SCORES}
 NEEDS_UNIQUE = {
     "kendall_tau", "spearman_rho", "auc", "inter_list_diversity", "doubly_robust",
     "bpref", "fallout", "pairwise_accuracy", "lrap", "coverage_error", "ranking_loss",
-    "pr_auc", "ndpm", "pearson", "inf_ap", "gauc", *OF_SCORES,
+    "pr_auc", "ndpm", "pearson", "inf_ap", "gauc", "overlap", "rbo", "least_item_promoted",
+    *OF_SCORES,
 }  # fmt: skip
 
 
@@ -232,6 +314,10 @@ def calls_of(metric: str) -> list[Call]:
     found = []
     for values in itertools.product(*names.values()):
         chosen = dict(zip(names, values, strict=True))
+        if chosen.get("against") == "history" and chosen["counted"] != "users":
+            continue  # refused: similarities have no counts of rows
+        if chosen.get("distance") == "jaccard" and chosen["over"] == "features":
+            continue  # refused: it compares sets
         defaults = oracle.DEFAULTS[metric]
         found.append((metric, {n: v for n, v in chosen.items() if v != defaults[n]}))
     return found
@@ -437,7 +523,7 @@ def make_further_world(
         and (by in ("score", "both") or metric not in NEEDS_SCORE)
         and (
             world.settings["duplicate_recommendations"] != "cut_then_dedup"
-            or metric not in oracle.OF_MISSES
+            or metric not in oracle.OF_MISSES | {"least_item_promoted"}
         )
         and (
             world.settings["duplicate_recommendations"] != "count_once"
@@ -445,7 +531,10 @@ def make_further_world(
         )
         and (
             world.settings["duplicate_interactions"] != "bag_size"
-            or (metric != "gauc" and params.get("scope") != "catalogue")
+            or (
+                metric not in ("gauc", "map_ia", "inf_ap", "compat", *oracle.WEIGHTED)
+                and params.get("scope") != "catalogue"
+            )
         )
     ]
     items = draw.choice([TEXT_IDS, INTEGER_IDS])
@@ -486,7 +575,7 @@ def make_further_world(
     def maybe(value: Any) -> Any:
         return None if missing and draw.random() < 0.25 else value
 
-    world.items = [(items[0], 1.5, ["x"], [1.0, 0.0, 2.0])]
+    world.items = [(items[0], 1.5, ["x"], [1.0, 0.0, 2.0], 0.5)]
     for item in items[1:]:
         price = draw.choice([0.0, 0.0, 1.0, 2.5, 10.0])
         categories = draw.choices("xyz", k=draw.randint(1, 3))
@@ -494,7 +583,9 @@ def make_further_world(
         if item == items[1]:
             features = [0.0, 0.0, 0.0]
         if not (missing and draw.random() < 0.15):
-            world.items.append((item, maybe(price), maybe(categories), maybe(features)))
+            propensity = maybe(draw.choice([1.0, 0.5, 0.3, 0.01]))
+            rest = (maybe(categories), maybe(features), propensity)
+            world.items.append((item, maybe(price), *rest))
     owners: list[tuple[Any, ...]] = draw.choice([[()], [(user,) for user in users]])
     world.aspects = [(*owners[0], items[0], "p")]
     for owner in owners:
@@ -521,6 +612,8 @@ def make_further_world(
         draw.shuffle(rows)
     take_out(draw, world)
     share_an_item(world)
+    groups = [["g"], *(maybe(draw.choice([["g"], ["h"], ["g", "h"]])) for _ in world.items[1:])]
+    world.items = [(*row, of_item) for row, of_item in zip(world.items, groups, strict=True)]
     return world
 
 
@@ -683,7 +776,10 @@ def large_further_world(number: int, n_users: int) -> World:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(number, marks=[] if number == 0 else pytest.mark.thorough)
+        pytest.param(
+            number,
+            marks=pytest.mark.thorough if number < N_LARGE_FURTHER // 2 else pytest.mark.exhaustive,
+        )
         for number in range(N_LARGE_FURTHER)
     ],
 )

@@ -11,7 +11,7 @@ from tests.support.worlds import (
     CATALOG,
     CUTOFFS,
     FEW,
-    OF_ALL,
+    OF_MANY,
     VARIANTS,
     of_users,
     variants,
@@ -33,7 +33,7 @@ def assert_same(
     ("world_specs", "threads", "seed"),
     [
         pytest.param(FEW, 8, 3, marks=pytest.mark.thorough),
-        pytest.param(VARIANTS, 2, 2, marks=pytest.mark.thorough),
+        pytest.param(VARIANTS, 2, 2, marks=pytest.mark.exhaustive),
     ],
     indirect=["world_specs"],
 )
@@ -50,7 +50,7 @@ def test_order_of_rows_and_threads_change_nothing(
 
 
 @pytest.mark.thorough
-@OF_ALL
+@OF_MANY
 def test_files_give_the_same_as_frames(
     world_files: dict[str, str],
     world_specs: list[str],

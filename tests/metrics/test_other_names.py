@@ -14,7 +14,8 @@ CATALOG = Catalog.load()
 def calls(metric: str, *conventions: str) -> list[str]:
     """Return the specs that a metric stands for under these conventions."""
     definitions = Definitions.load(CATALOG, conventions, None, {})
-    return [f"{request.call.name}@{request.k}" for request in definitions.requests(metric, None)]
+    requests = definitions.requests(definitions.specs(metric, None))
+    return [f"{request.name}@{request.k}" for request in requests]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_name_of_one_convention_applies_to_all() -> None:
             "average_precision",
             "; it is the name of map in lenskit, and of pr_auc in rexmex. Write map, or choose",
         ),
-        ("novelty", "; metrics of novelty are popularity, surprisal, unexpectedness"),
+        ("novelty", "; metrics of novelty are efd, epc, group_popularity_lift, "),
         ("ndgc", "; did you mean 'ndcg'"),
     ],
 )

@@ -163,9 +163,10 @@ def found(rows: str, k: int, convention: str) -> dict[str, float]:
              if (name, at) == (rows, k) and convention in row.specs]  # fmt: skip
     with sm.Evaluator(**frames(rows), convention=convention) as evaluator:
         frame = evaluator.evaluate(specs, k=k)
-        names = {spec: definitions(evaluator).first.resolve(parse_spec(spec)) for spec in specs}
+        settings = definitions(evaluator).first
+        names = {spec: settings.request(parse_spec(spec)).name for spec in specs}
     values = dict(zip(frame["metric"], frame["value"], strict=True))
-    return {spec: values[call.name] for spec, (call, _) in names.items() if call is not None}
+    return {spec: values[name] for spec, name in names.items()}
 
 
 @pytest.mark.parametrize(

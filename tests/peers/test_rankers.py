@@ -11,7 +11,14 @@ import pytest
 from sklearn.metrics import dcg_score, label_ranking_average_precision_score, ndcg_score
 
 import sqlmetrics as sm
-from tests.support.ranker_numbers import LISTS, LRAP, NUMBERS
+from tests.support.ranker_numbers import (
+    AS_PROBABILITIES,
+    LISTS,
+    LRAP,
+    NUMBERS,
+    WEIGHTED,
+    WEIGHTS,
+)
 
 
 def tables(lists: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -37,6 +44,34 @@ def test_numbers_that_the_libraries_printed(library: str) -> None:
         if library == "sklearn":
             whole = evaluator.per_user(["lrap"]).set_index("user_id")["lrap"].to_dict()
             assert {n: whole[n] for n in LRAP} == pytest.approx(LRAP, abs=6e-7)
+
+
+@pytest.mark.filterwarnings("ignore:.*equal scores")
+@pytest.mark.parametrize(("library", "spec"), WEIGHTED)
+def test_weighted_means_of_the_libraries(library: str, spec: str) -> None:
+    for (with_nothing, k), expected in WEIGHTED[library, spec].items():
+        names = [name for name in WEIGHTS if name != "nothing" or with_nothing]
+        lists, truth = tables({name: LISTS[name] for name in names})
+        users = pd.DataFrame({"user_id": names, "weight": [WEIGHTS[name] for name in names]})
+        settings = {"aggregate": "weighted_mean"}
+        with sm.Evaluator(lists, truth, users=users, convention=library, settings=settings) as own:
+            value = own.evaluate(spec, k=k)["value"].item()
+        # nDCG of a list without a relevant item counts 1 there, instead of its weight
+        counts_once = with_nothing and spec == "ndcg" and library != "catboost"
+        surplus = WEIGHTS["nothing"] - 1 if counts_once else 0
+        assert value - surplus / users["weight"].sum() == pytest.approx(expected, abs=1e-12), k
+
+
+@pytest.mark.parametrize(
+    ("metric", "spec"),
+    [("err", "err(stop=linear, max_grade=1)"), ("pfound", "pfound(max_grade=1)")],
+)
+def test_grades_that_are_probabilities(metric: str, spec: str) -> None:
+    labels, scores = LISTS["graded"]
+    lists, truth = tables({"graded": ([label / 4 for label in labels], scores)})
+    with sm.Evaluator(lists, truth, settings={"order": "score"}, threads=1) as evaluator:
+        value = evaluator.evaluate(spec, k=4)["value"].item()
+    assert value == pytest.approx(AS_PROBABILITIES[metric], abs=6e-7)
 
 
 def test_scikit_learn_on_drawn_lists() -> None:

@@ -79,11 +79,10 @@ def test_convention_agrees_with_ranx(seed: int) -> None:
         whole = evaluator.evaluate([covers[name] for name in sorted(WHOLE_LISTS_ALONE)])
     wrong = []
     for theirs, spec in covers.items():
-        call, _ = settings.resolve(parse_spec(spec))
-        assert call is not None
+        request = settings.request(parse_spec(spec))
         for k in [None] if theirs in WHOLE_LISTS_ALONE else CUTOFFS:
             rows = whole if k is None else cut[cut["k"] == k]
-            (ours,) = rows.loc[rows["metric"] == call.name, "value"]
+            (ours,) = rows.loc[rows["metric"] == request.name, "value"]
             name = theirs if k is None else f"{theirs}@{k}"
             expected = float(ranx.evaluate(qrels, run, name, make_comparable=True))
             if not abs(ours - expected) <= 1e-9:

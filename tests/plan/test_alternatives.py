@@ -17,7 +17,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.metrics.front_matter import Alternative
-from sqlmetrics.metrics.requests import cutoff_context, requests_of
+from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.results import Results
@@ -25,7 +25,15 @@ from sqlmetrics.sql import exact_sums
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, parse
 from sqlmetrics.stats.intervals import Interval
 from tests.support.calls import replan
-from tests.support.templates import CATALOG, LOGICAL, METRICS, ROOT, STANDARD, slicing
+from tests.support.templates import (
+    CATALOG,
+    LOGICAL,
+    METRICS,
+    ROOT,
+    STANDARD,
+    slicing,
+    under_standard,
+)
 
 KEYS = [["user_id"], ["user_id", "shop"]]
 
@@ -69,6 +77,7 @@ def world(
                 "item_id": items,
                 "price": [draw.randint(1, 9) / 3 for _ in items],
                 "category": [draw.choice("abc") for _ in items],
+                "item_group": ["pq"[item % 2] for item in items],
                 "features": [[draw.randint(-3, 3) / 7 for _ in range(5)] for _ in items],
             }
         ),
@@ -141,8 +150,7 @@ def stage_of(
     tables: Mapping[str, Any], name: str, settings: Mapping[str, Any], engine: str | None
 ) -> tuple[pd.DataFrame, Node]:
     """Compute a stage as its template says it, or as an engine would."""
-    _, values = STANDARD.resolve(None)
-    values = {**values, **cutoff_context([1, 4, 9]), **settings}
+    values = {**STANDARD.values(), **cutoff_context([1, 4, 9]), **settings}
     with evaluator_of(tables) as evaluator:
         plans = replan(evaluator, dialect=engine or "duckdb")
         stage = plans.node(name, values)
@@ -196,8 +204,8 @@ def summary_of(
     """Compute a summary as the templates say it, or as an engine would."""
     with evaluator_of(tables) as evaluator:
         plans = replan(evaluator, dialect=engine or "duckdb", fuse=False)
-        pairs = [(parse_spec(metric), k) for metric in METRICS_OF_RESULTS for k in (2, 5, None)]
-        requests = requests_of(pairs, [STANDARD], None, plans.has_rank)
+        specs = dict.fromkeys(map(parse_spec, METRICS_OF_RESULTS), (2, 5, None))
+        requests = under_standard(plans, specs)
         slices = slicing(plans, ["country"]) if sliced else None
         plan = Results(plans, requests, slicing=slices, interval=interval).summary()
         plan = physical(plans, plan) if engine else plan
@@ -236,8 +244,8 @@ def test_metrics_are_the_same(key: list[str]) -> None:
     for (_, name), variants in METRICS_BY_BLOCKS.items():
         with evaluator_of(tables) as evaluator:
             planner = evaluator._session.planner
-            pairs = [(parse_spec(f"{name}({one})"), k) for one in variants for k in (1, 4, None)]
-            requests = requests_of(pairs, [STANDARD], None, False)
+            specs = [parse_spec(f"{name}({one})") for one in variants]
+            requests = under_standard(planner, dict.fromkeys(specs, (1, 4, None)))
             plan = Results(planner, requests).per_user()
             changed = physical(planner, plan)
             names = {node.name for node in changed.nodes()}
@@ -311,6 +319,7 @@ def test_statements_have_plain_sums() -> None:
         assert evaluator.sql(metrics, physical=True).count("1e15") == 2 * 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", KEYS, ids=len)
 def test_values_are_those_of_plain_sums(key: list[str]) -> None:
     """All metrics that have values per user, at several cutoffs."""
@@ -322,8 +331,8 @@ def test_values_are_those_of_plain_sums(key: list[str]) -> None:
             planner = evaluator._session.planner
             there = [name for name in names if can_be_planned(evaluator, name)]
             assert len(there) > 20
-            pairs = [(parse_spec(name), k) for name in there for k in (1, 4, None)]
-            requests = requests_of(pairs, [STANDARD], None, planner.has_rank)
+            specs = dict.fromkeys(map(parse_spec, there), (1, 4, None))
+            requests = under_standard(planner, specs)
             plan = Results(planner, requests).per_user()
             frames.append(evaluator.engine.frame(plan if plain else physical(planner, plan)))
     assert_same(*frames, 1e-9)  # blocks of components are rounded to units of 2^-40

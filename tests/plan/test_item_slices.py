@@ -43,6 +43,8 @@ JUDGED = [  # metrics of the relevant items
     "first_rank", "mean_rank", "percentile_rank(unlisted=catalogue_mean)", "pap", "partial_auc",
     "recall_at_precision", "set_map", "inf_ap", "cwl", "cwl(browsing=ap, gain=linear, max_grade=3)",
     "ndpm", "pearson", "pwa", "relevance_position", "rbp(output=residual)",
+    "epc", "efd(discount=none)", "serendipity", "subtopic_recall", "p_ia", "map_ia", "nrbp",
+    "err_ia", "ips_recall", "ips_ndcg(propensity=jain)", "compat",
 ]  # fmt: skip
 
 

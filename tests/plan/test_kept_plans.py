@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -69,6 +71,11 @@ def damage(file: Path) -> None:
     file.write_bytes(content)
 
 
+def write_another_value(file: Path) -> None:
+    content = pickle.dumps(5)
+    file.write_bytes(hashlib.sha256(content).digest() + content)
+
+
 @pytest.mark.skipif(
     not hasattr(os, "geteuid"), reason="plans are kept only where files have owners"
 )
@@ -76,13 +83,22 @@ def damage(file: Path) -> None:
     "change",
     [
         damage,
+        write_another_value,
         lambda file: file.write_bytes(file.read_bytes()[:100]),
         lambda file: file.write_bytes(b""),
         lambda file: file.chmod(0o622),
         lambda file: file.parent.chmod(0o770),
         lambda file: file.symlink_to(file.rename(file.parent.parent / "elsewhere")),
     ],
-    ids=["damaged", "cut", "empty", "others can write", "others can add files", "a link"],
+    ids=[
+        "damaged",
+        "another value",
+        "cut",
+        "empty",
+        "others can write",
+        "others can add files",
+        "a link",
+    ],
 )
 def test_a_file_that_cannot_be_trusted_is_not_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]

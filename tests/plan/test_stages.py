@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
@@ -12,12 +13,15 @@ from tests.support.further_tables import CATALOG, EVERYTHING, SCORED, TABLES, Ev
 
 # stage -> a metric that reads it, and the number of its rows over the tables above
 STAGES: dict[str, tuple[str, int]] = {
+    "agreement_depths": ("rbo", 2),
     "aspect_hits": ("alpha_ndcg", 2),
     "aspect_users": ("alpha_ndcg", 2),
+    "attainable_weights": ("psp", 4),  # two hits, and a position of the best list per user
     "audience": ("mrr", 2),
     "audience_hits": ("fallout(nonrelevant=catalogue)", 4),
     "audience_matches": ("bpref", 6),
     "audience_truth": ("n_relevant", 2),
+    "baseline_lists": ("overlap", 2),
     "baseline_ranked": ("unexpectedness", 3),
     "baseline_users": ("unexpectedness", 2),
     "cascades": ("err", 2),
@@ -37,15 +41,34 @@ STAGES: dict[str, tuple[str, int]] = {
     "harmonics": ("map(divisor=all_positions)", 2),
     "highest_relevance": ("rbp(gain=linear, unjudged=best)", 1),
     "history_users": ("popularity", 1),
+    "head_items": ("tail_share", 3),  # the item with 2 of 5 pairs, and two of three with one each
+    "histories": ("unseen", 3),
+    "history_popularity": ("popularity_lift", 3),
+    "history_categories": ("calibration", 5),
     "hit_ranks": ("ndcg", 2),
     "hits": ("ndcg", 2),
     "hits_by_misses": ("partial_auc", 2),
+    "ideal_depths": ("compat", 2),
+    "ideal_hits": ("compat", 2),
     "ideal_lists": ("ndcg(gain=linear)", 2),
     "interaction_profile": ("mrr", 2),
+    "item_distances": ("intra_list_diversity(distance=hamming)", 1),
     "item_lists": ("inter_list_diversity", 4),
+    "group_divergences": ("ndkl", 4),
+    "group_places": ("awrf", 4),
+    "group_targets": ("awrf", 2),
+    "group_sizes": ("exposure_parity", 2),
+    "grouped_items": ("exposure_parity", 4),
+    "hit_groups": ("gain_utility", 4),  # two hits, and two groups
+    "item_group_shares": ("exposure_parity", 4),
+    "item_category_shares": ("category_coverage", 5),  # an item has two categories
+    "item_similarities": ("serendipity(against=history)", 6),
     "item_popularity": ("popularity", 4),
+    "item_propensities": ("ips_recall(propensity=column)", 4),
     "item_rows": ("popularity(counted=rows)", 4),
     "item_prices": ("money_precision", 4),
+    "unseen_groups": ("statistical_parity", 2),
+    "user_weights": ("mrr(aggregate=weighted_mean)", 2),
     "item_blocks": ("intra_list_diversity", 4),  # a vector of two components is one block
     "item_vectors": ("intra_list_diversity", 8),
     "judged": ("kendall_tau", 4),
@@ -55,8 +78,15 @@ STAGES: dict[str, tuple[str, int]] = {
     "judgements": ("judged", 4),
     "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
+    "listed_categories": ("category_coverage", 5),
+    "listed_groups": ("exposure_parity", 6),  # four recommended items, and two groups
+    "listed_history": ("unseen", 4),
     "listed_items": ("gini", 4),
+    "listed_pairs": ("intra_list_diversity(distance=hamming)", 4),
     "listed_popularity": ("popularity", 4),
+    "listed_similarities": ("serendipity(against=history)", 4),
+    "listed_quantiles": ("popularity(scale=rank)", 4),
+    "listed_tail": ("tail_share", 4),
     "listed_rows": ("popularity(counted=rows)", 4),
     "listed_vectors": ("intra_list_diversity", 8),
     "list_lengths": ("n_recommended", 2),
@@ -65,8 +95,11 @@ STAGES: dict[str, tuple[str, int]] = {
     "matched": ("spearman_rho", 4),
     "matched_pairs": ("kendall_tau", 4),
     "mean_reward": ("ctr", 1),
+    "model_histories": ("attribute_shift", 2),
     "models": ("coverage", 1),
     "pool_hits": ("inf_ap", 2),
+    "popularity_ranks": ("serendipity", 4),
+    "popularity_quantiles": ("popularity(scale=rank)", 4),
     "positions": ("ndcg", 2),
     "predictions": ("mae", 4),
     "probabilities": ("brier(scores=logit)", 4),
@@ -78,7 +111,10 @@ STAGES: dict[str, tuple[str, int]] = {
     "recommended_items": ("coverage", 3),
     "relevant": ("recall", 2),
     "relevant_aspects": ("alpha_ndcg", 2),
+    "relevant_groups": ("exposure_utility", 2),
     "relevant_users": ("recall", 2),
+    "relevant_weights": ("ips_recall", 2),
+    "repeated_aspects": ("err_ia", 2),
     "repeated_baseline": ("unexpectedness", 0),
     "repeated_interactions": ("mrr", 0),  # no item is there twice
     "repeated_recommendations": ("mrr", 0),
@@ -87,13 +123,24 @@ STAGES: dict[str, tuple[str, int]] = {
     "scaled_hits": ("rbp(gain=linear)", 2),
     "seen": ("popularity", 5),
     "top_relevance": ("err", 1),
+    "weighted_ideal": ("ips_ndcg", 2),
+    "weighted_users": ("ips_recall", 2),
 }
+
+
+USERS = pa.table({"user_id": [1, 2], "weight": [2.0, 1.0]})
+
+
+@pytest.fixture(scope="module")
+def everything() -> Iterator[sm.Evaluator]:
+    with Evaluator(**EVERYTHING, users=USERS) as evaluator:
+        yield evaluator
 
 
 @pytest.fixture(scope="module")
 def two_models() -> Iterator[sm.Evaluator]:
     models = {"one": SCORED, "two": SCORED}
-    with Evaluator(**{**EVERYTHING, "recommendations": models}) as evaluator:
+    with Evaluator(**{**EVERYTHING, "recommendations": models}, users=USERS) as evaluator:
         yield evaluator
 
 

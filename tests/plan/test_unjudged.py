@@ -100,6 +100,9 @@ REFUSED = {
     "auc": ("drop", "applies only to metrics with a value per user"),
     "judged": ("drop", "depends on which items are judged"),
     "kendall_tau": ("best", "reads the rows of judged items"),
+    "inf_ap": ("best", "reads the rows of judged items"),
+    "ndpm": ("best", "reads the rows of judged items"),
+    "pearson": ("best", "reads the rows of judged items"),
     "alpha_ndcg": ("best", "reads the rows of judged items"),
 }
 

@@ -27,9 +27,9 @@ from tests.support.recorded import COMMANDS, LISTS, ONE, again, refused, run
 MAY_SET = {
     **dict.fromkeys(
         ["metrics", *replay.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
-         "key", "where", "templates", "by", "by_item", "skip_missing", "combinations", "ci",
-         "confidence", "resamples", "seed", "run_ci", "partition", "test", "correction", "alpha",
-         "against"],
+         "key", "where", "templates", "by", "by_item", "skip_missing",
+         "combinations", "gap", "ci", "confidence", "resamples", "seed", "run_ci", "partition",
+         "test", "correction", "alpha", "against"],
         True,
     ),
     **dict.fromkeys(

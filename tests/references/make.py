@@ -57,8 +57,11 @@ SYSTEMS = {
         "3.11",
         "rectools",
         ("plain", "partial", "relisted", "repeats"),
-        # a difference that the convention names
-        left_out={"repeats": ("MAP", "MAP(divide_by_k=True)")},
+        # differences that the convention names
+        left_out={
+            "relisted": ("Intersection",),
+            "repeats": ("MAP", "MAP(divide_by_k=True)", "Serendipity", "Intersection"),
+        },
     ),
     "lenskit": System("lenskit", "3.11", "lenskit", ("plain", "common", "relisted")),
     "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),

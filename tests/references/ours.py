@@ -65,9 +65,8 @@ def values(
             specs = sorted({covers[theirs] for theirs in names})
             result = evaluator.evaluate(specs, k=sorted(cutoffs - {None}) if has_cutoffs else None)
             for theirs in names:
-                call, _ = settings.resolve(parse_spec(covers[theirs]))
-                assert call is not None
-                rows = result[result["metric"] == call.name]
+                name = settings.request(parse_spec(covers[theirs])).name
+                rows = result[result["metric"] == name]
                 for model, k, value in zip(rows["model"], rows["k"], rows["value"], strict=True):
                     found[model, theirs, int(k) if has_cutoffs else None] = float(value)
     return found

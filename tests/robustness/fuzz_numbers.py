@@ -67,17 +67,24 @@ NEEDS_SCORE = OF_SCORES | {"doubly_robust"}
 WITHOUT_INTERACTIONS = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "inter_list_diversity",
     "coverage", "ctr", "ips", "doubly_robust", "gini", "item_entropy", "n_recommended",
-    "sufficient", "unrepeated", "user_coverage",
+    "sufficient", "unrepeated", "user_coverage", "unseen", "tail_share", "tail_count",
+    "category_coverage", "category_entropy", "calibration", "overlap", "rbo", "popularity_lift",
+    "exposure_parity", "statistical_parity", "awrf", "ndkl",
+    "group_popularity_lift", "least_item_promoted", "attribute_shift",
 }  # fmt: skip
+OF_BASELINE = {"unexpectedness", "overlap", "rbo", "least_item_promoted"}
+OF_CATEGORIES = {"category_coverage", "category_entropy", "calibration", "attribute_shift"}
 # what reads all judged items alike
 OF_JUDGED = {"judged", "hole"}
 # of the metrics of a run, those that read the interactions
-RUN_OF_JUDGED = {"auc", "pr_auc"} | OF_SCORES
+RUN_OF_JUDGED = {"auc", "pr_auc", "psp", "psndcg"} | OF_SCORES
 
 # what reads the history of everybody; the others at most that of a list's own user
 OF_HISTORY = {
     "surprisal", "popularity", "coverage", "gini", "item_entropy", "fallout", "accuracy", "mcc",
-    "mean_rank", "percentile_rank", "gauc", "auc",
+    "mean_rank", "percentile_rank", "gauc", "auc", "epc", "efd", "tail_share", "tail_count",
+    "popularity_lift", "group_popularity_lift", "serendipity", "intra_list_diversity",
+    "awrf", "ndkl", *oracle.OF_GROUPS, *oracle.WEIGHTED,
 }  # fmt: skip
 
 ITEM_IDS: list[list[Any]] = [
@@ -222,17 +229,23 @@ def copies_without_meaning(metric: str, params: dict[str, Any]) -> tuple[set[str
     """Return the rules for copies of recommended, and of relevant, items that a metric rejects."""
     of_judged = metric == "fallout" and params.get("nonrelevant", "judged") == "judged"
     of_judged = of_judged or params.get("output") == "residual"
-    if metric == "gauc" or params.get("scope") == "catalogue":
+    if metric in ("gauc", "inf_ap") or params.get("scope") == "catalogue":
         return {"keep", "count_once", "join"}, {"bag", "bag_size"}
     if metric in OF_MATCHED | OF_LABELS or of_judged:
         return {"keep", "count_once", "join"}, {"bag"}
-    if metric in OF_RANKS or metric in ("alpha_ndcg", "fallout"):
+    if metric in ("map_ia", "compat", *oracle.WEIGHTED):
+        return {"keep", "join"}, {"bag", "bag_size"}
+    if metric in OF_RANKS | oracle.OF_ASPECTS | {"fallout"}:
         return {"keep", "join"}, {"bag"}
+    if metric in oracle.OF_GROUPS - WITHOUT_INTERACTIONS:
+        return {"join"}, set()
     if metric in oracle.OF_MISSES:
         return {"cut_then_dedup"}, {"bag"}
-    if metric in ("roc_auc", "err", "pfound", "cwl"):
+    if metric in ("roc_auc", "err", "pfound", "cwl", "epc", "efd", "serendipity"):
         return set(), {"bag"}
-    if metric == "inter_list_diversity":
+    if metric == "least_item_promoted":
+        return {"keep", "count_once", "join", "cut_then_dedup"}, set()
+    if metric in ("inter_list_diversity", "overlap", "rbo"):
         return {"keep", "count_once", "join"}, set()
     graded = params.get("gain", "binary") != "binary" and params.get("ideal") != "all_k"
     if metric == "ndcg" and graded:  # the best list has gains of its own
@@ -264,8 +277,12 @@ def impossible(case: Case, call: Call) -> str:
         return "no column relevance"
     if residual and params.get("normalise") == "ideal":
         return "a residual has no ideal"
+    if residual and setting(settings, "unjudged") == "best":
+        return "a residual is of unjudged items"
     if metric in NEEDS_SCORE and not has_score(case):
         return "no column score"
+    if params.get("distance") == "jaccard" and params.get("over", "features") == "features":
+        return "jaccard compares sets"
     too_high = not graded and threshold is not None and threshold > 1
     if too_high and reads_relevant(metric, settings):
         return "a threshold above what rows without relevance are worth"
@@ -321,14 +338,13 @@ def ties_without_meaning(metric: str, settings: dict[str, Any]) -> str:
 
 def reads_relevant(metric: str, settings: dict[str, Any]) -> bool:
     """Say whether relevant items make a difference to a metric."""
-    if metric in oracle.RUN_METRICS:
+    if metric in oracle.RUN_METRICS - oracle.OF_GROUPS:
         return metric in RUN_OF_JUDGED
     audience = settings.get("audience", CATALOG.metrics[metric].audience)
     return (
         metric not in WITHOUT_INTERACTIONS | OF_JUDGED
-        or audience in ("relevant", "both", "either")
-        or setting(settings, "no_relevant") == "drop"
-        or setting(settings, "ties") in ("worst", "best")
+        or audience in ("relevant", "both", "either", "judged")
+        or setting(settings, "no_relevant") != "zero"
     )
 
 
@@ -337,7 +353,7 @@ def reads_interactions(metric: str, settings: dict[str, Any]) -> bool:
     return (
         reads_relevant(metric, settings)
         or metric in OF_JUDGED
-        or (audience == "judged" and metric not in oracle.RUN_METRICS)
+        or (audience == "judged" and metric not in oracle.RUN_METRICS - oracle.OF_GROUPS)
     )
 
 
@@ -417,7 +433,7 @@ def reasons(case: Case) -> list[str]:
         if not lists or not all(models.values()):
             found.append("no recommendations")
             continue
-        if setting(settings, "unjudged") == "drop":
+        if setting(settings, "unjudged") == "drop" or setting(settings, "drop_seen") == "true":
             left = kept(case, settings, seen=True)
             found += [] if all(left.values()) else ["no recommendations"]
         repeated = any(len({row[:2] for row in rows}) < len(rows) for rows in models.values())
@@ -444,6 +460,10 @@ def reasons(case: Case) -> list[str]:
             rule = setting(settings, "duplicate_interactions")
             if rule == "error" and len(set(pairs)) < len(pairs):
                 found.append("repeated interactions")
+        of_baseline = oracle_settings(settings) | {"unjudged": "nonrelevant"}
+        of_baseline |= {"order": "row" if setting(settings, "order") == "row" else "auto"}
+        if metric in OF_BASELINE and not oracle.kept_rows(case.baseline, case.history, of_baseline):
+            found.append("no baseline")
         if max_grade_is_too_low(case, metric, params, settings):
             found.append("a relevance above max_grade")
         found += missing(case, metric, params, settings)
@@ -502,10 +522,23 @@ def missing(
         yield "recommended items without a price"
     if metric == "money_recall" and not {item for _, item in relevant} <= set(known.price):
         yield "relevant items without a price"
-    vectors = known.vectors(params.get("over", "features"))
-    if metric == "intra_list_diversity" and not listed <= set(vectors):
+    over = params.get("over", "features")
+    needs_vectors = metric == "intra_list_diversity" and over != "history"
+    if needs_vectors and not listed <= set(known.vectors(over)):
         yield "recommended items without a vector"
-    if metric == "alpha_ndcg":
+    of_column = params.get("propensity") == "column"
+    if of_column and not {item for _, item in relevant} <= set(known.propensity):
+        yield "relevant items without a propensity"
+    if metric in OF_CATEGORIES and not listed <= set(known.categories):
+        yield "recommended items without a category"
+    of_groups = metric in oracle.OF_GROUPS | {"awrf", "ndkl"}
+    if of_groups and params.get("groups") != "popularity":
+        if not listed <= set(known.groups):
+            yield "recommended items without a group"
+        of_relevant = metric not in WITHOUT_INTERACTIONS
+        if of_relevant and not {item for _, item in relevant} <= set(known.groups):
+            yield "relevant items without a group"
+    if metric in oracle.OF_ASPECTS:
         there = {tuple(row[:-1]) for row in case.aspects}
         short = case.aspects and len(case.aspects[0]) == 2
         if not {(item,) if short else (user, item) for user, item in relevant} <= there:
@@ -518,6 +551,27 @@ def missing(
 def oracle_settings(settings: dict[str, Any]) -> dict[str, Any]:
     found = {n: v for n, v in settings.items() if n in oracle.STANDARD}
     return {**oracle.STANDARD, **found}
+
+
+def weight_of(user: Any) -> float:
+    """Return a user's weight in weighted means: almost 0, or up to 2 (0 for all is refused)."""
+    return max(sum(str(user).encode()) % 5 / 2, 2**-20)
+
+
+def weighted(values: list[float], weights: list[float]) -> tuple[float, float | None, float] | None:
+    """Return the weighted mean, its standard deviation and standard error; None without weights."""
+    total = math.fsum(weights)
+    if not total:
+        return None
+    mean = math.fsum(w * v for v, w in zip(values, weights, strict=True)) / total
+    n = len(values)
+    if n < 2:
+        return mean, None, math.nan
+    correction = n / (n - 1)
+    squares = [(w, (v - mean) ** 2) for v, w in zip(values, weights, strict=True)]
+    std = math.sqrt(math.fsum(w * square for w, square in squares) / total * correction)
+    error = math.sqrt(math.fsum(w * w * square for w, square in squares) * correction) / total
+    return mean, std, error
 
 
 def aggregated(values: list[float], settings: dict[str, Any]) -> float | None:
@@ -668,7 +722,8 @@ def tables_of(case: Case) -> dict[str, Any]:
             [
                 ranked(rows).append_column("model", pa.array([name] * len(rows), pa.string()))
                 for name, rows in case.models.items()
-            ]
+            ],
+            promote_options="default",  # an empty model has no ranks
         )
     graded = has_relevance(case)
     found["interactions"] = table(
@@ -686,6 +741,8 @@ def tables_of(case: Case) -> dict[str, Any]:
             price=pa.float64(),
             category=pa.list_(pa.string()),
             features=pa.list_(pa.float64()),
+            propensity=pa.float64(),
+            item_group=pa.list_(pa.string()),
         )
     if case.aspects:
         short = len(case.aspects[0]) == 2
@@ -696,8 +753,8 @@ def tables_of(case: Case) -> dict[str, Any]:
     if case.logs:
         numbers = dict.fromkeys(["reward", "propensity"][: len(case.logs[0]) - 2], pa.float64())
         found["logs"] = table(case.logs, user_id=user, item_id=item, **numbers)
-    worlds = list(case.worlds.items())
-    found["users"] = table(worlds, user_id=user, world=pa.int64())
+    users = [(user_id, world, weight_of(user_id)) for user_id, world in case.worlds.items()]
+    found["users"] = table(users, user_id=user, world=pa.int64(), weight=pa.float64())
     return found
 
 
@@ -743,9 +800,8 @@ def run(case: Case) -> Found:
             settings = evaluator._session.definitions.first
             names = {}
             for number, call in enumerate(case.calls):
-                resolved, _ = settings.resolve(parse_spec(spec_of(call)), has_rank(case))
-                assert resolved is not None
-                names[number] = resolved.name
+                request = settings.request(parse_spec(spec_of(call)), has_rank(case))
+                names[number] = request.name
             means = evaluator.evaluate(specs, by=None if alone else "world").to_dict("list")
             users = None
             if of_users:
@@ -836,7 +892,8 @@ def compared(case: Case, found: Found) -> Iterator[Disagreement]:
                                 yield Disagreement(
                                     world, f"{where}, user {user!r}", got, values.get(user)
                                 )
-                        expected = of_users_expected(list(values.values()), settings)
+                        weights = [weight_of(user) for user in values]
+                        expected = of_users_expected(list(values.values()), weights, settings)
                         if not values and row is None:
                             continue
                     if row is None:
@@ -849,7 +906,16 @@ def compared(case: Case, found: Found) -> Iterator[Disagreement]:
                             )
 
 
-def of_users_expected(values: list[float], settings: dict[str, Any]) -> dict[str, float | None]:
+def of_users_expected(
+    values: list[float], weights: list[float], settings: dict[str, Any]
+) -> dict[str, float | None]:
+    names = ("value", "n_users", "std", "ci_low", "ci_high")
+    if setting(settings, "aggregate") == "weighted_mean":
+        mean, std, error = weighted(values, weights) or (None, None, math.nan)
+        ends: tuple[float | None, ...] = (None, None)
+        if mean is not None and std is not None:
+            ends = (mean - Z * error, mean + Z * error)
+        return dict(zip(names, (mean, float(len(values)), std, *ends), strict=True))
     value = aggregated(values, settings)
     std = statistics.stdev(values) if len(values) > 1 else None
     expected: dict[str, float | None] = {
@@ -994,13 +1060,16 @@ def make_case(
     def maybe(value: Any) -> Any:
         return None if lacking and draw.random() < 0.25 else value
 
-    case.items = [(items[0], 1.5, ["x"], [1.0, 0.0, 2.0])]
+    case.items = [(items[0], 1.5, ["x"], [1.0, 0.0, 2.0], 0.5, ["g"])]
     for item in items[1:]:
         price = draw.choice([0.0, 0.0, 1.0, 2.5, 10.0])
         categories = draw.choices("xyz", k=draw.randint(1, 3))
         vector = [draw.choice([0.0, 0.0, 1.0, 2.0, 0.5, -1.0]) for _ in range(3)]
         if not (lacking and draw.random() < 0.15):
-            case.items.append((item, maybe(price), maybe(categories), maybe(vector)))
+            propensity = maybe(draw.choice([1.0, 0.5, 0.3, 0.01]))
+            groups = maybe(draw.choices("ghi", k=draw.choice([1, 1, 2])))
+            of_item = (maybe(price), maybe(categories), maybe(vector), propensity, groups)
+            case.items.append((item, *of_item))
     per_user = n_worlds <= 10 and draw.random() < 0.5
     owners: list[Row] = [(user,) for user in case.worlds] if per_user else [()]
     for owner in owners:

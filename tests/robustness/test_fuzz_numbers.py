@@ -73,7 +73,7 @@ def test_every_metric_and_setting_is_drawn() -> None:
     """A new metric, parameter or setting is drawn by itself, and the oracle has to know it."""
     assert set(CATALOG.stage_params) <= set(oracle.STANDARD) | OF_THE_FUZZ
     figures = Figures()
-    for seed in range(5000):
+    for seed in range(12000):
         case = fuzz_numbers.make_case(random.Random(seed), 1, 6)
         fuzz_numbers.count_drawn(case, figures)
     wanted = set(CATALOG.metrics)

@@ -11,8 +11,12 @@ import os
 import random
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,7 +107,7 @@ def test_an_interrupt_while_the_scripts_of_a_report_are_made(before: Path, tmp_p
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.exhaustive] if number % 3 else [])
+        pytest.param(name, marks=[pytest.mark.exhaustive] if number % 5 else [])
         for number, name in enumerate(interrupts.COMMANDS)
     ],
 )
@@ -179,9 +183,47 @@ def test_only_folders_of_ours_are_removed(tmp_path: Path) -> None:
     assert interrupts.state(tmp_path) == known
 
 
-def test_a_folder_of_a_killed_process_without_a_lock(tmp_path: Path) -> None:
-    """The process was killed right after it had made the folder."""
-    (tmp_path / f".sqlmetrics-{'a' * 16}").mkdir()
+@pytest.mark.parametrize("lock", [False, True])
+def test_a_folder_in_creation_is_left_alone(tmp_path: Path, lock: bool) -> None:
+    """Another process made the folder, and has not locked it yet."""
+    other = tmp_path / f"sqlmetrics-{'a' * 16}"
+    other.mkdir()
+    if lock:
+        (other / "lock").touch()
+    known = interrupts.state(tmp_path)
+    with OwnFolder(tmp_path):
+        pass
+    assert interrupts.state(tmp_path) == known
+
+
+def test_threads_make_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = OwnFolder(tmp_path)
+    mkdir = Path.mkdir
+    waiting = threading.Barrier(2)
+
+    def slow(path: Path, *args: Any, **kwargs: Any) -> None:
+        """Create the folder when both threads want to, or when only one of them can."""
+        with contextlib.suppress(threading.BrokenBarrierError):
+            waiting.wait(0.2)
+        mkdir(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "mkdir", slow)
+    with ThreadPoolExecutor(2) as pool:
+        made = [future.result() for future in [pool.submit(own.make) for _ in range(2)]]
+    assert made == [own.path] * 2
+    assert os.listdir(own.path) == ["lock"]
+    own.remove()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("lock", [False, True])
+def test_a_folder_of_a_process_killed_while_it_made_it(tmp_path: Path, lock: bool) -> None:
+    """The process was killed before it locked the folder, which is older than an hour."""
+    left = tmp_path / f".sqlmetrics-{'a' * 16}"
+    left.mkdir()
+    if lock:
+        (left / "lock").touch()
+    os.utime(left, (0, time.time() - 4000))
     with whole_file(tmp_path / "out.csv", force=False) as draft:
         draft.write_text("new")
     assert os.listdir(tmp_path) == ["out.csv"]

@@ -60,13 +60,13 @@ toml_value = st.recursive(
 )
 METRIC_KEYS = [
     "title", "short", "grain", "audience", "when_empty", "defined_for", "undefined", "unbounded",
-    "range", "higher_is_better", "in_all", "in_default_set", "formula", "cite", "aliases", "family",
-    "params", "keep", "cutoff", "unique", "constant", "judged_only", "enough", "of", "missing",
-    "surprise",
+    "range", "higher_is_better", "in_all", "in_report", "in_default_set", "formula", "cite",
+    "aliases", "family", "params", "keep", "cutoff", "unique", "constant", "judged_only", "enough",
+    "of", "missing", "surprise",
 ]  # fmt: skip
 PARAM_KEYS = [
     "type", "choices", "default", "doc", "optional", "min", "max", "above", "whole", "unlimited",
-    "only_with", "surprise",
+    "only_with", "reverses", "surprise",
 ]  # fmt: skip
 
 

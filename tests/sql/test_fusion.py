@@ -7,14 +7,21 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.calls import canonical, replan
-from tests.support.worlds import CUTOFFS, OF_ALL, variants
+from tests.support.worlds import CUTOFFS, OF_MANY, variants
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "step",
+    [
+        15,
+        pytest.param(5, marks=pytest.mark.thorough),
+        pytest.param(1, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_fused_equals_alone_for_every_combination_of_settings(
     world_tables: dict[str, pd.DataFrame], step: int
 ) -> None:
-    """Each of some hundreds takes its time: one of five, but for the thorough run."""
+    """Each of some hundreds takes its time: most runs take some of them."""
     specs = variants(every_combination=True)[::step]
     with sm.Evaluator(**world_tables) as evaluator:
         fused = evaluator.evaluate(specs, k=[2, 10])
@@ -24,7 +31,7 @@ def test_fused_equals_alone_for_every_combination_of_settings(
 
 
 @pytest.mark.thorough
-@OF_ALL
+@OF_MANY
 def test_each_metric_asked_for_singly_gives_the_same(
     world_tables: dict[str, pd.DataFrame], world_values: tuple[pd.DataFrame, pd.DataFrame]
 ) -> None:

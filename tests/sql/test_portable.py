@@ -309,6 +309,7 @@ def small_world(rng: np.random.Generator) -> dict[str, Any]:
             "item_id": range(ITEMS),
             "price": rng.integers(1, 6, ITEMS) / 2,
             "category": rng.choice(["a", "b", "c"], ITEMS),
+            "item_group": rng.choice(["m", "n", "o"], ITEMS),
             "features": list(rng.integers(-2, 3, (ITEMS, 5)).astype(float)),
         }
     )

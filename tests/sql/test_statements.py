@@ -8,7 +8,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.calls import replan
-from tests.support.worlds import CUTOFFS, VARIANTS, of_users
+from tests.support.worlds import CUTOFFS, MANY, of_users
 
 
 def test_printed_sql_run_by_hand_gives_the_numbers(
@@ -29,9 +29,9 @@ def test_printed_sql_run_by_hand_gives_the_numbers(
 @pytest.mark.thorough
 def test_whole_lists_run_by_hand(world_files: dict[str, str]) -> None:
     with sm.Evaluator(**world_files) as evaluator:
-        text, ours = evaluator.sql(VARIANTS), evaluator.evaluate(VARIANTS)
+        text, ours = evaluator.sql(MANY), evaluator.evaluate(MANY)
         replan(evaluator, fuse=False)
-        alone = evaluator.evaluate(VARIANTS)
+        alone = evaluator.evaluate(MANY)
     assert ours["k"].isna().all()
     with duckdb.connect() as shell:
         by_hand = shell.execute(text).df()

@@ -161,3 +161,109 @@ def test_aggregates_leave_out_undefined_values() -> None:
     assert (found["n_users"] == len(values)).all()
     expected = [values.min(), np.median(values), values.max()]
     assert found["value"].tolist() == pytest.approx(expected, rel=1e-12)
+
+
+# weights of the users in FOUR, whose reciprocal ranks are 1, 1/2, 1/3 and 0
+WEIGHTS = pd.DataFrame({"user_id": [1, 2, 3, 4], "weight": [2, 1, 0.5, 0.5]})
+WEIGHTED = "mrr(aggregate=weighted_mean)"
+
+
+def test_weighted_mean_with_its_deviation_and_interval() -> None:
+    row = evaluate(WEIGHTED, **FOUR, users=WEIGHTS).iloc[0]
+    mean_ = (2 * 1 + 1 / 2 + 0.5 / 3) / 4  # 2/3
+    squares = [(1 / 3) ** 2, (1 / 6) ** 2, (1 / 3) ** 2, (2 / 3) ** 2]
+    std = math.sqrt((2 * squares[0] + squares[1] + 0.5 * (squares[2] + squares[3])) / 4 * 4 / 3)
+    error = math.sqrt((4 * squares[0] + squares[1] + 0.25 * (squares[2] + squares[3])) * 4 / 3) / 4
+    assert row[["value", "std"]].tolist() == pytest.approx([mean_, std], abs=1e-15)
+    assert row["n_users"] == 4
+    low, high = mean_ - Z[0.95] * error, mean_ + Z[0.95] * error
+    assert row[["ci_low", "ci_high"]].tolist() == pytest.approx([low, high], abs=1e-15)
+
+
+@pytest.mark.parametrize("ci", ["normal", "bootstrap"])
+@pytest.mark.parametrize("weight", [1, 3, 1e-9, 1e12])
+def test_equal_weights_do_not_change_the_mean(weight: float, ci: str) -> None:
+    values = skewed(40, 40)
+    lists = {user: [*range(round(value * 8)), 99] for user, value in enumerate(values)}
+    tables = {"recommendations": lists, "interactions": {user: [99] for user in lists}}
+    users = pd.DataFrame({"user_id": [*lists], "weight": weight})
+    with Evaluator(**tables, users=users) as evaluator:
+        result = evaluator.evaluate(["mrr", WEIGHTED], ci=ci)
+    columns = ["value", "n_users", "std", "ci_low", "ci_high"]
+    plain, weighted = result[columns].astype(float).to_numpy()
+    assert weighted.tolist() == pytest.approx(plain.tolist(), rel=1e-12)
+
+
+def test_a_user_of_weight_two_counts_as_two_users() -> None:
+    weights = {1: 2.0, 2: 1.0, 3: 0.0, 4: 3.0}
+    users = pd.DataFrame({"user_id": [*weights], "weight": [*weights.values()]})
+    several = {
+        (user, copy): user for user, weight in weights.items() for copy in range(int(weight))
+    }
+    repeated = {
+        name: {str(new): rows[old] for new, old in several.items() if old in rows}
+        for name, rows in FOUR.items()
+    }
+    found = evaluate([WEIGHTED, "recall(aggregate=weighted_mean)@1"], **FOUR, users=users)
+    expected = evaluate(["mrr", "recall@1"], **repeated)
+    assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), abs=1e-15)
+    assert found["n_users"].tolist() == [4, 4]  # a user of weight 0 is one of them
+
+
+def test_weights_of_models_and_slices() -> None:
+    models = {"four": FOUR["recommendations"], "one": {1: [10], 4: [10]}}
+    users = WEIGHTS.assign(country=["a", "a", "b", "b"])
+    with Evaluator(models, FOUR["interactions"], users=users) as evaluator:
+        result = evaluator.evaluate([WEIGHTED, "mrr"], by="country")
+        whole = evaluator.evaluate(WEIGHTED)
+    with Evaluator(models, FOUR["interactions"], users=users, partitions=2) as evaluator:
+        pd.testing.assert_frame_equal(evaluator.evaluate(WEIGHTED), whole)
+    weighted = result[result["metric"] == WEIGHTED].set_index(["model", "country"])["value"]
+    assert weighted.to_dict() == pytest.approx(
+        {("four", "a"): 2.5 / 3, ("four", "b"): 1 / 6, ("one", "a"): 2 / 3, ("one", "b"): 1 / 2}
+    )
+    assert whole["value"].tolist() == pytest.approx([2 / 3, 5 / 8])
+
+
+@pytest.mark.parametrize(
+    ("users", "words"),
+    [
+        (None, ["needs the table users", "aggregate=weighted_mean"]),
+        (WEIGHTS.drop(columns="weight"), ["needs the column weight of the table users"]),
+        (WEIGHTS.assign(weight=list("abcd")), ["has as VARCHAR, not as numbers"]),
+        (WEIGHTS.iloc[:3], ["1 users have no weight", "4"]),
+        (WEIGHTS.assign(weight=[1, None, 1, 1]), ["1 users have no weight", "2"]),
+        (WEIGHTS.assign(weight=[None] * 4), ["4 users have no weight"]),
+        (WEIGHTS.assign(weight=[1, -1, 1, math.inf]), ["2 weights are negative, NaN or infinite"]),
+        (pd.concat([WEIGHTS, WEIGHTS.assign(weight=2)]), ["3 users have several weights"]),
+        (WEIGHTS.assign(weight=0), ["the weights of all 4 evaluated users are 0"]),
+        (
+            pd.concat([WEIGHTS.assign(weight=0), pd.DataFrame({"user_id": [9], "weight": [1]})]),
+            ["the weights of all 4 evaluated users are 0"],
+        ),
+    ],
+)
+def test_weights_that_a_weighted_mean_rejects(users: pd.DataFrame | None, words: list[str]) -> None:
+    more = {} if users is None else {"users": users}
+    with pytest.raises((sm.DataError, sm.MissingTableError)) as caught:
+        evaluate(WEIGHTED, **FOUR, **more)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_weights_of_a_csv_file_that_begins_with_empty_ones(tmp_path: Path) -> None:
+    """The engine detects texts in a file without a number."""
+    (tmp_path / "a.csv").write_text("user_id,weight\n4,\n")
+    with pytest.raises(sm.DataError, match="4 users have no weight"):
+        evaluate(WEIGHTED, **FOUR, users=tmp_path)
+    (tmp_path / "b.csv").write_text("user_id,weight\n1,2.5\n2,2.5\n3,0\n")
+    with pytest.raises(sm.DataError, match="1 users have no weight"):
+        evaluate(WEIGHTED, **FOUR, users=tmp_path)
+
+
+def test_a_text_called_weight_is_an_attribute() -> None:
+    users = WEIGHTS.assign(weight=["light", "light", "heavy", "heavy"])
+    with Evaluator(**FOUR, users=users) as evaluator:
+        assert evaluator.evaluate("mrr", by="weight")["value"].tolist() == pytest.approx(
+            [1 / 6, 3 / 4]
+        )

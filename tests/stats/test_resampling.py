@@ -97,6 +97,7 @@ def rendered(template: str, seed: int, **known: Any) -> str:
 def replicates(values: Array, resamples: int, seed: int, flipped: bool = False) -> Array:
     """Compute resampled means of a value for each of users 0, 1, 2, … as the package does."""
     known = {"groups": [], "names": ["value"], "resamples": resamples, "flipped": flipped}
+    known |= {"weights": {}, "counted": False}
     sums, means = (rendered(name, seed, **known) for name in ("resample_groups", "resampled"))
     with duckdb.connect() as connection:
         table = pd.DataFrame({"user_id": range(len(values)), "value": values})

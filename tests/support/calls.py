@@ -84,8 +84,9 @@ class Result:
 
 def canonical(evaluator: sm.Evaluator, call: str) -> str:
     """Return the name that a call has in results."""
-    (request,) = definitions(evaluator).requests(call, None)
-    return request.call.name
+    known = definitions(evaluator)
+    (request,) = known.requests(known.specs(call, None))
+    return request.name
 
 
 def definitions(evaluator: sm.Evaluator) -> Definitions:

@@ -1,8 +1,8 @@
 """Plugin: the short run leaves out most cases of parametrised tests, and the marked tests.
 
-Without --thorough, a test runs with its first case if it has two or three, and with every 24th
-if it has more. With --thorough, it runs with all of two or three cases and with every sixteenth of
-more; with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
+Without --thorough, a test runs with its first case if it has two or three, and with every 48th
+if it has more. With --thorough, it runs with all of two or three cases and with every 48th of more;
+with --exhaustive, with all. Tests of other engines and of the browser, tests with the mark
 `every_case`, and cases that docs/reference/coverage.md names by their id always run. Tests that it
 names as a whole keep up to three cases in the short run, and all cases with --thorough.
 """
@@ -14,7 +14,7 @@ import pytest
 from tests.support.coverage_watch import COVERAGE, named_tests
 
 FEW = 3
-SHORT, THOROUGH = 24, 16  # one of so many cases, in tests with more than a few
+ONE_OF = 48  # cases, in tests with more than a few
 WHOLE = ("tests/engines/", "tests/browser/")
 
 
@@ -42,8 +42,8 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
         if name.startswith(WHOLE) or (name in named and len(of_test) <= FEW):
             continue
         for number, item in enumerate(sorted(of_test, key=_place)):
-            if number % SHORT and item.nodeid not in named:
-                rare = len(of_test) > FEW and name not in named and number % THOROUGH != 0
+            if number % ONE_OF and item.nodeid not in named:
+                rare = len(of_test) > FEW and name not in named
                 item.add_marker("exhaustive" if rare else "thorough")
 
 

@@ -31,7 +31,9 @@ ITEMS = pa.table(
         "item_id": [10, 11, 12, 13],
         "price": [3.0, 1.0, 4.0, 8.0],
         "category": [["a"], ["b"], ["a", "b"], ["a"]],
+        "item_group": ["m", "n", "n", "m"],
         "features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]],
+        "propensity": [0.5, 1.0, 0.25, 1.0],
     }
 )
 PLANE = pa.table({"item_id": [10, 11, 12], "f1": [1.0, 0.0, 1.0], "f2": [0.0, 1.0, 1.0]})
@@ -72,10 +74,16 @@ VALUES = {
     "intra_list_diversity": (1 + (1 - 1 / math.sqrt(2))) / 2,
     "intra_list_diversity(over=category)": (1 + (1 - 1 / math.sqrt(2))) / 2,
     "alpha_ndcg": (1 + 1 / math.log2(3)) / 2,
+    # two items of the group m at rank 1, two of n at rank 2; both have two items
+    "exposure_parity": 1 / math.log2(3),
+    "exposure_parity(catalogue=items)": 1 / math.log2(3),
+    "statistical_parity": (1 - 2 / 3) / (1 + 2 / 3),  # m: 2 listed, 2 unseen; n: 2 and 3
     "unexpectedness": ((1 - 1 / 2) + 1) / 2,
     "unexpectedness@1": (0 + 1) / 2,
     "ctr": (1 + 0 + 1) / 3,
     "ips": (1 / 0.5 + 0 + 1 / 1) / 4,
+    "ips_recall": 1.0,
+    "ips_recall(propensity=column)": 1.0,
     "ips(divisor=weights)": (1 / 0.5 + 1 / 1) / (1 / 0.5 + 1 / 0.25 + 1 / 1),
 }
 DIVERSITY, BY_CATEGORY = "intra_list_diversity", "intra_list_diversity(over=category)"
@@ -141,19 +149,51 @@ def renamed(table: pa.Table, *columns: str) -> pa.Table:
     return table.rename_columns(names)
 
 
+OF_GROUPS = [
+    "awrf", "ndkl", "equal_opportunity", "exposure_parity", "exposure_utility", "gain_utility",
+    "statistical_parity",
+]  # fmt: skip
 # table -> the metrics that need it, each with the column that the table may lack
 NEEDS: dict[str, dict[str, str | None]] = {
     "history": dict.fromkeys(
-        ["accuracy", "coverage", "gini", "mcc", "percentile_rank", "popularity", "surprisal"]
+        [
+            "accuracy",
+            "coverage",
+            "efd",
+            "epc",
+            *OF_GROUPS,
+            "gini",
+            "group_popularity_lift",
+            "intra_list_diversity(over=history)",
+            "ips_ndcg",
+            "ips_recall",
+            "mcc",
+            "percentile_rank",
+            "popularity",
+            "popularity_lift",
+            "psndcg",
+            "psp",
+            "serendipity",
+            "surprisal",
+            "tail_count",
+            "tail_share",
+            "unseen",
+        ]
     ),
     "items": {
         "intra_list_diversity": "features",
         "intra_list_diversity(over=category)": "category",
+        "attribute_shift": "category",
+        "calibration": "category",
+        "category_coverage": "category",
+        "category_entropy": "category",
+        **dict.fromkeys(OF_GROUPS, "item_group"),
+        "ips_recall(propensity=column)": "propensity",
         "money_precision": "price",
         "money_recall": "price",
     },
-    "aspects": {"alpha_ndcg": None},
-    "baseline": {"unexpectedness": None},
+    "aspects": dict.fromkeys(["alpha_ndcg", "err_ia", "map_ia", "nrbp", "p_ia", "subtopic_recall"]),
+    "baseline": dict.fromkeys(["least_item_promoted", "overlap", "rbo", "unexpectedness"]),
     "logs": {"ctr": None, "ips": None, "doubly_robust": None},
     "recommendations": {"doubly_robust": "score"},
     "interactions": dict.fromkeys(

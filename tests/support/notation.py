@@ -10,7 +10,7 @@ import pandas as pd
 
 Recommendation = tuple[Any, ...]  # (user, item, score) or (user, item, score, rank)
 Interaction = tuple[Any, Any, float | None]  # (user, item, relevance)
-Item = tuple[Any, ...]  # (item, price, categories, features), None where it lacks one
+Item = tuple[Any, ...]  # (item, price, categories, features, propensity, [groups]), or None
 Aspect = tuple[Any, ...]  # (item, aspect) or (user, item, aspect)
 Decision = tuple[Any, ...]  # (user, item, reward) or (user, item, reward, propensity)
 
@@ -22,11 +22,15 @@ _OPERATORS: dict[type, Callable[..., float]] = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
-_FUNCTIONS: dict[str, Callable[[float], float]] = {"log2": math.log2, "sqrt": math.sqrt}
+_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "log2": math.log2,
+    "ln": math.log,
+    "sqrt": math.sqrt,
+}
 
 
 def number(text: str | float) -> float:
-    """Evaluate "1/3" or "(1 + 1/log2(4)) / 2": numbers, + - * / **, log2 and sqrt, nothing else."""
+    """Evaluate "1/3" or "(1 + 1/log2(4)) / 2": numbers, + - * / **, log2, ln and sqrt, no more."""
 
     def value(node: ast.AST) -> float:
         match node:
@@ -73,13 +77,20 @@ def interaction_rows(
 
 
 def item_rows(items: Mapping[str, Any], item: Callable[[str], Any] = str) -> list[Item]:
-    """Read {"a": {"price": 3, "category": ["x", "y"], "features": [1, 0]}}, each of them or not."""
+    """Read {"a": {"price": 3, "category": ["x", "y"], "features": [1, 0], "item_group": "m"}}.
+
+    Each item may lack any of them.
+    """
+
+    def several(values: Any) -> Any:
+        return [values] if isinstance(values, str) else values
+
     rows: list[Item] = []
     for name, given in items.items():
-        assert set(given) <= {"price", "category", "features"}, given
-        category = given.get("category")
-        categories = [category] if isinstance(category, str) else category
-        rows.append((item(name), given.get("price"), categories, given.get("features")))
+        assert set(given) <= {"price", "category", "features", "propensity", "item_group"}, given
+        categories, groups = several(given.get("category")), several(given.get("item_group"))
+        rest = (given.get("features"), given.get("propensity"), groups)
+        rows.append((item(name), given.get("price"), categories, *rest))
     return rows
 
 
@@ -128,16 +139,19 @@ def interaction_frame(rows: Sequence[Interaction]) -> pd.DataFrame:
 def item_frame(rows: Sequence[Item]) -> pd.DataFrame:
     """Return a frame with the columns that any item has a value in, NULL for the others."""
     frame = pd.DataFrame({"item_id": [row[0] for row in rows]})
-    _, prices, categories, features = zip(*rows, strict=True)
+    _, prices, categories, features, propensities, *groups = zip(*rows, strict=True)
     if any(price is not None for price in prices):
         frame["price"] = pd.array(prices, dtype="Float64")
-    if any(of_item is not None for of_item in categories):
-        single = all(of_item is None or len(of_item) == 1 for of_item in categories)
-        frame["category"] = [
-            of_item[0] if of_item is not None and single else of_item for of_item in categories
-        ]
+    for name, held in zip(("category", "item_group"), (categories, *groups), strict=False):
+        if any(of_item is not None for of_item in held):
+            single = all(of_item is None or len(of_item) == 1 for of_item in held)
+            frame[name] = [
+                of_item[0] if of_item is not None and single else of_item for of_item in held
+            ]
     if any(vector is not None for vector in features):
         frame["features"] = list(features)
+    if any(propensity is not None for propensity in propensities):
+        frame["propensity"] = pd.array(propensities, dtype="Float64")
     return frame
 
 

@@ -6,7 +6,8 @@ library only. `evaluate` is the way in; everything above it is one small step ea
     recommendations   rows (user, item, score) or (user, item, score, rank)
     interactions      rows (user, item, relevance); relevance None: no such column, the row counts 1
     history           rows (user, item)
-    items             rows (item, price, categories, features); None where an item lacks it
+    items             rows (item, price, categories, features, propensity, [groups]); None: the item
+                      lacks it
     aspects           rows (item, aspect), or (user, item, aspect): aspects for that user only
     baseline          rows like recommendations
     logs              rows (user, item, reward) or (user, item, reward, propensity)
@@ -16,7 +17,7 @@ import itertools
 import math
 import statistics
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -53,6 +54,7 @@ TREC_EVAL_PARAMS: dict[str, dict[str, Any]] = {
     "ndcg": {"gain": "linear"},
     "dcg": {"gain": "linear"},
 }
+GROUPS = {"groups": "column", "head": 0.8, "patience": 0.5}
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "hit_rate": {},
@@ -77,10 +79,55 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "spearman_rho": {},
     "surprisal": {"scale": "bits", "divisor": "length"},
     "popularity": {"counted": "users", "scale": "share"},
+    "unseen": {"no_history": "undefined"},
+    "epc": {"relevance": "hits", "discount": "log2"},
+    "efd": {"relevance": "hits", "discount": "log2"},
+    "tail_share": {"head": 0.8},
+    "tail_count": {"head": 0.8},
+    "category_coverage": {"divisor": "k"},
+    "category_entropy": {"scale": "bits", "rank_weight": "none", "patience": 0.85},
+    "calibration": {
+        "divergence": "kl",
+        "smoothing": 0.01,
+        "rank_weight": "none",
+        "patience": 0.85,
+    },
     "unexpectedness": {"divisor": "length", "no_baseline": "one"},
-    "alpha_ndcg": {"alpha": 0.5},
+    "overlap": {"divisor": "baseline", "no_baseline": "undefined"},
+    "rbo": {"p": 0.9, "normalise": "depths"},
+    "popularity_lift": {},
+    "group_popularity_lift": {},
+    "least_item_promoted": {},
+    "compat": {"p": 0.95, "normalise": "ideal"},
+    "attribute_shift": {"divergence": "tv"},
+    "serendipity": {"against": "popularity", "counted": "users", "relevance": "hits"},
+    "alpha_ndcg": {"alpha": 0.5, "normalise": "ideal"},
+    "err_ia": {"alpha": 0.5, "normalise": "ideal_ideal"},
+    "ips_recall": {
+        "propensity": "share",
+        "gamma": 2,
+        "a": 0.55,
+        "b": 1.5,
+        "max_weight": None,
+        "divisor": "weights",
+    },
+    "ips_ndcg": {
+        "propensity": "share",
+        "gamma": 2,
+        "a": 0.55,
+        "b": 1.5,
+        "max_weight": None,
+        "divisor": "ideal",
+    },
+    "psp": {"a": 0.55, "b": 1.5},
+    "psndcg": {"a": 0.55, "b": 1.5},
+    "subtopic_recall": {},
+    "p_ia": {},
+    "map_ia": {},
+    "nrbp": {"alpha": 0.5, "p": 0.5, "normalise": "ideal_ideal"},
     "intra_list_diversity": {
         "over": "features",
+        "distance": "cosine",
         "single": "undefined",
         "sample_users": None,
         "runs": 10,
@@ -96,6 +143,18 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "patience": 0.85,
     },
     "item_entropy": {"scale": "bits", "by": "rows"},
+    "exposure_parity": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
+    "exposure_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
+    "gain_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
+    "equal_opportunity": {**GROUPS, "statistic": "std_over_mean", "seen_items": "drop"},
+    "awrf": {
+        **GROUPS,
+        "divergence": "tv",
+        "target": "catalogue",
+        "discount": "geometric",
+    },
+    "ndkl": {**GROUPS, "target": "catalogue"},
+    "statistical_parity": {**GROUPS, "statistic": "std_over_mean"},
     "user_coverage": {"at_least": 1},
     "sufficient": {"deep": "false"},
     "unrepeated": {"deep": "false", "duplicate_recommendations": "keep"},
@@ -167,34 +226,52 @@ SUMS_OVER_HITS = {"n_hits", "precision", "recall", "dcg", "ndcg", "rbp"}
 
 # What `no_hits` is about.
 OF_HITS = ACCURACY | {"roc_auc", "err", "pfound", "alpha_ndcg", "money_precision", "money_recall"}
-OF_HITS |= {"bpref", "lrap", "ranking_loss", "inf_ap", "cwl", "gauc"}
+OF_HITS |= {"bpref", "lrap", "ranking_loss", "inf_ap", "cwl", "gauc", "epc", "efd"}
+OF_HITS |= {"serendipity"}
+OF_ASPECTS = {"alpha_ndcg", "err_ia", "subtopic_recall", "p_ia", "map_ia", "nrbp"}
+OF_HITS |= OF_ASPECTS
+OF_HITS |= {"ips_recall", "ips_ndcg", "compat"}
+
+# metrics in which a relevant item weighs 1 / propensity
+WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg"}
 
 # 1 for a user without a relevant item, with no_relevant=one.
 BEST_WITHOUT_RELEVANT = OF_HITS - {
-    "n_hits", "dcg", "ranking_loss", "alpha_ndcg", "pwa", "cwl",
+    "n_hits", "dcg", "ranking_loss", "alpha_ndcg", "err_ia", "nrbp", "pwa", "cwl", "efd",
+    "ips_recall", "ips_ndcg",
 }  # fmt: skip
 BEST_WITHOUT_RELEVANT |= {"accuracy", "pairwise_accuracy", "partial_auc", "pap"}
 
 # Metrics in which unjudged items can be dropped but not counted as relevant.
-ONLY_JUDGED = {"kendall_tau", "spearman_rho", "bpref", "pairwise_accuracy", "fallout"}
-ONLY_JUDGED |= {"alpha_ndcg"}
+ONLY_JUDGED = {"kendall_tau", "spearman_rho", "pearson", "ndpm", "bpref", "pairwise_accuracy"}
+ONLY_JUDGED |= {"fallout", "inf_ap"}
+ONLY_JUDGED |= OF_ASPECTS
 
 # Of the first k misses of the whole list.
 OF_MISSES = {"partial_auc", "pap"}
+
+# One value for all users together, from the values of groups of items.
+OF_GROUPS = {
+    "exposure_parity", "exposure_utility", "gain_utility", "equal_opportunity",
+    "statistical_parity",
+}  # fmt: skip
 
 # One value for all users together.
 RATINGS = {"mae", "mse", "rmse", "r2", "explained_variance"}
 PROBABILITIES = {"log_loss", "normalised_entropy", "brier", "calibration_ratio", "ece"}
 RUN_METRICS = RATINGS | PROBABILITIES | {
     "coverage", "gini", "item_entropy", "auc", "pr_auc", "ctr", "ips", "doubly_robust",
-    "inter_list_diversity",
+    "inter_list_diversity", "psp", "psndcg", "group_popularity_lift", "attribute_shift",
+    *OF_GROUPS,
 }  # fmt: skip
 
 # Averaged over users with recommendations unless a setting says otherwise; the others over users
 # with a relevant item.
 OF_RECOMMENDED = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
-    "sufficient", "unrepeated",
+    "sufficient", "unrepeated", "unseen", "tail_share", "tail_count", "category_coverage",
+    "category_entropy", "calibration", "overlap", "rbo", "popularity_lift", "least_item_promoted",
+    "exposure_parity", "statistical_parity", "awrf", "ndkl",
 }  # fmt: skip
 
 # Averaged over users with any row in the interactions.
@@ -362,6 +439,17 @@ def grades_of_the_best_list(
         return [grade for _, grade in relevant]
     copies = [item for item, _ in graded_rows(rows, settings)]
     return [grade for item, grade in relevant for _ in range(copies.count(item))]
+
+
+def relevant_items(
+    rows: Sequence[tuple[Item, float | None]], settings: Mapping[str, Any]
+) -> list[Item]:
+    """Return the relevant items of one user, copies among them if they count."""
+    relevant = [item for item, _ in relevant_rows(rows, settings)]
+    if settings["duplicate_interactions"] != "bag_size":
+        return relevant
+    copies = [item for item, _ in graded_rows(rows, settings)]
+    return [item for item in relevant for _ in range(copies.count(item))]
 
 
 def copies_in_the_list(
@@ -942,16 +1030,22 @@ def from_logs(
 # ---------------------------------------------------------------- aspects and diversity
 
 
-def alpha_ndcg(
+def gain_of_aspects(
+    metric: str,
     items: list[Item],
     flags: list[bool],
     relevant: Mapping[Item, float],
     aspects: Mapping[Item, set[Any]],
-    alpha: float,
     k: int | None,
+    params: Mapping[str, Any],
 ) -> float | None:
-    """Divide the gains of the list by those of the user's relevant items in greedy order."""
-    keep = 1 - Fraction(str(alpha))  # exact, so that equal gains are equal
+    """Divide the gains of the list by those of an ideal list; aspects gain less when repeated."""
+    keep = 1 - Fraction(str(params["alpha"]))  # exact, so that equal gains are equal
+    weight_of: dict[str, Callable[[int], float]] = {
+        "alpha_ndcg": lambda rank: 1 / math.log2(rank + 1),
+        "err_ia": lambda rank: 1 / rank,
+        "nrbp": lambda rank: params["p"] ** (rank - 1),
+    }
 
     def gain(item: Item, above: list[Item]) -> Fraction:
         total = Fraction(0)
@@ -960,10 +1054,11 @@ def alpha_ndcg(
             total += keep**seen  # 0 to the 0 is 1
         return total
 
-    def discounted_sum(gains: list[tuple[int, Fraction]]) -> float:
-        return sum(float(gain) / math.log2(rank + 1) for rank, gain in gains)
+    def discounted_sum(gains: Iterable[tuple[int, Fraction]]) -> float:
+        return math.fsum(float(gain) * weight_of[metric](rank) for rank, gain in gains)
 
-    if not any(aspects.get(item) for item in relevant):
+    n_aspects = len({aspect for item in relevant for aspect in aspects.get(item, set())})
+    if not n_aspects:
         return None
     gains = []
     above: list[Item] = []
@@ -971,6 +1066,15 @@ def alpha_ndcg(
         if hit:
             gains.append((rank, gain(item, above)))
             above.append(item)
+    total = discounted_sum(gains)
+    if not items or params["normalise"] == "none":
+        return total
+    if params["normalise"] == "ideal_ideal":
+        if metric == "nrbp":  # the sum of an endless list
+            return total * (1 - (1 - params["alpha"]) * params["p"]) / n_aspects
+        positions = len(items) if k is None else k
+        every = ((rank, n_aspects * keep ** (rank - 1)) for rank in range(1, positions + 1))
+        return total / discounted_sum(every)
 
     ideal = []
     taken: list[Item] = []
@@ -983,7 +1087,7 @@ def alpha_ndcg(
         ideal.append((len(taken) + 1, gain(best, taken)))
         taken.append(best)
         left.remove(best)
-    return discounted_sum(gains) / discounted_sum(ideal)
+    return total / discounted_sum(ideal)
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
@@ -991,9 +1095,21 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
     return sum(x * y for x, y in zip(a, b, strict=True)) / length if length > 0 else 0.0
 
 
-def mean_distance(vectors: list[Sequence[float]]) -> float | None:
-    distances = [1 - cosine(a, b) for a, b in itertools.combinations(vectors, 2)]
+def mean_distance(vectors: list[Sequence[float]], kind: str) -> float | None:
+    distances = [distance(a, b, kind) for a, b in itertools.combinations(vectors, 2)]
     return statistics.fmean(distances) if distances else None
+
+
+def distance(a: Sequence[float], b: Sequence[float], kind: str) -> float:
+    if kind == "cosine":
+        return 1 - cosine(a, b)
+    if kind == "hamming":
+        return sum(x != y for x, y in zip(a, b, strict=True))
+    if kind == "euclidean":
+        return math.dist(a, b)
+    common = sum(bool(x and y) for x, y in zip(a, b, strict=True))
+    either = sum(bool(x or y) for x, y in zip(a, b, strict=True))
+    return 1 - common / either if either else 1.0
 
 
 def inter_list_diversity(lists: list[list[Item]]) -> float | None:
@@ -1187,6 +1303,8 @@ class Attributes:
     price: dict[Item, float] = field(default_factory=dict)
     categories: dict[Item, set[Any]] = field(default_factory=dict)
     features: dict[Item, list[float]] = field(default_factory=dict)
+    groups: dict[Item, set[Any]] = field(default_factory=dict)
+    propensity: dict[Item, float] = field(default_factory=dict)
 
     def vectors(self, over: str) -> dict[Item, Sequence[float]]:
         """Return a vector per item: its features, or 1 for every category that it has."""
@@ -1203,13 +1321,17 @@ class Attributes:
 
 def attributes_of(items: Iterable[tuple[Any, ...]]) -> Attributes:
     found = Attributes()
-    for item, price, categories, features in items:
+    for item, price, categories, features, propensity, *groups in items:
         if price is not None:
             found.price[item] = price
         if categories:
             found.categories[item] = set(categories)
         if features:
             found.features[item] = list(features)
+        if groups and groups[0]:
+            found.groups[item] = set(groups[0])
+        if propensity is not None:
+            found.propensity[item] = propensity
     return found
 
 
@@ -1361,6 +1483,7 @@ class World:
     attributes: Attributes
     aspects: Sequence[tuple[Any, ...]]
     baseline: dict[User, list[Item]]
+    whole_baseline: dict[User, list[Item]]
     logs: dict[tuple[User, Item], tuple[float, float]]  # reward, propensity
 
     def matched(self, user: User, settings: Mapping[str, Any]) -> list[tuple[Item, float, float]]:
@@ -1407,6 +1530,17 @@ class World:
             if params.get("rows") == "relevant":
                 rows = [row for row in rows if row[0] in self.relevant.get(user, {})]
             yield [(score, relevance) for _, score, relevance in rows]
+
+    def head(self, share: float) -> set[Item]:
+        """Return the most popular items that together have this share of the history."""
+        counts = {item: len(users) for item, users in self.users_of.items()}
+        whole, above, found = sum(counts.values()), 0, set()
+        for item in sorted(counts, key=lambda item: (-counts[item], item)):
+            if Fraction(above) >= Fraction(str(share)) * whole:
+                break
+            found.add(item)
+            above += counts[item]
+        return found
 
     def n_others(self, user: User) -> int:
         """Count the items of the catalogue that are neither relevant nor in the user's history."""
@@ -1456,6 +1590,27 @@ def value_of_run(
         if metric == "pr_auc":
             return pr_auc_of(relevant, others)
         return pooled_auc(relevant, others)
+
+    if metric == "attribute_shift":
+        every = [item for items in world.lists.values() for item in items]
+        with_attribute(every, world.attributes.categories, settings)
+        return attribute_shift(world, params)
+
+    if metric == "group_popularity_lift":
+        pairs = []
+        for user, items in world.lists.items():
+            seen = [item for item, users in world.users_of.items() if user in users]
+            if items and seen:
+                pairs.append(
+                    tuple(
+                        statistics.fmean(len(world.users_of.get(item, ())) for item in of_user)
+                        for of_user in (items, seen)
+                    )
+                )
+        listed, known = (
+            (math.fsum(of_kind) for of_kind in zip(*pairs, strict=True)) if pairs else (0, 0)
+        )
+        return listed / known - 1 if pairs else None
 
     if metric == "inter_list_diversity":
         all_of_them(len(world.lists), params["sample_users"])
@@ -1592,10 +1747,19 @@ def value_of_user(
         return of_labels(metric, labels)
 
     # What a user's relevant items decide, whether or not the user has a list.
-    if metric == "alpha_ndcg":
+    if metric in OF_ASPECTS:
         aspects = world.aspects_of(user)
         with_attribute(relevant, aspects, settings)
-        return alpha_ndcg(items, flags, relevant, aspects, params["alpha"], k)
+        if metric in ("alpha_ndcg", "err_ia", "nrbp"):
+            return gain_of_aspects(metric, items, flags, relevant, aspects, k, params)
+        return value_of_aspects(metric, items, flags, relevant, aspects, k)
+
+    if metric in WEIGHTED:
+        weighted = list(relevant)
+        if params["propensity"] == "column":
+            weighted = with_attribute(relevant, world.attributes.propensity, settings)
+        weights = {item: weight_of(item, world, params) for item in weighted}
+        return value_of_weights(metric, items, flags, weights, k, params)
 
     if metric == "money_recall":
         priced = with_attribute(copies, price, settings)
@@ -1614,14 +1778,50 @@ def value_of_user(
     if metric == "intra_list_diversity":
         drawn = params["sample_users"]
         all_of_them(len(world.lists), drawn and drawn * params["runs"])
-        vectors = world.attributes.vectors(params["over"])
+        if params["over"] == "history":
+            everybody = sorted(
+                {user for of_item in world.users_of.values() for user in of_item}, key=str
+            )
+            vectors = {
+                item: [1.0 if user in world.users_of.get(item, ()) else 0.0 for user in everybody]
+                for item in items
+            }
+        else:
+            vectors = world.attributes.vectors(params["over"])
         known = with_attribute(items, vectors, settings)
         if len(known) == 1 and params["single"] == "zero":
             return 0.0
-        return mean_distance([vectors[item] for item in known])
+        return mean_distance([vectors[item] for item in known], params["distance"])
+
+    if metric in ("unseen", "category_coverage", "category_entropy", "calibration"):
+        return value_of_contents(metric, user, items, world, k, params, settings)
+
+    if metric in ("awrf", "ndkl"):
+        return value_of_targets(metric, items, world, params, settings)
+
+    if metric == "compat":
+        return compat(items, flags, relevant, k, params)
+
+    if metric in ("overlap", "rbo", "popularity_lift", "least_item_promoted"):
+        return value_of_comparison(metric, user, items, world, k, params)
+
+    if not items and of_all_items(params) and settings["no_hits"] == "drop":
+        return None
 
     if not items:
-        return None if metric in ("popularity", "unrepeated") else 0.0
+        return None if metric in ("popularity", "unrepeated", "tail_share") else 0.0
+
+    if metric in ("epc", "efd"):
+        counted = [True] * len(items) if of_all_items(params) else flags
+        return novelty(metric, items, counted, world, params["discount"])
+
+    if metric == "serendipity":
+        counted = [True] * len(items) if of_all_items(params) else flags
+        return serendipity(items, counted, user, world, params)
+
+    if metric in ("tail_share", "tail_count"):
+        n_tail = len([item for item in items if item not in world.head(params["head"])])
+        return n_tail / len(items) if metric == "tail_share" else n_tail
 
     positions = len(items) if k is None else k
     if metric == "user_coverage":
@@ -1659,6 +1859,8 @@ def value_of_user(
         counts = world.rows_of
         if params["counted"] == "users":
             counts = {item: len(users) for item, users in world.users_of.items()}
+        if params["scale"] == "rank":
+            return statistics.fmean(quantiles(counts).get(item, 0.0) for item in items)
         n_all = {"users": n_users, "rows": sum(world.rows_of.values())}[params["counted"]]
         mean = statistics.fmean(counts.get(item, 0) for item in items)
         return mean / {"share": n_all, "count": 1}[params["scale"]]
@@ -1680,6 +1882,454 @@ def value_of_user(
     raise ValueError(metric)
 
 
+def weight_of(item: Item, world: World, params: Mapping[str, Any]) -> float:
+    """Return 1 / propensity of a relevant item."""
+    n_users = len(world.users_of.get(item, ()))
+    model = params.get("propensity", "jain")
+    if model == "column":
+        weight = 1 / world.attributes.propensity[item]
+    elif model == "jain":
+        ratio = (params["b"] + 1) / (n_users + params["b"])
+        weight = 1 + (math.log(world.n_history_users) - 1) * ratio ** params["a"]
+    else:
+        power = (params["gamma"] + 1) / 2 if model == "power" else 1
+        whole = math.fsum(len(users) ** power for users in world.users_of.values())
+        weight = whole / max(n_users, 1) ** power
+    largest = params.get("max_weight")
+    return weight if largest is None else min(weight, largest)
+
+
+def weighted_sums(
+    items: list[Item], flags: list[bool], weights: Mapping[Item, float], k: int | None
+) -> tuple[list[float], list[float]]:
+    """Return the weights of the list, 0 for a miss, and those of the best list."""
+    gained = [
+        weights.get(item, 0.0) if hit else 0.0 for item, hit in zip(items, flags, strict=True)
+    ]
+    return gained, sorted(weights.values(), reverse=True)[:k]
+
+
+def dcg_of(weights: Iterable[float]) -> float:
+    return math.fsum(weight / math.log2(rank + 1) for rank, weight in enumerate(weights, start=1))
+
+
+def value_of_weights(
+    metric: str,
+    items: list[Item],
+    flags: list[bool],
+    weights: Mapping[Item, float],
+    k: int | None,
+    params: Mapping[str, Any],
+) -> float | None:
+    """Return the value of a metric of hits that weigh 1 / propensity."""
+    if not weights:
+        return None
+    gained, best = weighted_sums(items, flags, weights, k)
+    total = math.fsum(gained) if metric == "ips_recall" else dcg_of(gained)
+    if params["divisor"] == "relevant":
+        return total / len(weights)
+    if params["divisor"] == "weights":
+        return total / math.fsum(weights.values())
+    return total / dcg_of(best)
+
+
+def propensity_scored(
+    metric: str,
+    users: Iterable[User],
+    world: World,
+    k: int | None,
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Divide the weights of the hits of all users by the largest weights that lists can have."""
+    total = attainable = 0.0
+    for user in users:
+        relevant = world.relevant.get(user, {})
+        if not relevant:
+            continue
+        items = world.lists.get(user, [])
+        weights = {item: weight_of(item, world, params) for item in relevant}
+        gained, best = weighted_sums(items, hit_places(items, relevant, settings), weights, k)
+        if metric == "psp":
+            total += math.fsum(gained)
+            attainable += math.fsum(best)
+        else:
+            whole = dcg_of([1.0] * len(best))
+            total += dcg_of(gained) / whole
+            attainable += dcg_of(best) / whole
+    return total / attainable if attainable else None
+
+
+def value_of_aspects(
+    metric: str,
+    items: list[Item],
+    flags: list[bool],
+    relevant: Mapping[Item, float],
+    aspects: Mapping[Item, set[Any]],
+    k: int | None,
+) -> float | None:
+    """Return the value of a metric that looks at each aspect of the relevant items."""
+    every = {aspect for item in relevant for aspect in aspects.get(item, ())}
+    if not every:
+        return None
+    if not items:
+        return 0.0
+    hits = [
+        (rank, aspects.get(item, set()))
+        for rank, (item, hit) in enumerate(zip(items, flags, strict=True), start=1)
+        if hit
+    ]
+    total = 0.0
+    for aspect in every:
+        ranks = [rank for rank, of_item in hits if aspect in of_item]
+        n_relevant = sum(aspect in aspects.get(item, ()) for item in relevant)
+        if metric == "subtopic_recall":
+            total += bool(ranks)
+        elif metric == "p_ia":
+            total += len(ranks) / (len(items) if k is None else k)
+        else:
+            total += sum((n + 1) / rank for n, rank in enumerate(ranks)) / n_relevant
+    return total / len(every)
+
+
+def of_all_items(params: Mapping[str, Any]) -> bool:
+    """Return whether a metric of hits counts all items of the list instead."""
+    return params.get("relevance") == "none"
+
+
+def quantiles(counts: Mapping[Item, int]) -> dict[Item, float]:
+    """Return the mean place of each item, the least popular first, as a share of their number."""
+    found = {}
+    for item, count in counts.items():
+        below = len([other for other in counts.values() if other < count])
+        equal = len([other for other in counts.values() if other == count])
+        found[item] = (below + (1 + equal) / 2) / len(counts)
+    return found
+
+
+def novelty(
+    metric: str, items: list[Item], counted: list[bool], world: World, discount: str
+) -> float:
+    """Return the discounted mean of the novelty of the counted items of a list."""
+    n_pairs = sum(map(len, world.users_of.values()))
+    total = whole = 0.0
+    for rank, (item, counts) in enumerate(zip(items, counted, strict=True), start=1):
+        weight = 1 / math.log2(rank + 1) if discount == "log2" else 1.0
+        n_users = len(world.users_of.get(item, ()))
+        if metric == "epc":
+            new = 1 - n_users / world.n_history_users
+        else:
+            new = math.log2(n_pairs / max(n_users, 1))
+        whole += weight
+        total += weight * new if counts else 0
+    return total / whole
+
+
+def serendipity(
+    items: list[Item], counted: list[bool], user: User, world: World, params: Mapping[str, Any]
+) -> float:
+    """Return the mean surprise of the counted items of a list."""
+    counts = {item: len(users) for item, users in world.users_of.items()}
+    popular = world.rows_of if params["counted"] == "rows" else counts
+    most_first = sorted(set(popular.values()), reverse=True)
+    n_items = len(world.catalogue)
+    seen = [item for item, users in world.users_of.items() if user in users]
+    total = 0.0
+    for rank, (item, counts_here) in enumerate(zip(items, counted, strict=True), start=1):
+        if not counts_here:
+            continue
+        if params["against"] == "popularity":
+            place = most_first.index(popular[item]) + 1 if item in popular else n_items + 1
+            total += max(min(place, n_items + 1) - rank, 0) / n_items
+            continue
+        theirs = world.users_of.get(item, set())
+        similar = [
+            len(theirs & world.users_of[other]) / math.sqrt(len(theirs) * counts[other])
+            for other in seen
+            if theirs
+        ]
+        total += 1 - (statistics.fmean(similar) if similar else 0)
+    return total / len(items)
+
+
+def value_of_comparison(
+    metric: str,
+    user: User,
+    items: list[Item],
+    world: World,
+    k: int | None,
+    params: Mapping[str, Any],
+) -> float | None:
+    """Return the value of a metric that compares a list with a baseline list or the history."""
+    if metric == "popularity_lift":
+        seen = [item for item, users in world.users_of.items() if user in users]
+        if not items or not seen:
+            return None
+        listed = statistics.fmean(len(world.users_of.get(item, ())) for item in items)
+        return listed / statistics.fmean(len(world.users_of[item]) for item in seen) - 1
+    baseline = world.baseline.get(user, [])
+    if items and not baseline and params.get("no_baseline") == "zero":
+        return 0.0
+    if not items or not baseline:
+        return None
+    if metric == "least_item_promoted":
+        ranks = [
+            world.whole_baseline[user].index(item) + 1
+            for item in items
+            if item in world.whole_baseline[user]
+        ]
+        last = len(items) if k is None else k
+        return max([last, *ranks]) - last
+    longer = max(len(items), len(baseline))
+    if metric == "overlap":
+        common = set(items) & set(baseline)
+        sizes = {
+            "baseline": len(baseline),
+            "length": len(items),
+            "union": len(set(items) | set(baseline)),
+            "k": longer if k is None else k,
+        }
+        return len(common) / sizes[params["divisor"]]
+    weights = [params["p"] ** (depth - 1) for depth in range(1, longer + 1)]
+    shares = [
+        len(set(items[:depth]) & set(baseline[:depth])) / depth for depth in range(1, longer + 1)
+    ]
+    agreed = math.fsum(w * share for w, share in zip(weights, shares, strict=True))
+    return (
+        agreed / math.fsum(weights)
+        if params["normalise"] == "depths"
+        else agreed * (1 - params["p"])
+    )
+
+
+def compat(
+    items: list[Item],
+    flags: list[bool],
+    relevant: Mapping[Item, float],
+    k: int | None,
+    params: Mapping[str, Any],
+) -> float:
+    """Compare a list with the relevant items, the best grade first, then in the list's order."""
+    places: dict[Item, int] = {}
+    for place, (item, hit) in enumerate(zip(items, flags, strict=True)):
+        if hit:
+            places.setdefault(item, place)
+    ideal = sorted(relevant, key=lambda item: (-relevant[item], places.get(item, len(items))))
+    ideal = ideal[:k]
+    depths = range(1, max(len(items), len(ideal)) + 1)
+    weights = [params["p"] ** (depth - 1) for depth in depths]
+
+    def overlap(one: list[Item]) -> float:
+        shares = (len(set(one[:depth]) & set(ideal[:depth])) / depth for depth in depths)
+        return math.fsum(w * share for w, share in zip(weights, shares, strict=True))
+
+    if not ideal:
+        return 0.0
+    return overlap(items) / (
+        overlap(ideal) if params["normalise"] == "ideal" else math.fsum(weights)
+    )
+
+
+def attribute_shift(world: World, params: Mapping[str, Any]) -> float | None:
+    """Compare the categories of all lists with those in the history of their users."""
+    categories = world.attributes.categories
+    listed = [item for items in world.lists.values() for item in items if item in categories]
+    known = [
+        item
+        for item, users in world.users_of.items()
+        for user in users
+        if item in categories and world.lists.get(user)
+    ]
+    if not listed or not known:
+        return None
+    p, q = (shares_of((1.0, categories[item]) for item in items) for items in (known, listed))
+    return divergence(p, q, params)
+
+
+def shares_of(weights: Iterable[tuple[float, set[Any]]]) -> dict[Any, float]:
+    """Return the share of each category, from weights of items and their categories."""
+    found: dict[Any, float] = {}
+    for weight, categories in weights:
+        for category in categories:
+            found[category] = found.get(category, 0) + weight / len(categories)
+    whole = math.fsum(found.values())
+    return {category: weight / whole for category, weight in found.items()}
+
+
+def divergence(p: Mapping[Any, float], q: Mapping[Any, float], params: Mapping[str, Any]) -> float:
+    """Compare the shares in the history, p, and in the list, q, category by category."""
+    pairs = [(p.get(c, 0.0), q.get(c, 0.0)) for c in sorted({*p, *q}, key=str)]
+    if params["divergence"] == "kl":
+        a = params["smoothing"]
+        return math.fsum(x * math.log(x / ((1 - a) * y + a * x)) for x, y in pairs if x)
+    if params["divergence"] == "tv":
+        return math.fsum(abs(x - y) for x, y in pairs) / 2
+    if params["divergence"] == "hellinger":
+        return math.sqrt(math.fsum((math.sqrt(x) - math.sqrt(y)) ** 2 for x, y in pairs) / 2)
+    halves = [one * math.log2(2 * one / (x + y)) for x, y in pairs for one in (x, y) if one]
+    return math.fsum(halves) / 2
+
+
+def value_of_contents(
+    metric: str,
+    user: User,
+    items: list[Item],
+    world: World,
+    k: int | None,
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Return the value of a metric that compares a list with the history or with categories."""
+    seen = {item for item, users in world.users_of.items() if user in users}
+    if metric == "unseen":
+        if not items or (not seen and params["no_history"] == "undefined"):
+            return None
+        return 1 - len(seen & set(items)) / len(items)
+    categories = world.attributes.categories
+    with_attribute(items, categories, settings)
+    places = [(rank, item) for rank, item in enumerate(items, start=1) if item in categories]
+    if not places:
+        return None
+    every = {one for of_item in categories.values() for one in of_item}
+    if metric == "category_coverage":
+        here = {one for _, item in places for one in categories[item]}
+        positions = len(items) if k is None else k
+        sizes = {
+            "k": positions,
+            "length": len(items),
+            "min_k_categories": min(positions, len(every)),
+            "categories": len(every),
+        }
+        return len(here) / sizes[params["divisor"]]
+    weight_of: dict[str, Callable[[int], float]] = {
+        "none": lambda _: 1.0,
+        "log2": lambda rank: 1 / math.log2(rank + 1),
+        "geometric": lambda rank: params["patience"] ** (rank - 1),
+    }
+    weigh = weight_of[params["rank_weight"]]
+    listed = shares_of((weigh(rank), categories[item]) for rank, item in places)
+    if metric == "calibration":
+        known = shares_of((1.0, categories[item]) for item in seen if item in categories)
+        return divergence(known, listed, params) if known else None
+    bits = -math.fsum(share * math.log2(share) for share in listed.values())
+    if params["scale"] == "effective":
+        return 2**bits
+    if params["scale"] == "normalised":
+        return bits / math.log2(len(every)) if len(every) > 1 else None
+    return bits
+
+
+def groups_of(
+    world: World, wanted: Iterable[Item], params: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[Item, set[Any]]:
+    """Return the groups of the items of the catalogue; `wanted` are items that need one."""
+    if params["groups"] == "popularity":
+        head = world.head(params["head"])
+        return {item: {"head" if item in head else "tail"} for item in world.catalogue}
+    known = world.attributes.groups
+    with_attribute(wanted, known, settings)
+    return {item: groups for item, groups in known.items() if item in world.catalogue}
+
+
+def value_of_targets(
+    metric: str,
+    items: list[Item],
+    world: World,
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Compare the groups of the items of a list with the shares that they should have."""
+    groups = groups_of(world, items, params, settings)
+    targets = shares_of((1.0, of_item) for of_item in groups.values())
+    if params["target"] == "equal":
+        targets = {group: 1 / len(targets) for group in targets}
+    places = [(rank, groups[item]) for rank, item in enumerate(items, start=1) if item in groups]
+    if not places:
+        return None
+
+    def compare(weights: Iterable[tuple[float, set[Any]]], kind: str) -> float:
+        return divergence(shares_of(weights), targets, {"divergence": kind, "smoothing": 0})
+
+    if metric == "awrf":
+        weights = ((weight_of_rank(rank, params), of_item) for rank, of_item in places)
+        return compare(weights, params["divergence"])
+    total = whole = 0.0
+    for place, (rank, _) in enumerate(places, start=1):
+        weight = 1 / math.log2(rank + 1)
+        whole += weight
+        total += weight * compare(((1.0, of_item) for _, of_item in places[:place]), "kl")
+    return total / whole
+
+
+def value_of_groups(
+    metric: str,
+    world: World,
+    users: Iterable[User],
+    relevant: Mapping[User, list[Item]],
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Compare the values of groups of items, over the users of the audience."""
+    wanted = [item for items in world.lists.values() for item in items]
+    if metric not in ("exposure_parity", "statistical_parity"):
+        wanted += [item for items in relevant.values() for item in items]
+    groups = groups_of(world, wanted, params, settings)
+    totals = {group: [0.0, 0.0] for of_item in groups.values() for group in of_item}
+
+    def add(place: int, item: Item, weight: float) -> None:
+        for group in groups.get(item, ()):
+            totals[group][place] += weight / len(groups[item])
+
+    if metric == "exposure_parity":
+        for item in groups:
+            add(1, item, 1)
+    for user in users:
+        items = world.lists.get(user, [])
+        of_user = relevant.get(user, [])
+        seen = {item for item, theirs in world.users_of.items() if user in theirs}
+        times = [1] * len(items)
+        if metric in ("gain_utility", "equal_opportunity"):
+            flags = hit_places(items, world.relevant.get(user, {}), settings)
+            copies = world.relevant_copies.get(user, [])
+            times = [
+                copies.count(item) if hit else 0 for item, hit in zip(items, flags, strict=True)
+            ]
+        for place, (item, n) in enumerate(zip(items, times, strict=True), start=1):
+            add(0, item, n * weight_of_rank(place, params))
+        if metric == "statistical_parity":
+            of_user = [item for item in groups if item not in seen]
+        elif params.get("seen_items") == "drop":
+            of_user = [item for item in of_user if item not in seen]
+        if metric != "exposure_parity":
+            for item in of_user:
+                add(1, item, 1)
+    values = [gained / size for gained, size in totals.values() if size]
+    return statistic_of_groups(values, params["statistic"])
+
+
+def weight_of_rank(rank: int, params: Mapping[str, Any]) -> float:
+    """Say how much an item at a rank counts; 1 for metrics without a discount."""
+    discount = params.get("discount", "none")
+    if discount == "geometric":
+        return float(params["patience"] ** (rank - 1))
+    return 1.0 if discount == "none" else discounted(rank, discount)
+
+
+def statistic_of_groups(values: list[float], statistic: str) -> float | None:
+    if len(values) < 2 or not any(values):
+        return None
+    low, high, mean = min(values), max(values), statistics.fmean(values)
+    variance = statistics.pvariance(values)
+    return {
+        "min_max_ratio": low / high,
+        "max_min_ratio": high / low if low else None,
+        "max_min_difference": high - low,
+        "mean_abs_deviation": statistics.fmean(abs(value - mean) for value in values),
+        "variance": variance,
+        "std_over_mean": math.sqrt(variance) / mean,
+    }[statistic]
+
+
 def has_hit(
     metric: str,
     items: list[Item],
@@ -1690,7 +2340,7 @@ def has_hit(
     """Say whether a list, cut to k, has a hit of the kind that the metric counts."""
     if metric == "r_precision":
         items = items[:n_relevant]
-    if metric == "alpha_ndcg":
+    if metric in OF_ASPECTS:
         items = [item for item in items if aspects.get(item)]
     return any(item in relevant for item in items)
 
@@ -1781,9 +2431,11 @@ def evaluate(
         attributes=attributes_of(items or []),
         aspects=aspects or [],
         baseline=lists_of(baseline, of_baseline, k, largest_k),
+        whole_baseline=lists_of(baseline, of_baseline, None, None),
         logs=logged(logs or []),
     )
-    if metric in RUN_METRICS and params.get("scope") != "catalogue":
+    of_audience = metric in WEIGHTED | OF_GROUPS or params.get("scope") == "catalogue"
+    if metric in RUN_METRICS and not of_audience:
         return value_of_run(metric, world, params, settings), {}
 
     if metric in ("rbp", "cwl") and params["max_grade"] is None:
@@ -1797,6 +2449,11 @@ def evaluate(
         baseline=set(world.baseline),
         settings=settings,
     )
+    if metric in OF_GROUPS:
+        counted_relevant = {u: relevant_items(rows, settings) for u, rows in judged.items()}
+        return value_of_groups(metric, world, users, counted_relevant, params, settings), {}
+    if metric in ("psp", "psndcg"):
+        return propensity_scored(metric, users, world, k, params, settings), {}
     if metric == "auc":  # over the catalogue
         each = DEFAULTS["gauc"] | {"others": params["others"]}
         parts = []
@@ -1825,9 +2482,12 @@ def evaluate(
             rows = with_rank(rows_of_user[user])
             orders = [top(one, k, largest_k or k, rule) for one in orders_of_ties(rows, settings)]
         size += copies_in_the_list(whole.get(user, []), judged.get(user, []), settings)
-        if metric in OF_HITS and settings["no_hits"] == "drop":
+        if metric in OF_HITS and settings["no_hits"] == "drop" and not of_all_items(params):
             relevant = world.relevant.get(user, {})
             about = world.aspects_of(user)
+            if params.get("propensity") == "column":
+                known = world.attributes.propensity
+                relevant = {item: grade for item, grade in relevant.items() if item in known}
             if not any(has_hit(metric, one, relevant, size, about) for one in orders):
                 continue
         found: float | None

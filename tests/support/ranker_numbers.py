@@ -70,4 +70,27 @@ NUMBERS: dict[tuple[str, str], dict[tuple[str, int], float]] = {
         ("ties in another order", 2): 0.380094, ("last", 4): 0.5,
     },
 }  # fmt: skip
+# Printed by the same releases for lists with weights, without the list "nothing" and with it:
+# LightGBM and XGBoost add 1 for its nDCG, whatever its weight
+WEIGHTS = {"graded": 2, "ties": 1, "last": 0.5, "nothing": 3}
+WEIGHTED: dict[tuple[str, str], dict[tuple[bool, int], float]] = {
+    ("lightgbm", "ndcg"): {
+        (False, 2): 0.49699310375144634, (False, 4): 0.6678417326055148,
+        (True, 2): 0.42145782509693264, (True, 4): 0.5134532406337388,
+    },
+    ("lightgbm", "map"): {
+        (False, 2): 0.6428571428571429, (False, 4): 0.738095238095238,
+        (True, 2): 0.8076923076923077, (True, 4): 0.8589743589743589,
+    },
+    ("xgboost", "ndcg"): {
+        (False, 2): 0.49699310375144634, (False, 4): 0.6678417326055148,
+        (True, 2): 0.42145782509693264, (True, 4): 0.5134532406337388,
+    },
+    ("catboost", "ndcg"): {
+        (False, 2): 0.45638197871099534, (False, 4): 0.6990460046442324,
+        (True, 2): 0.7072826039213052, (True, 4): 0.8379478486545866,
+    },
+}  # fmt: skip
+# printed by CatBoost for the grades of "graded" divided by 4, which are probabilities
+AS_PROBABILITIES = {"err": 0.5546875, "pfound": 0.785699}
 LRAP = {"graded": 0.916667, "nothing": 1, "ties": 0.666667, "last": 0.333333}

@@ -35,7 +35,7 @@ def contents(
 ) -> list[fingerprints.Content]:
     """Read what is in the tables, without computing anything of them."""
     with sm.Evaluator(recommendations, interactions, **more) as evaluator:
-        _, values = definitions(evaluator).first.resolve(None)
+        values = definitions(evaluator).values
         planner, engine = evaluator._session.planner, evaluator.engine
         assert isinstance(engine, DuckDBEngine)
         return fingerprints.contents(engine, [planner.node(n, values) for n in evaluator.tables])

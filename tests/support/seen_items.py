@@ -41,6 +41,7 @@ ITEMS = pd.DataFrame(
         "item_id": list("abcd"),
         "price": [1.0, 2.0, 3.0, 4.0],
         "category": ["x", "y", "x", "z"],
+        "item_group": ["m", "n", "n", "m"],
         "features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]],
     }
 )

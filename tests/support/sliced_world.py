@@ -23,16 +23,23 @@ AGES = [100, 5, 18]
 SETTINGS = {"missing_attributes": "ignore"}  # items lack prices and vectors
 LISTED = [  # metrics that also judge other items
     "popularity", "surprisal", "unexpectedness", "intra_list_diversity(over=category)",
+    "intra_list_diversity(over=history, distance=jaccard)",
     "money_precision", "unrepeated", "judged", "hole", "lrap", "coverage_error", "ranking_loss",
-    "gauc", "gauc(unlisted=last, divisor=min_relevant_length)",
+    "gauc", "gauc(unlisted=last, divisor=min_relevant_length)", "unseen", "tail_share",
+    "tail_count", "category_coverage", "category_entropy", "calibration", "epc(relevance=none)",
+    "efd(relevance=none)", "overlap", "rbo", "popularity_lift", "least_item_promoted",
+    "serendipity(relevance=none)", "serendipity(against=history)", "awrf", "ndkl",
 ]  # fmt: skip
 OF_RUNS = [
     "coverage", "coverage(scale=count)", "inter_list_diversity",
-    "inter_list_diversity(sample_users=3, runs=4)", "auc", "ctr", "ctr(statistic=support)", "ips",
+    "inter_list_diversity(sample_users=3, runs=4)", "auc", "auc(scope=catalogue)", "ctr",
+    "ctr(statistic=support)", "ips",
     "snips", "doubly_robust", "gini", "item_entropy", "pr_auc", "mae(average=users)",
     "mse", "rmse", "r2", "explained_variance", "log_loss(scores=logit)",
     "normalised_entropy(scores=logit)", "brier(scores=logit)", "calibration_ratio(scores=logit)",
-    "ece(scores=logit)",
+    "ece(scores=logit)", "exposure_parity", "exposure_parity(groups=popularity)",
+    "exposure_utility", "gain_utility", "equal_opportunity", "statistical_parity", "psp", "psndcg",
+    "attribute_shift", "attribute_shift(divergence=js)", "group_popularity_lift",
 ]  # fmt: skip
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -60,6 +67,7 @@ def make_world() -> Tables:
         logs += [(user, item, draw.randint(0, 1), draw.uniform(0.1, 1)) for item in decided]
     items = pd.DataFrame({"item_id": list(GENRES), "category": list(GENRES.values())})
     items["price"] = [draw.choice([1.5, 3.0, 10.0]) for _ in GENRES]
+    items["item_group"] = [["m", "n"] if i == "c" else ["m" if i < "f" else "n"] for i in GENRES]
     items["decade"] = pd.array(DECADES, dtype="Int64")
     users = pd.DataFrame({"user_id": range(-3, 38)})  # some nobody knows, and not all of the others
     users["country"] = [COUNTRIES[user % 4] for user in users["user_id"]]

@@ -17,10 +17,11 @@ from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.evaluator import Evaluator
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import Alternative, Metric, Param, Template
-from sqlmetrics.metrics.requests import MetricRequest, calls_of, requests_of
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import parse_spec
+from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
 from sqlmetrics.partitions.bounds import Bounds
 from sqlmetrics.partitions.split import Partition, Split, for_parquet, reader
 from sqlmetrics.plan.physical import physical
@@ -33,6 +34,7 @@ from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, Rendered
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import Keys, environment
+from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, SourceColumn, Table
 from tests.support.calls import studied
@@ -69,10 +71,15 @@ NUMBERS: dict[str, list[float | None]] = {
     "alpha": [0, 0.5],
     "break_probability": [0, 0.15],
     "p": [0.8, 1],
+    "head": [0.8, 1],
+    "gamma": [2, 0],
+    "a": [0.55],
+    "b": [1.5],
+    "smoothing": [0.01, 1],
     "precision": [0.5, 1],
     "target": [1, 2.5],
     "recall": [0, 0.5],
-    "patience": [0.85],
+    "patience": [0.85, 0.5],
     "at_least": [1, None],
     "missing_value": [0, 2.5],
     "eps": [1e-15, 0.2],
@@ -117,8 +124,14 @@ RICH = {
     "recommendations": {"score": "DOUBLE", "rank": "BIGINT"},
     "interactions": {"relevance": "INTEGER", "timestamp": "TIMESTAMP"},
     "history": {"timestamp": "TIMESTAMP"},
-    "items": {"price": "DOUBLE", "category": "VARCHAR[]", "features": "FLOAT[]"},
-    "users": {"country": "VARCHAR"},
+    "items": {
+        "price": "DOUBLE",
+        "category": "VARCHAR[]",
+        "item_group": "VARCHAR[]",
+        "features": "FLOAT[]",
+        "propensity": "DOUBLE",
+    },
+    "users": {"country": "VARCHAR", "weight": "DOUBLE"},
     "aspects": {"aspect": "VARCHAR"},
     "baseline": {"score": "DOUBLE"},
     "logs": {"reward": "INTEGER", "propensity": "DOUBLE"},
@@ -173,11 +186,21 @@ def values_of(param: Param) -> list[Any]:
 
 
 def names_in(source: str) -> set[str]:
-    """Find the names that a template is given, also by the template that it extends."""
+    """Find the names that a template is given, also by templates that it extends or includes."""
     tree = environment().parse(source)
     names = jinja2.meta.find_undeclared_variables(tree)
-    for extended in tree.find_all(jinja2.nodes.Extends):
-        names |= names_in((ROOT / extended.template.value).read_text(encoding="utf-8"))
+    for other in tree.find_all((jinja2.nodes.Extends, jinja2.nodes.Include)):
+        names |= names_in((ROOT / other.template.value).read_text(encoding="utf-8"))
+    return names
+
+
+def names_set_in(source: str) -> set[str]:
+    """Find the names that a template sets, perhaps only in a branch."""
+    names: set[str] = set()
+    for kind in (jinja2.nodes.Assign, jinja2.nodes.AssignBlock):
+        for assigned in environment().parse(source).find_all(kind):
+            targets = [assigned.target, *assigned.target.find_all(jinja2.nodes.Name)]
+            names |= {name.name for name in targets if isinstance(name, jinja2.nodes.Name)}
     return names
 
 
@@ -230,10 +253,12 @@ def n_unusual(chosen: tuple[Any, ...], choices: Mapping[str, list[Any]]) -> int:
 
 
 # a call of refuse_setting: the name of the setting, and the values that mean nothing there
-REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+, \[(?P<values>[^]]*)\]')
-# metrics whose templates make these calls only under other settings
+REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+,\s+\[(?P<values>[^]]*)\]')
+# calls that the template of a metric makes only under other settings
 REFUSED_ONLY_WITH = {
-    "rbp": {"output": "residual", "order": "score"},
+    ("rbp", "ties"): {"output": "residual", "order": "score"},
+    ("rbp", "unjudged"): {"output": "residual"},
+    ("intra_list_diversity", "distance"): {"over": "features"},
 }
 
 
@@ -253,10 +278,10 @@ def refusal(
         )
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
-    only_with = REFUSED_ONLY_WITH.get(template.name, {})
-    refuses = all(choice[name] == value for name, value in only_with.items())
-    for found in REFUSED.finditer(template.body) if refuses else ():
-        if f'"{choice[found["name"]]}"' in found["values"].split(", "):
+    for found in REFUSED.finditer(template.body):
+        only_with = REFUSED_ONLY_WITH.get((template.name, found["name"]), {})
+        refuses = all(choice[name] == value for name, value in only_with.items())
+        if refuses and f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
     threshold = choice.get("relevant_from", 0)
     if choice.get("gain") == "exponential_from" and (threshold is None or threshold < 0):
@@ -276,19 +301,25 @@ def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> st
     return plans.text(template.body, str(template.path), values).sql
 
 
+def under_standard(plans: Planner, specs: Specs) -> list[MetricRequest]:
+    """Resolve specs at their cutoffs under the standard convention."""
+    return Definitions(CATALOG, [STANDARD], has_rank=plans.has_rank).requests(specs)
+
+
 def wanted(plans: Planner, *calls: str, k: Iterable[int | None] = (5, None)) -> list[MetricRequest]:
     """Ask for calls at cutoffs."""
-    pairs = [(parse_spec(call), cutoff) for call in calls for cutoff in k]
+    specs: dict[MetricSpec, list[int | None]] = {parse_spec(call): list(k) for call in calls}
     if plans.dialect not in RECURSIVE:  # the others refuse whole lists of it
-        pairs = [(call, cutoff) for call, cutoff in pairs if cutoff or call.metric != "alpha_ndcg"]
-    return requests_of(pairs, [STANDARD], None, plans.has_rank)
+        specs |= {spec: [cutoff for cutoff in k if cutoff] for spec in specs
+                  if spec.metric == "alpha_ndcg"}  # fmt: skip
+    return under_standard(plans, specs)
 
 
 def slicing(
     plans: Planner, by: Iterable[str] = (), by_item: Iterable[str] = (), combinations: bool = False
 ) -> Slicing:
     attributes = attributes_of(by, by_item, CATALOG, plans.tables, plans.user_keys)
-    _, values = STANDARD.resolve(None)
+    values = STANDARD.values()
     return Slicing(plans, attributes, combinations, values)
 
 
@@ -337,7 +368,7 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         yield f"per user {where}", Results(plans, of_users).per_user()
         yield f"one per user {where}", Results(plans, of_users[:1]).per_user()
         yield from long_plans(f"long {where}", Results(plans, [*of_users, *of_runs]))
-        _, values = STANDARD.resolve(None)
+        values = STANDARD.values()
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
         yield "is there a row", plans.some_row("recommendations", values)
@@ -368,7 +399,7 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
     where = f"several_models={plans.several_models}"
     few, of_runs = wanted(plans, "ndcg", "mrr(audience=recommended)"), wanted(plans, *PER_RUN)
     two = [STANDARD, Settings(CATALOG, Convention.load("recommenders"), {})]
-    both = requests_of([(parse_spec("map"), 5)], two, None, plans.has_rank)
+    both = Definitions(CATALOG, two, has_rank=plans.has_rank).requests({parse_spec("map"): [5]})
     for interval in (NONE, BOOTSTRAP, RUN_CI):
         label = f"{interval.kind} of_runs={interval.of_runs} {where}"
         yield label, Results(plans, [*few, *of_runs], interval=interval).summary()
@@ -388,6 +419,13 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
             yield f"{interval.kind} {sliced} {where}", results.summary()
         yield f"per user {sliced} {where}", results.per_user()
         yield from long_plans(f"long {sliced} {where}", results)
+    for sliced, gaps in itertools.product((BY_USER[0], BY_ITEM[0]), (["difference"], GAPS)):
+        of = [*few, *of_runs] if "by" in sliced else wanted(plans, *OF_JUDGED)
+        for interval in (NORMAL, RUN_CI):
+            results = Results(
+                plans, of, slicing=slicing(plans, **sliced), interval=interval, gaps=gaps
+            )
+            yield f"gaps {gaps} {interval.kind} {sliced} {where}", results.summary()
     many = Results(plans, wanted(plans, "ndcg", "map", k=range(1, 50)), interval=BOOTSTRAP)
     yield f"many cutoffs {where}", many.summary()
     yield f"many cutoffs per user {where}", many.per_user()
@@ -486,11 +524,19 @@ def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
         lists = replace(lists, columns={**lists.columns, "rank": "BIGINT"})
         plans = planner()
         plans = replace(plans, tables={**plans.tables, "recommendations": lists})
-        _, values = STANDARD.resolve(None)
+        values = STANDARD.values()
         yield f"in order of {order}", plans.stage("recommendations", {**values, "order": order})
     attributes = {
-        "lists": [("category", "VARCHAR[]", ()), ("features", "FLOAT[]", ())],
-        "columns": [("category", "VARCHAR", ()), ("features", "DOUBLE[]", ("width", "height"))],
+        "lists": [
+            ("category", "VARCHAR[]", ()),
+            ("item_group", "VARCHAR[]", ()),
+            ("features", "FLOAT[]", ()),
+        ],
+        "columns": [
+            ("category", "VARCHAR", ()),
+            ("item_group", "VARCHAR", ()),
+            ("features", "DOUBLE[]", ("width", "height")),
+        ],
     }
     for way, columns in attributes.items():
         items = table("items", {"item_id": "BIGINT"})
@@ -500,7 +546,7 @@ def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
         items = Table("items", (replace(source, columns=(*source.columns, *more)),), kinds)
         plans = planner()
         plans = replace(plans, tables={**plans.tables, "items": items})
-        _, values = STANDARD.resolve(None)
+        values = STANDARD.values()
         for name in ("items", *ATTRIBUTES):
             yield f"{name} from {way}", plans.stage(name, values)
         some_rows = {name: with_condition(table) for name, table in plans.tables.items()}
@@ -512,7 +558,7 @@ def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
     for settings in ({"masked_scores": "drop"}, {"drop_seen": "true"}):
         for more in ({}, {"masked_scores": "drop", "order": "score"}):
             plans = planner()
-            _, values = STANDARD.resolve(None)
+            values = STANDARD.values()
             for name in ("recommendations", "baseline"):
                 look = plans.stage(name, {**values, **settings, **more})
                 yield f"{name} with {settings} {more}", look

@@ -63,6 +63,11 @@ def variants(every_combination: bool) -> list[str]:
                 if every_combination and ("discount", "log2") not in combination:
                     continue  # it is one more gain, and a discount is one whatever the gain
                 combination = (*combination, ("relevant_from", "1"))  # which it needs
+            if ("distance", "jaccard") in combination:  # which vectors do not have
+                if ("over", "features") in combination:
+                    continue
+                if "over" not in dict(combination):
+                    combination = (*combination, ("over", "category"))
             combination = meaningful(metric, combination, every_combination)
             inside = ", ".join(f"{name}={value}" for name, value in combination)
             specs.append(f"{metric.name}({inside})" if inside else metric.name)
@@ -70,8 +75,14 @@ def variants(every_combination: bool) -> list[str]:
 
 
 VARIANTS = variants(every_combination=False)
-# every metric as it is, and one of three of the others
-FEW = [spec for place, spec in enumerate(VARIANTS) if "(" not in spec or place % 3 == 0]
+
+
+def _one_of(n: int) -> list[str]:
+    """Return every metric as it is, and one of n of the others."""
+    return [spec for place, spec in enumerate(VARIANTS) if "(" not in spec or place % n == 0]
+
+
+FEW, MANY = _one_of(24), _one_of(4)
 RUN_GRAIN = {metric.name for metric in CATALOG.metrics.values() if metric.grain == "run"}
 
 
@@ -100,13 +111,19 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
     for item in range(n_items):
         vector = [0.0] * 11 if item == 7 else [draw.gauss(0, 1) for _ in range(11)]
         kinds = draw.sample(["x", "y", "z", "w"], draw.randint(1, 3))
-        items_rows.append((item, draw.choice([0.0, 1.5, 9.99, 100.0]), kinds, vector))
+        price = draw.choice([0.0, 1.5, 9.99, 100.0])
+        groups = ["p", "q"] if item % 7 == 3 else ["pqr"[item % 3]]
+        propensity = (item % 5 + 1) / 5
+        items_rows.append((item, price, kinds, groups, vector, propensity))
         aspects += [(item, kind) for kind in draw.sample("abcde", draw.randint(1, 3))]
     columns = {
         "recommendations": (lists, ["user_id", "item_id", "score"]),
         "interactions": (truth, ["user_id", "item_id", "relevance"]),
         "history": (history, ["user_id", "item_id"]),
-        "items": (items_rows, ["item_id", "price", "category", "features"]),
+        "items": (
+            items_rows,
+            ["item_id", "price", "category", "item_group", "features", "propensity"],
+        ),
         "aspects": (aspects, ["item_id", "aspect"]),
         "baseline": (baseline, ["user_id", "item_id", "rank"]),
         "logs": (logs, ["user_id", "item_id", "reward", "propensity"]),
@@ -114,7 +131,12 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
     return {name: pd.DataFrame(rows, columns=names) for name, (rows, names) in columns.items()}
 
 
-OF_ALL = pytest.mark.parametrize("world_specs", [VARIANTS], ids=len, indirect=True)
+OF_MANY = pytest.mark.parametrize(
+    "world_specs",
+    [MANY, pytest.param(VARIANTS, marks=pytest.mark.exhaustive)],
+    ids=len,
+    indirect=True,
+)
 
 
 @functools.cache

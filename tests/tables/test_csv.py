@@ -73,6 +73,14 @@ def test_apostrophes_are_a_part_of_ids(tmp_path: Path, several: bool) -> None:
         assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
 
 
+def test_apostrophes_of_a_later_csv_file_without_other_quotes(tmp_path: Path) -> None:
+    """The engine detects other types in the second file, and then apostrophes as quotes."""
+    (tmp_path / "a.csv").write_text("user_id,signup\nu1,2024-02-01\n")
+    (tmp_path / "b.csv").write_text("user_id,signup\n'',\n")
+    with sm.Evaluator({"u1": ["a"]}, {"u1": ["a"]}, users=tmp_path) as evaluator:
+        assert sorted(evaluator.stage("users")["user_id"]) == ["''", "u1"]
+
+
 def test_apostrophes_and_quotes_of_a_later_csv_file(tmp_path: Path) -> None:
     """The engine takes the apostrophes of the second file for quotes, and its times for texts."""
     header = "user_id,item_id,relevance,cohort,timestamp,a,b\n"

@@ -327,3 +327,21 @@ def test_aspects_in_a_wrong_shape(aspects: Any, words: list[str]) -> None:
         evaluate("alpha_ndcg", aspects=aspects)
     for word in ("aspects", *words):
         assert word in str(caught.value)
+
+
+def test_lists_without_values_are_lists_of_numbers() -> None:
+    nothing = pa.array([[], []], pa.list_(pa.null()))
+    items = pa.table({"item_id": ["a", "b"], "features": nothing})
+    with (
+        sm.Evaluator({"u": ["a", "b"]}, {"u": ["a"]}, items=items) as evaluator,
+        pytest.raises(sm.DataError, match="2 recommended items have no features"),
+    ):
+        evaluator.evaluate("intra_list_diversity")
+    lists = pa.table(
+        {"user_id": ["u"], "item_id": [["a"]], "score": pa.array([[None]], pa.list_(pa.null()))}
+    )
+    with (
+        sm.Evaluator(lists, {"u": ["a"]}) as evaluator,
+        pytest.raises(sm.DataError, match="1 of 1 scores are NULL"),
+    ):
+        evaluator.evaluate("mrr")

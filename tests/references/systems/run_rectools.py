@@ -46,6 +46,16 @@ def measure(given, model):
                     k,
                     lambda m=metric, o=options, k=k, t=table: m(k=k, **o).calc(lists, t),
                 )
+    baseline = pd.DataFrame(columns(given.rows("baseline"), **pair, rank="rank"))
+    for k in given.cutoffs:
+        serendipity = metrics.Serendipity(k=k)
+        yield (
+            "Serendipity",
+            k,
+            lambda m=serendipity: m.calc(lists, interactions, history, catalogue),
+        )
+        overlap = metrics.Intersection(k=k)
+        yield "Intersection", k, lambda m=overlap: m.calc(lists, baseline)
 
 
 main(measure)

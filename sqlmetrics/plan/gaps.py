@@ -1,0 +1,155 @@
+"""Plan gaps: rows below those of the slices, with the differences between the slices.
+
+All slices with a name are compared; that of missing values is not. A gap is a seminorm of the
+values (or, for the ratio, of their logarithms), so that it deviates from that of the true values by
+at most the gap of the deviations. The interval is therefore the gap ± the quantile of the gaps of
+the deviations of resamples, and covers the true gap also if it is 0 or there are many slices. The
+p-value is that of a permutation test: groups of users change their slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.slices import Attribute
+from sqlmetrics.sql.query_graph import Node, new_name
+from sqlmetrics.stats.intervals import Interval
+
+
+def gap_column(name: str, gap: str) -> str:
+    """Return the column with a gap of a metric and cutoff, in tables of gaps."""
+    return f"{name}_{gap}"
+
+
+def _same(names: Iterable[str]) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+@dataclass(frozen=True)
+class GapTable:
+    """A table with the gaps of a wide table: one row per model, in the place of one more slice.
+
+    `varied` and `tested` are the columns with an interval and with a p-value.
+    """
+
+    node: Node
+    gaps: Sequence[str]
+    varied: Sequence[str]
+    tested: Sequence[str]
+
+    def table(self, rows: Iterable[Mapping[str, Any]], reads: dict[str, Node]) -> dict[str, Any]:
+        """Describe the table for `summary_rows`, and add it to the tables that it reads."""
+        name = new_name(self.node.name, reads)
+        reads[name] = self.node
+        of_gaps = []
+        for row in rows:
+            for number, gap in enumerate(self.gaps, start=1):
+                column = gap_column(row["name"], gap)
+                of_gap = {"name": column, "grain": "gap", "gap": number}
+                parts = {"varied": column in self.varied, "tested": column in self.tested}
+                of_gaps.append({**row, **of_gap, **parts})
+        return {"name": name, "rows": of_gaps, "percentiles": "", "over_runs": ""}
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Plans the gaps between the slices of a result.
+
+    `gaps` are the names of the gaps; `groups` the columns that values are grouped by, without
+    `slice`, the column with the number of a slice; `slice_names` the names of the slices, of the
+    attributes in this order; `interval` the interval of the result.
+    """
+
+    planner: Planner
+    gaps: Sequence[str]
+    groups: Sequence[str]
+    slice: str
+    slice_names: Node
+    attributes: Sequence[Attribute]
+    interval: Interval
+
+    def below(
+        self,
+        values: Node,
+        columns: Mapping[str, str],
+        means: Sequence[str],
+        resampled: Node | None,
+        groups_of_users: Node | None = None,
+    ) -> GapTable:
+        """Plan the gaps of one wide table.
+
+        Args:
+            values: the values of slices.
+            columns: for the name of each metric and cutoff, the column of `values`.
+            means: the names of those that have values in resamples.
+            resampled: the values in resamples, if there are intervals.
+            groups_of_users: the sums of groups of users, which change their slices.
+        """
+        reads = {"slice_gaps": self._gaps_of(values, columns)}
+        of_means = self._names(means)
+        if resampled is not None:
+            reads["gap_widths"] = self._widths(resampled, means)
+        if groups_of_users is not None and self.slice == "slice":
+            permuted = self._rendered(
+                "permuted",
+                {"resample_groups": groups_of_users, "named_slices": self._named_slices()},
+                names=means,
+                **self.interval.draws,
+            )
+            permuted_gaps = self._gaps_of(permuted, _same(means), "resample")
+            of_slices = {"slice_gaps": reads["slice_gaps"], "permuted_gaps": permuted_gaps}
+            reads["gap_p_values"] = self._rendered(
+                "gap_p_values", of_slices, gap_of_column=of_means
+            )
+        varied = [*of_means] if "gap_widths" in reads else []
+        tested = [*of_means] if "gap_p_values" in reads else []
+        names = self._names(columns)
+        node = self._rendered("gaps", reads, gap_of_column=names, varied=varied, tested=tested)
+        return GapTable(node, self.gaps, varied, tested)
+
+    def _names(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the columns of gaps, each with its gap."""
+        return {gap_column(name, gap): gap for name in names for gap in self.gaps}
+
+    def _widths(self, resampled: Node, names: Sequence[str]) -> Node:
+        deviations = self._rendered(
+            "deviations", {"resampled": resampled}, names=names, on_logs="ratio" in self.gaps
+        )
+        resampled_gaps = self._gaps_of(deviations, _same(names), "resample", deviations=True)
+        return self._rendered(
+            "gap_widths",
+            {"resampled_gaps": resampled_gaps},
+            names=[*self._names(names)],
+            confidence=self.interval.confidence,
+        )
+
+    def _gaps_of(
+        self, values: Node, columns: Mapping[str, str], per: str = "", deviations: bool = False
+    ) -> Node:
+        name = "resampled_gaps" if deviations else "permuted_gaps" if per else "slice_gaps"
+        return self.planner.rendered(
+            "slice_gaps",
+            {"sliced": values, "named_slices": self._named_slices()},
+            name=name,
+            groups=self.groups,
+            slice=self.slice,
+            gaps=self.gaps,
+            value_of=columns,
+            per=per,
+            deviations=deviations,
+        )
+
+    def _named_slices(self) -> Node:
+        missing = {
+            f"label_{number}": attribute.missing
+            for number, attribute in enumerate(self.attributes, start=1)
+        }
+        return self._rendered("named_slices", {"slice_names": self.slice_names}, missing=missing)
+
+    def _rendered(self, template: str, reads: Mapping[str, Node], **context: Any) -> Node:
+        return self.planner.rendered(
+            template, reads, groups=self.groups, slice=self.slice, **context
+        )

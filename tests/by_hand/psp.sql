@@ -1,0 +1,44 @@
+/*
+metrics = ["psp@10"]
+tables = ["recommendations", "interactions", "history"]
+*/
+WITH ranked AS (
+    SELECT
+        user_id,
+        item_id,
+        row_number() OVER (PARTITION BY user_id ORDER BY score DESC, item_id) AS rank
+    FROM read_parquet('recommendations.parquet')
+), relevant AS (
+    SELECT user_id, item_id FROM read_parquet('interactions.parquet') WHERE relevance > 0
+), popularity AS (
+    SELECT item_id, count(DISTINCT user_id) AS n_users
+    FROM read_parquet('history.parquet')
+    GROUP BY item_id
+), weights AS (
+    -- one row per relevant item of a user, with its weight
+    SELECT
+        user_id,
+        item_id,
+        1 + (ln((SELECT count(DISTINCT user_id) FROM read_parquet('history.parquet'))) - 1)
+        * pow(2.5 / (coalesce(n_users, 0) + 1.5), 0.55) AS weight
+    FROM relevant
+    LEFT JOIN popularity USING (item_id)
+), hits AS (
+    SELECT user_id, rank, weight
+    FROM ranked
+    JOIN weights USING (user_id, item_id)
+    WHERE rank <= 10
+), best AS (
+    -- one row per position of the best list of ten
+    SELECT user_id, weight, row_number() OVER (PARTITION BY user_id ORDER BY weight DESC, item_id) AS rank
+    FROM weights
+    QUALIFY rank <= 10
+)
+SELECT
+    'psp' AS metric,
+    10 AS k,
+    (SELECT sum(weight) FROM hits) / (SELECT sum(weight) FROM best) AS value,
+    CAST(NULL AS BIGINT) AS n_users,
+    CAST(NULL AS DOUBLE) AS std,
+    CAST(NULL AS DOUBLE) AS ci_low,
+    CAST(NULL AS DOUBLE) AS ci_high
