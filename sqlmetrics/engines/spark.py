@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
+from sqlmetrics.engines import hidden_files, lakes, spark_folders, spark_to_duckdb
 from sqlmetrics.engines.lake_tables import is_lake_table
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.engines.spark_errors import (
@@ -213,6 +213,7 @@ class SparkEngine:
         local = [path for path in map(_local, paths) if path is not None]
         lakes.check_paths(label, [*local, *(file for path in local for file in glob.glob(path))])
         shown = and_more(given)
+        hidden_files.check_finished(label, shown, local)
         plain = self._parquet(label, shown, paths)
         frame, folders, warnings = spark_folders.read(
             plain,

@@ -8,11 +8,12 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import folders, lakes
+from sqlmetrics.engines import folders, hidden_files, lakes
 from sqlmetrics.engines.relation import FolderColumn, Folders, Relation
 from sqlmetrics.errors import DataError
 from sqlmetrics.messages import RANKED
@@ -29,8 +30,20 @@ if TYPE_CHECKING:
 _LOCAL = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)
 
 
-def expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
-    """Expand a path, folder or glob; None if no file matches and the text may name a table."""
+@dataclass(frozen=True)
+class Expanded:
+    """The files of a path, folder or glob, and warnings about files that are not read."""
+
+    paths: Sequence[str]
+    warnings: Sequence[str] = ()
+
+
+def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
+    """Expand a path, folder or glob; None if no file matches and the text may name a table.
+
+    Raises:
+        DataError: no file can be read, or a job is still writing into a folder.
+    """
     text = _LOCAL.sub("", str(source))
     if text != str(source) and not os.path.lexists(text):
         text = unquote(text)  # as Path.as_uri() writes it
@@ -41,28 +54,42 @@ def expand(engine: Engine, label: str, source: str | Path) -> list[str] | None:
             return None
         raise DataError(f"{label}: the file name {text!r} has control characters")
     if text == "-":
-        return [str(engine.spool(sys.stdin.buffer))]
+        return Expanded([str(engine.spool(sys.stdin.buffer))])
     if "://" in text:
-        return [text]
+        return Expanded([text])
     path = Path(text)
     try:
         if path.is_dir():
             lakes.check_paths(label, [text])
-            files = [p for p in sorted(path.rglob("*")) if p.is_file() and p.name[0] not in "._"]
-            if not files:
+            found = [str(entry) for entry in sorted(path.rglob("*")) if entry.is_file()]
+            files = _visible(label, text, text, found)
+            if not files.paths:
                 raise DataError(f"{label}: the folder {text} has no files")
-            return [str(file) for file in files]
+            return files
         if path.exists():
-            return [text]
+            return Expanded([text])
         if glob.has_magic(text):
-            matches = matching_files(text)
-            if matches:
-                return matches
+            if matches := matching_files(text):
+                return _visible(label, text, _existing_folder(text), matches)
             if engine.find_table(text) is None:
                 raise DataError(f"{label}: no file matches {text}")
     except OSError as error:
         raise DataError(f"{label}: {text[:80]} cannot be read: {error.strerror}") from error
     return None
+
+
+def _visible(label: str, shown: str, base: str, paths: Sequence[str]) -> Expanded:
+    """Omit hidden files; the pattern `shown` can name them: `lists/_old/*.parquet`.
+
+    Raises:
+        DataError: a job is still writing into one of the folders, from `base` down to the files.
+    """
+    rest = shown[len(base) :].lstrip("/")
+    if re.search(r"(\A|/)[_.][^/]", rest):
+        return Expanded(paths)
+    hidden_files.check_finished(label, shown, hidden_files.folders_between(base, paths))
+    are_rows = [path for path in paths if format_by_name(path)]
+    return Expanded(*hidden_files.without_hidden(label, base, paths, are_rows))
 
 
 def is_file(value: Any) -> bool:
@@ -81,17 +108,23 @@ def matching_files(pattern: str, folders: bool = False) -> list[str]:
     Raises:
         OSError: the glob is too long, or a folder cannot be read.
     """
-    folder = ""
-    first, slash, rest = pattern.partition("/")
-    while slash and (not first or os.path.isdir(folder + first)):
-        folder += first + slash
-        first, slash, rest = rest.partition("/")
-    exact = glob.escape(folder) + first + slash + rest
+    folder = _existing_folder(pattern)
+    exact = glob.escape(folder) + pattern[len(folder) :]
     try:
         matches = glob.glob(exact, recursive=True)
         return sorted(match for match in matches if folders or os.path.isfile(match))
     except RecursionError:  # the glob has about a thousand nested folders
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)) from None
+
+
+def _existing_folder(pattern: str) -> str:
+    """Return the leading folders of a glob that exist, with the slash behind them."""
+    folder = ""
+    first, slash, rest = pattern.partition("/")
+    while slash and (not first or os.path.isdir(folder + first)):
+        folder += first + slash
+        first, slash, rest = rest.partition("/")
+    return folder
 
 
 def _engine_reads_exact_names() -> bool:
@@ -129,12 +162,13 @@ def _check_names(label: str, paths: Sequence[str]) -> None:
         first[real] = path
 
 
-def read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Relation:
+def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expanded]) -> Relation:
     """Turn files of one format into a relation.
 
     Raises:
         DataError: a file cannot be read, or the files do not belong to one table.
     """
+    paths = [path for files in expanded for path in files.paths]
     _check_names(label, paths)
     shown = [engine.shown(path) for path in paths]
     # checked before the formats, because lake tables also have logs in other formats
@@ -195,7 +229,7 @@ def read_files(engine: Engine, table: str, label: str, paths: list[str]) -> Rela
         kind,
         is_held=not any("://" in path for path in paths),
         folders=read_of_folders,
-        warnings=warned,
+        warnings=[*(text for files in expanded for text in files.warnings), *warned],
         **options,
     )
 

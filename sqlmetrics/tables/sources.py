@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.engines.relation import Relation, TableName
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import names
-from sqlmetrics.tables.files import expand, read_files
+from sqlmetrics.tables.files import Expanded, expand, read_files
 from sqlmetrics.tables.objects import (
     from_aspects,
     from_columns,
@@ -39,19 +39,19 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     if own is not None:
         return own
     if isinstance(source, str | Path):
-        paths = expand(engine, label, source)
-        if paths is None:
+        files = expand(engine, label, source)
+        if files is None:
             return _table_of_connection(engine, label, str(source))
-        return read_files(engine, table, label, paths)
+        return read_files(engine, table, label, [files])
     if isinstance(source, list | tuple) and source and _all_texts(source):
-        files: list[str] = []
+        listed: list[Expanded] = []
         for entry in source:
-            paths = expand(engine, label, entry)
-            if paths is None:
+            files = expand(engine, label, entry)
+            if files is None:
                 hint = "; to give ids, pass a set" if table == "items" else ""
                 raise DataError(f"{label}: there is no file {entry}{hint}")
-            files += paths
-        return read_files(engine, table, label, files)
+            listed.append(files)
+        return read_files(engine, table, label, listed)
     if isinstance(source, list | tuple) and not source:
         raise UsageError(f"{label}: the list of files is empty; give at least one file")
     ids = ids_of(source) if table == "items" else None

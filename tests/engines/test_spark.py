@@ -330,6 +330,13 @@ def test_files_called_like_patterns_are_read(spark: Any, tmp_path: Path) -> None
         assert row["value"] == pytest.approx((2 / 3 + 1 / 3) / 2)
 
 
+def test_files_that_a_job_is_writing_are_refused(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "_temporary").mkdir()
+    pq.write_table(_rows(LISTS), tmp_path / "part.parquet")
+    with pytest.raises(sm.DataError, match="is incomplete"):
+        sm.Evaluator(str(tmp_path), UNGRADED, engine=spark)
+
+
 @pytest.mark.parametrize("kind", ["glob", "files", "table", "view"])
 def test_the_statement_runs_without_the_evaluator(
     spark: Any, stored: dict[str, Any], kind: str

@@ -331,3 +331,30 @@ def test_the_format_of_a_file_without_a_suffix(tmp_path: Path, text: str) -> Non
     columns = {"interactions.user_id": name}
     with sm.Evaluator({1: [2]}, tmp_path / "truth", columns=columns) as evaluator:
         assert evaluator.evaluate("recall@1")["value"].tolist() == [1]
+
+
+def test_hidden_files_are_not_read(tmp_path: Path) -> None:
+    """As Spark reads folders: nothing below `_old/` or `.old/`, but what is below `_day=1/`."""
+    table = lists_table()
+    folder = tmp_path / "lists"
+    for name in ("_day=1", "_old", ".old"):
+        (folder / name).mkdir(parents=True)
+        write_parquet(folder / name / "part.parquet", table)
+    (folder / "_old" / "_SUCCESS").touch()
+    for source in (folder, str(folder / "*" / "*.parquet"), [folder]):
+        with pytest.warns(sm.SqlmetricsWarning, match=r"old/part\.parquet.* not read, because"):
+            check(values(source))
+    check(values(str(folder / "_old" / "*.parquet")))
+    check(values(folder / "_old"))
+
+
+@pytest.mark.parametrize("name", ["_temporary", ".spark-staging-1f3", ".hive-staging_hive_2026"])
+def test_files_that_a_job_is_writing_are_refused(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "lists"
+    (folder / "day=1" / name).mkdir(parents=True)
+    write_parquet(folder / "day=1" / "part.parquet", lists_table())
+    patterns = [folder, str(folder / "**" / "*.parquet"), str(tmp_path / "*" / "day=1" / "*")]
+    for source in [*patterns, [folder]]:
+        with pytest.raises(sm.DataError, match=rf"is incomplete: .*day=1/{name} is the folder of"):
+            values(source)
+    check(values(folder / "day=1" / "part.parquet"))
