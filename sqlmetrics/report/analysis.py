@@ -611,22 +611,22 @@ class Study:
         """
         import pandas as pd
 
-        if (column := self.grouped_by) is None:
+        if (column := self.grouped_by) is None or (shares := self._shares(column)) is None:
             return pd.DataFrame()
         catalogue = self._if_there("catalogue")
         frame = self._by_group(
             "report/exposure_by_group",
             column,
-            {} if catalogue is None else {"catalogue": catalogue},
+            {} if catalogue is None else {"catalogue": catalogue, "item_shares": shares},
             discount=GROUP_DISCOUNT,
             has_catalogue=catalogue is not None,
         )
         of_lists = frame[frame["source"] == "lists"].drop(columns="source")
         groups = _groups_in(frame)
         for source in ("history", "catalogue"):
-            shares = frame.loc[frame["source"] == source, ["item_group", "value"]]
-            groups = groups.merge(shares.rename(columns={"value": source}), "left", "item_group")
-            if len(shares):  # a group without a row has no item there
+            known = frame.loc[frame["source"] == source, ["item_group", "value"]]
+            groups = groups.merge(known.rename(columns={"value": source}), "left", "item_group")
+            if len(known):  # a group without a row has no item there
                 groups[source] = groups[source].fillna(0.0)
         return self._filled(of_lists, groups, ["value", "ci_low", "ci_high"])
 
@@ -648,31 +648,49 @@ class Study:
         return self._filled(frame, _groups_in(frame), numbers)
 
     def _by_group(
-        self, template: str, column: str, reads: Mapping[str, Node], **context: Any
+        self,
+        template: str,
+        column: str,
+        reads: Mapping[str, Node],
+        discount: str,
+        **context: Any,
     ) -> pd.DataFrame:
-        """Run a query about the shares of groups of items in lists and histories."""
-        shares = self._shares(column)
-        assert shares is not None
-        history = "history" in self.planner.tables
-        plan = self.planner.rendered(
+        """Run a query about the shares of groups of items in lists and histories.
+
+        Args:
+            template: the query, which reads these shares.
+            column: the column that groups the items.
+            reads: further tables that the query reads.
+            discount: the weights of ranks.
+            context: further variables of the query.
+        """
+        rendered = self.planner.rendered
+        item_shares = self._shares(column)
+        assert item_shares is not None
+        items = {"item_shares": item_shares}
+        of_items: dict[str, Any] = {"attribute": column, "share": _SHARES[column][1]}
+        ranked = {"ranked": self._stage("ranked"), **items}
+        list_shares = rendered(
+            "report/list_shares", ranked, k=self.primary.k, discount=discount, **of_items
+        )
+        shares = {"list_shares": list_shares}
+        has_history = "history" in self.planner.tables
+        if has_history:
+            seen = {"seen": self._stage("seen"), **items, **shares}
+            shares["history_shares"] = rendered("report/history_shares", seen, **of_items)
+        plan = rendered(
             template,
-            {
-                "ranked": self._stage("ranked"),
-                "item_shares": shares,
-                **({"seen": self._stage("seen")} if history else {}),
-                **reads,
-            },
+            {**shares, **reads},
             often=True,
-            attribute=column,
-            share=_SHARES[column][1],
-            k=self.primary.k,
-            has_history=history,
+            has_history=has_history,
             z=self.results.interval.z,
+            **of_items,
             **context,
         )
         return self.run(Plan(plan))
 
     def _shares(self, column: str) -> Query | None:
+        """Plan the parts of items in groups, if the items have this column."""
         return self._if_there(_SHARES[column][0])
 
     def _filled(
