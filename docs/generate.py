@@ -184,6 +184,7 @@ def limits_table() -> str:
         ["metrics in the differences of pairs, the primary one first", analysis.PAIRED_METRICS],
         ["cutoffs in a chart, evenly spread", analysis.SHOWN_CUTOFFS],
         ["slices in a chart, those with the most users", analysis.SHOWN_SLICES],
+        ["groups of items in a chart, those with the largest shares", analysis.SHOWN_SLICES],
         ["values of a column of users that is sliced by unasked", analysis.FEW_VALUES],
         ["rows in the table of a figure", figures._ROWS],
         ["users among the examples, of each kind", analysis.N_EXAMPLES],

@@ -390,11 +390,11 @@ class Evaluator(OnSession):
         """Draw one of the charts of `report`. Needs the extra `report`.
 
         Args:
-            figure: `"cutoffs"` (metrics by cutoff), `"scores"` (values and intervals of the
-                models), `"against_best"` (differences from the best model), `"distribution"` (of
-                per-user values), `"differences"` (per user, between two models), `"wins"` (numbers
-                of users for whom each model is better), `"slices"`, `"exposure"` (Lorenz curves),
-                `"popularity"` or `"trade_off"`.
+            figure: `"cutoffs"` (metrics by cutoff), `"scores"` (values and intervals),
+                `"against_best"` (differences from the best model), `"distribution"` (of per-user
+                values), `"differences"` (per user, between two models), `"wins"` (users for whom
+                each model is better), `"slices"`, `"exposure"` (Lorenz curves), `"popularity"`,
+                `"group_exposure"`, `"calibration"`, `"popularity_lift"` or `"trade_off"`.
             metrics, k, options: see `report`.
 
         Returns: an Altair chart, or several charts stacked vertically.

@@ -50,3 +50,12 @@ CASE WHEN {{ n_users }} > 1 THEN {{ table.percentiles }}.{{ ident(row.name ~ end
 {%- else -%} CAST(NULL AS DOUBLE)
 {%- endif -%}
 {%- endmacro -%}
+
+{#- The standard error of the mean of a value over `n` users, of whom some have the value 0 and no
+    row; undefined for one user. -#}
+{%- macro standard_error_with_zeros(value, n) -%}
+sqrt(
+            greatest(sum({{ value }} * {{ value }}) - sum({{ value }}) * sum({{ value }}) / {{ n }}, 0)
+            / nullif({{ n }} * ({{ n }} - 1), 0)
+        )
+{%- endmacro -%}

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 PRIMARY = "ndcg"  # the default primary metric, if it is among the requested metrics
 CUTOFFS = (1, 3, 5, 10)
 MAIN_CUTOFF = 10
-BEYOND = ("catalogue", "diversity", "novelty")  # families of metrics beyond accuracy
+BEYOND = ("catalogue", "diversity", "novelty", "fairness")  # families beyond accuracy
+LIFTS = ("popularity_lift", "group_popularity_lift")
+# further metrics of the section Beyond accuracy, which are not in the leaderboard unless named
+FURTHER = (*LIFTS, "calibration", "awrf", "exposure_parity")
+GROUP_DISCOUNT = "log2"  # the weights of ranks in the exposure of groups of items
 
 SHOWN_CUTOFFS = 20
 SHOWN = 8  # maximum number of models with a colour and a shape, the best ones
@@ -46,6 +50,11 @@ N_EXAMPLES = 3  # example users of each kind
 SHOWN_TRUTH = 12  # maximum number of relevant items shown for an example user
 TITLES = ("title", "name")  # columns of the items table that may hold item names
 _MOST_LISTED = 20  # maximum number of items shown of an example list
+# column that groups items -> the stage with the parts of items in groups, and its column of parts
+_SHARES = {
+    "item_group": ("item_group_shares", "group_share"),
+    "category": ("item_category_shares", "category_share"),
+}
 
 
 def metrics_of_reports(catalog: Catalog) -> list[str]:
@@ -92,6 +101,8 @@ class Study:
         how: the options of the report, such as the significance test.
         attributes: the attributes to slice by.
         chosen: the primary metric, if the user named one.
+        further: metrics that only the section Beyond accuracy shows, at the cutoff of the primary
+            metric: those of `FURTHER` that the tables allow, or of `LIFTS` if metrics are named.
         room: fraction of the maximum figure size that figures may use.
     """
 
@@ -101,6 +112,7 @@ class Study:
     how: Question
     attributes: list[Attribute]
     chosen: MetricRequest | None = None
+    further: Sequence[MetricRequest] = ()
     room: float = 1.0
 
     def __post_init__(self) -> None:
@@ -574,6 +586,165 @@ class Study:
         by_group = pd.DataFrame(rows, columns=["model", "group", "share"])
         return by_group.astype({"group": "Int64"})
 
+    # ---- groups of items -----------------------------------------------------------------------
+
+    @property
+    def grouped_by(self) -> str | None:
+        """Return the column of items that groups the items: item_group, else category, or None."""
+        named = (name for name in _SHARES if self._shares(name) is not None)
+        return next(named, None)
+
+    def source_name(self, column: str) -> str:
+        """Return the name of a column of items in the source, such as seller_size."""
+        known = self.planner.tables["items"].sources[0].find_read(column)
+        return column if known is None or known.parts else known.source
+
+    @functools.cached_property
+    def group_exposure(self) -> pd.DataFrame:
+        """Return the exposure of groups of items: `group, model, value, ci_low, ci_high, n_users`.
+
+        The exposure of a group in a list is its share of the weights of ranks; `value` is the mean
+        over users. The columns `history` and `catalogue` have the share of the group in the
+        histories of these users, and among the items of the catalogue; they are missing without
+        these tables. A missing group stands for items without a group. The result is empty without
+        a column that groups items.
+        """
+        import pandas as pd
+
+        if (column := self.grouped_by) is None or (shares := self._shares(column)) is None:
+            return pd.DataFrame()
+        catalogue = self._if_there("catalogue")
+        frame = self._by_group(
+            "report/exposure_by_group",
+            column,
+            {} if catalogue is None else {"catalogue": catalogue, "item_shares": shares},
+            discount=GROUP_DISCOUNT,
+            has_catalogue=catalogue is not None,
+        )
+        of_lists = frame[frame["source"] == "lists"].drop(columns="source")
+        groups = _groups_in(frame)
+        for source in ("history", "catalogue"):
+            known = frame.loc[frame["source"] == source, ["item_group", "value"]]
+            groups = groups.merge(known.rename(columns={"value": source}), "left", "item_group")
+            if len(known):  # a group without a row has no item there
+                groups[source] = groups[source].fillna(0.0)
+        return self._filled(of_lists, groups, ["value", "ci_low", "ci_high"])
+
+    @functools.cached_property
+    def calibration(self) -> pd.DataFrame:
+        """Return the shares of categories in lists and histories, over users who have both.
+
+        The columns are `group, model, listed, known, difference, ci_low, ci_high, n_users`:
+        `difference` is the mean over users of the share in the list minus the share in the history.
+        A missing group stands for items without a category. The result is empty without categories
+        or without a history.
+        """
+        import pandas as pd
+
+        if self._shares("category") is None or "history" not in self.planner.tables:
+            return pd.DataFrame()
+        frame = self._by_group("report/calibration_by_category", "category", {}, discount="none")
+        numbers = ["listed", "known", "difference", "ci_low", "ci_high"]
+        return self._filled(frame, _groups_in(frame), numbers)
+
+    def _by_group(
+        self,
+        template: str,
+        column: str,
+        reads: Mapping[str, Node],
+        discount: str,
+        **context: Any,
+    ) -> pd.DataFrame:
+        """Run a query about the shares of groups of items in lists and histories.
+
+        Args:
+            template: the query, which reads these shares.
+            column: the column that groups the items.
+            reads: further tables that the query reads.
+            discount: the weights of ranks.
+            context: further variables of the query.
+        """
+        rendered = self.planner.rendered
+        item_shares = self._shares(column)
+        assert item_shares is not None
+        items = {"item_shares": item_shares}
+        of_items: dict[str, Any] = {"attribute": column, "share": _SHARES[column][1]}
+        ranked = {"ranked": self._stage("ranked"), **items}
+        list_shares = rendered(
+            "report/list_shares", ranked, k=self.primary.k, discount=discount, **of_items
+        )
+        shares = {"list_shares": list_shares}
+        has_history = "history" in self.planner.tables
+        if has_history:
+            seen = {"seen": self._stage("seen"), **items, **shares}
+            shares["history_shares"] = rendered("report/history_shares", seen, **of_items)
+        plan = rendered(
+            template,
+            {**shares, **reads},
+            often=True,
+            has_history=has_history,
+            z=self.results.interval.z,
+            **of_items,
+            **context,
+        )
+        return self.run(Plan(plan))
+
+    def _shares(self, column: str) -> Query | None:
+        """Plan the parts of items in groups, if the items have this column."""
+        return self._if_there(_SHARES[column][0])
+
+    def _filled(
+        self, frame: pd.DataFrame, groups: pd.DataFrame, numbers: Sequence[str]
+    ) -> pd.DataFrame:
+        """Return a row for every group and model, with zeros for groups that are in no list."""
+        frame = frame.assign(model=frame["model"].astype(str))
+        sizes = frame[["model", "n_users"]].drop_duplicates()
+        every = groups.merge(sizes, "cross")
+        filled = every.merge(frame.drop(columns="n_users"), "left", ["model", "item_group"])
+        filled[list(numbers)] = filled[list(numbers)].astype(float).fillna(0.0)
+        filled.loc[filled["n_users"] < 2, ["ci_low", "ci_high"]] = None
+        return self._in_order(filled.rename(columns={"item_group": "group"}))
+
+    @functools.cached_property
+    def further_values(self) -> pd.DataFrame:
+        """Return the values of the further metrics, like `values`."""
+        import pandas as pd
+
+        if self._of_further is None:
+            return pd.DataFrame()
+        return self._labelled(self.run(self._of_further.summary()))
+
+    @functools.cached_property
+    def lifts(self) -> pd.DataFrame:
+        """Return the popularity lift by activity of users, like the frames of `slices`.
+
+        The result is empty without a history, and if the convention has no popularity lift.
+        """
+        import pandas as pd
+
+        further = self._of_further
+        lifts = [request for request in self.further if request.metric.name in LIFTS]
+        if further is None or not lifts:
+            return pd.DataFrame()
+        (attribute,) = self._built_in("activity_group", None)
+        slicing = Slicing(self.planner, [attribute], False, self.primary.values)
+        results = self._planned(lifts).sliced(slicing)
+        self.hold(results.of_slices)
+        frame = self.run(results.summary()).rename(columns={attribute.name: "slice"})
+        return self._labelled(frame)
+
+    @functools.cached_property
+    def _of_further(self) -> Results | None:
+        if not self.further:
+            return None
+        results = self._planned(self.further)
+        self.hold(results.of_everybody)
+        return results
+
+    def _planned(self, requests: Sequence[MetricRequest]) -> Results:
+        of = self.results
+        return Results(of.planner, requests, of.with_convention, None, of.interval)
+
     def _if_there(self, stage: str) -> Query | None:
         try:
             return self._stage(stage)
@@ -764,6 +935,12 @@ def _at_main(requests: Sequence[MetricRequest], k: int | None) -> list[MetricReq
         if best is None or (best.k != k and (request.k == k or (request.k or 0) > (best.k or 0))):
             chosen[request.name] = request
     return list(chosen.values())
+
+
+def _groups_in(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per group of items, sorted; items without a group are last."""
+    groups = frame[["item_group"]].drop_duplicates()
+    return groups.sort_values("item_group", na_position="last")
 
 
 def _implied(request: MetricRequest) -> MetricRequest:

@@ -66,9 +66,9 @@ _SECTIONS = (
     (
         "beyond",
         "Beyond accuracy",
-        "Distribution of recommendations over the catalogue, popularity bias, and the trade-off "
-        "between accuracy and novelty, diversity or coverage.",
-        ("exposure", "popularity", "trade_off"),
+        "Distribution of recommendations over items and groups of items, popularity bias, the fit "
+        "of the lists to the histories, and the trade-off with accuracy.",
+        ("exposure", "popularity", "group_exposure", "calibration", "popularity_lift", "trade_off"),
     ),
 )
 _TEST = {
@@ -144,10 +144,47 @@ def content(
 def _sections(study: Study) -> list[Section]:
     sections = []
     for name, heading, text, kinds in _SECTIONS:
-        figures = [drawn.figure() for kind in kinds for drawn in KINDS[kind](study)]
+        by_kind = {kind: [drawn.figure() for drawn in KINDS[kind](study)] for kind in kinds}
+        figures = [figure for of_kind in by_kind.values() for figure in of_kind]
         if figures:
-            sections.append(Section(name, heading, text, figures))
+            missing = [kind for kind, of_kind in by_kind.items() if not of_kind]
+            note = _needed(study, missing) if name == "beyond" else ""
+            sections.append(Section(name, heading, text, figures, note))
     return sections
+
+
+def _needed(study: Study, missing: Sequence[str]) -> str:
+    """Return what the figures that are missing in the section Beyond accuracy need."""
+    lift = "the metric popularity_lift, which the convention does not cover"
+    needs = {
+        "popularity": ("popularity bias", _HISTORY),
+        "group_exposure": (
+            "exposure by group of items",
+            "the column item_group or category of the table items",
+        ),
+        "calibration": (
+            "calibration by category",
+            f"{_HISTORY} and the column category of the table items",
+        ),
+        "popularity_lift": (
+            "popularity lift by activity",
+            lift if "history" in study.planner.tables else _HISTORY,
+        ),
+        "trade_off": (
+            "the trade-off with accuracy",
+            "several models, a primary metric of accuracy and a metric of another family",
+        ),
+    }
+    by_need: dict[str, list[str]] = {}
+    for kind in missing:
+        if kind in needs:
+            what, need = needs[kind]
+            by_need.setdefault(need, []).append(what)
+    texts = [f"{' and '.join(what)} ({need})" for need, what in by_need.items()]
+    return f"Not shown, with what each figure needs: {'; '.join(texts)}." if texts else ""
+
+
+_HISTORY = "the table history"
 
 
 def _size(sections: Iterable[Section]) -> int:
@@ -336,6 +373,8 @@ def _item(row: Mapping[Any, Any]) -> str:
 
 def _definitions(study: Study) -> list[Definition]:
     planner = study.planner
+    known = {request.name for request in study.requests}
+    further = [request for request in study.further if request.name not in known]
     definitions = [
         Definition(
             metric=call.name,
@@ -345,7 +384,7 @@ def _definitions(study: Study) -> list[Definition]:
             settings=[(name, value_text(call.values[name])) for name in call.metric.params],
             sql=_query(planner, call),
         )
-        for call in calls_of(study.requests)
+        for call in calls_of([*study.requests, *further])
     ]
     shared = study.primary.values
     settings = [(name, value_text(shared[name])) for name in planner.catalog.stage_params]

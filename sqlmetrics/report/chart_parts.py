@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Chart: TypeAlias = alt.Chart | alt.LayerChart
 
 _EXACT = ".4~g"
-_GREY = "#858d97"  # of models without a colour
+GREY = "#858d97"  # of models without a colour, and of values to compare with
 OUTCOMES = ("worse", "equal", "better")
 
 
@@ -70,7 +70,7 @@ def of_some(coloured: Sequence[str]) -> tuple[Any, Any]:
     """
     alt = altair()
     color, shape = of_model(coloured, legend=False)
-    grey, circle = alt.value(_GREY), alt.value("circle")
+    grey, circle = alt.value(GREY), alt.value("circle")
     return alt.condition("datum.coloured", color, grey), alt.condition(
         "datum.coloured", shape, circle
     )

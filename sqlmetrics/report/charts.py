@@ -252,33 +252,131 @@ def wins(rows: pd.DataFrame) -> Chart:
     return chart
 
 
-def slices(rows: pd.DataFrame, models: Sequence[str], name: str = "metric") -> Chart:
+def slices(
+    rows: pd.DataFrame, models: Sequence[str], name: str = "metric", zero: bool = False
+) -> Chart:
     """Draw the value of every model in every slice, with a menu to choose the metric.
 
     `rows` have a column `slice` and are sorted by slice. `name` is the name of the menu's
-    parameter, which must be unique where several of these charts are combined.
+    parameter, which must be unique where several of these charts are combined. `zero` draws a line
+    at 0.
     """
     alt = parts.altair()
     metric = parts.choice(name, "Metric", rows["label"])
     base = parts.chosen(
         rows, metric, "model", "slice", "label", "value", "ci_low", "ci_high", "n_users"
     )
-    color, shape = parts.of_model(models)
-    y = alt.Y("slice:N", title=None, sort=list(dict.fromkeys(rows["slice"])))
-    y = y.axis(labelLimit=260, grid=True, tickBand="extent")
-    offset = alt.YOffset("model:N", sort=list(models), scale=alt.Scale(paddingOuter=0.3))
     x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=12))
     x = x.axis(tickCount=_TICKS)
+    tooltip = parts.tooltip("slice", "model", "label")
+    layers = _in_rows(base, x, None, "slice", rows["slice"], models, tooltip)
+    layers = [parts.zero("x"), *layers] if zero else layers
+    return parts.layered(*layers).properties(height=_row_height(models)).add_params(metric)
+
+
+def _in_rows(
+    base: Any,
+    x: Any,
+    title: str | None,
+    field: str,
+    order: pd.Series[Any],
+    models: Sequence[str],
+    tooltip: list[Any],
+) -> list[Chart]:
+    """Draw intervals and points of all models, one below the other, in a row per value of a field.
+
+    `x` encodes the points, and `title` is its title; the intervals are in the columns `ci_low` and
+    `ci_high`.
+    """
+    alt = parts.altair()
+    color, shape = parts.of_model(models)
+    y = _rows_of(field, order)
+    offset = alt.YOffset("model:N", sort=list(models), scale=alt.Scale(paddingOuter=0.3))
     interval = (
         base.transform_filter(_HAS_INTERVAL)
         .mark_rule(strokeWidth=2)
-        .encode(alt.X("ci_low:Q", title=None), y, offset, x2="ci_high:Q", color=color)
+        .encode(alt.X("ci_low:Q", title=title), y, offset, x2="ci_high:Q", color=color)
     )
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
-        x, y, offset, color=color, shape=shape, tooltip=parts.tooltip("slice", "model", "label")
+        x, y, offset, color=color, shape=shape, tooltip=tooltip
     )
-    height = alt.Step(max(28, 10 * len(models) + 8), **{"for": "position"})
-    return parts.layered(interval, points).properties(height=height).add_params(metric)
+    return [interval, points]
+
+
+def _rows_of(field: str, order: pd.Series[Any]) -> Any:
+    """Return the axis with one row per value of a field, in the order of the values."""
+    y = parts.altair().Y(f"{field}:N", title=None, sort=list(dict.fromkeys(order)))
+    return y.axis(labelLimit=260, grid=True, tickBand="extent")
+
+
+def _row_height(models: Sequence[str]) -> Any:
+    return parts.altair().Step(max(28, 10 * len(models) + 8), **{"for": "position"})
+
+
+def group_exposure(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
+    """Draw the exposure of groups of items, with their shares of the catalogue and the histories.
+
+    `rows` are those of `Study.group_exposure` with named groups, sorted by group.
+    """
+    alt = parts.altair()
+    title = "mean share of the exposure"
+    x = alt.X("value:Q", title=title).axis(tickCount=_TICKS, format=_SHARE)
+    share = alt.Tooltip("value:Q", title="share of the exposure", format=_SHARE)
+    tooltip = [*parts.texts(group="group", model="model"), share, *_interval_of_shares()]
+    base = alt.Chart(
+        parts.shortened(rows, "group", "model", "value", "ci_low", "ci_high", "n_users")
+    )
+    groups = rows.drop_duplicates("group")
+    y, layers = _rows_of("group", rows["group"]), []
+    if groups["catalogue"].notna().any():
+        known = alt.Chart(parts.shortened(groups, "group", "catalogue"))
+        of = alt.Tooltip("catalogue:Q", title="share of the catalogue", format=_SHARE)
+        layers.append(
+            known.mark_bar(opacity=0.25, color=parts.GREY).encode(
+                alt.X("catalogue:Q", title=title), y, tooltip=[*parts.texts(group="group"), of]
+            )
+        )
+    if groups["history"].notna().any():
+        known = alt.Chart(parts.shortened(groups, "group", "history"))
+        of = alt.Tooltip("history:Q", title="share of the histories", format=_SHARE)
+        layers.append(
+            known.mark_tick(color=parts.GREY, thickness=2).encode(
+                alt.X("history:Q", title=title), y, tooltip=[*parts.texts(group="group"), of]
+            )
+        )
+    layers += _in_rows(base, x, title, "group", rows["group"], models, tooltip)
+    return parts.layered(*layers).properties(height=_row_height(models))
+
+
+def calibration(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
+    """Draw the differences of category shares between lists and histories.
+
+    `rows` are those of `Study.calibration` with named groups, sorted by group.
+    """
+    alt = parts.altair()
+    names = ("group", "model", "difference", "listed", "known", "ci_low", "ci_high", "n_users")
+    title = "share in the lists − share in the histories"
+    x = alt.X("difference:Q", title=title)
+    x = x.scale(padding=12).axis(tickCount=_TICKS, format=_SHARE)
+    tooltip = [
+        *parts.texts(group="category", model="model"),
+        alt.Tooltip("listed:Q", title="share in the lists", format=_SHARE),
+        alt.Tooltip("known:Q", title="share in the histories", format=_SHARE),
+        alt.Tooltip("difference:Q", title="difference", format=_SHARE),
+        *_interval_of_shares(),
+    ]
+    base = alt.Chart(parts.shortened(rows, *names))
+    layers = _in_rows(base, x, title, "group", rows["group"], models, tooltip)
+    return parts.layered(parts.zero("x"), *layers).properties(height=_row_height(models))
+
+
+def _interval_of_shares() -> list[Any]:
+    alt = parts.altair()
+    return [
+        alt.Tooltip("ci_low:Q", title="interval from", format=_SHARE),
+        alt.Tooltip("ci_high:Q", title="to", format=_SHARE),
+        alt.Tooltip("n_users:Q", title="users", format=","),
+    ]
 
 
 def exposure(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
@@ -329,7 +427,7 @@ def popularity(rows: pd.DataFrame, models: Sequence[str]) -> Chart:
     color, shape = parts.of_model(models)
     is_history = rows["model"].isna()
     history = alt.Chart(parts.shortened(rows[is_history], "group", "share"))
-    steps = history.mark_bar(opacity=0.25, style="reference").encode(
+    steps = history.mark_bar(opacity=0.25, color=parts.GREY).encode(
         x, y, tooltip=[*parts.texts(group="items"),
                        alt.Tooltip("share:Q", title="share of the history", format=_SHARE)]
     )  # fmt: skip

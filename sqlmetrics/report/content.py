@@ -48,12 +48,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the report with its figures."""
+    """A section of the report with its figures; `note` states what missing figures need."""
 
     name: str
     title: str
     text: str
     figures: Sequence[Figure]
+    note: str = ""
 
 
 @dataclass(frozen=True)

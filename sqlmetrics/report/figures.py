@@ -340,6 +340,10 @@ def _in_top(study: Study) -> str:
     return "" if study.primary.k is None else f" in the top {study.primary.k}"
 
 
+def _in_lists(study: Study) -> str:
+    return _in_top(study) or " in the lists"
+
+
 def _of_what(study: Study) -> str:
     """Name the items that are counted: items of the catalogue, or recommended items."""
     return "items of the catalogue" if study.has_catalogue else "recommended items"
@@ -377,16 +381,133 @@ def _popularity(study: Study) -> list[Drawn]:
 _TENTHS = ["top 10%", *(f"–{10 * number}%" for number in range(2, 11))]
 
 
+def _group_exposure(study: Study) -> list[Drawn]:
+    rows, note = selection.with_colours(study, study.group_exposure)
+    if not len(rows) or (column := study.grouped_by) is None:
+        return []
+    rows, named, left = _named_groups(rows, study, column, ["value", "history", "catalogue"])
+    known = {
+        "catalogue": " Grey bars: share of the items of the catalogue.",
+        "history": " Grey lines: mean share of the histories of these users.",
+    }
+    references = "".join(text for name, text in known.items() if rows[name].notna().any())
+    shown = ["group", "model", "value", "ci_low", "ci_high", "history", "catalogue", "n_users"]
+    titles = {
+        "group": named, "model": "model", "value": "share of the exposure",
+        "ci_low": "interval from", "ci_high": "to", "history": "share of the histories",
+        "catalogue": "share of the catalogue", "n_users": "users",
+    }  # fmt: skip
+    titles = {name: titles[name] for name in shown if rows[name].notna().any()}
+    return [
+        Drawn(
+            "group_exposure",
+            f"Exposure by {named}",
+            f"Mean share of the exposure{_in_top(study)} for each group of items, with confidence "
+            "intervals. The item at rank r has the weight 1/log₂(r + 1); an item with several "
+            "groups counts in parts." + references,
+            charts.group_exposure(rows, study.shown),
+            _named(rows, **titles),
+            f"Exposure by {named}: "
+            + "; ".join(
+                f"{row['group']}, {row['model']} {_percent(row['value'])}"
+                for row in records(rows)[:_HEARD]
+            ),
+            note=selection.joined(selection.smaller_slices(left, "smaller groups"), note),
+        )
+    ]
+
+
+def _calibration(study: Study) -> list[Drawn]:
+    rows, note = selection.with_colours(study, study.calibration)
+    if not len(rows):
+        return []
+    rows, named, left = _named_groups(rows, study, "category", ["listed", "known"])
+    return [
+        Drawn(
+            "calibration",
+            f"Calibration by {named}",
+            f"Mean difference between the share of a category{_in_lists(study)} and its share in "
+            "the history of the same user, with confidence intervals. Below 0, the lists have less "
+            "of the category than the histories. All ranks have the same weight; an item with "
+            "several categories counts in parts.",
+            charts.calibration(rows, study.shown),
+            _named(rows, group=named, model="model", listed="share in the lists",
+                   known="share in the histories", difference="difference",
+                   ci_low="interval from", ci_high="to", n_users="users"),
+            "Share in the lists minus share in the histories: "
+            + "; ".join(
+                f"{row['group']}, {row['model']} {_percent(row['difference'])}"
+                for row in records(rows)[:_HEARD]
+            ),
+            note=selection.joined(selection.smaller_slices(left, "smaller categories"), note),
+        )
+    ]  # fmt: skip
+
+
+def _named_groups(
+    rows: pd.DataFrame, study: Study, column: str, by: list[str]
+) -> tuple[pd.DataFrame, str, int]:
+    """Name the groups of items, and keep the largest, sorted by their largest share.
+
+    Returns: the rows, the name of the column in the items table, and the number of other groups.
+    """
+    named = study.source_name(column)
+    labels = [f"(no {named})" if _is_missing(group) else str(group) for group in rows["group"]]
+    rows = rows.assign(group=labels, slice=labels)
+    largest, left = selection.largest_slices(rows, rows[by].max(axis=1), by_size=True)
+    return selection.in_slices(rows, largest).reset_index(drop=True), named, left
+
+
+def _percent(share: Any) -> str:
+    return "–" if _is_missing(share) else f"{100 * share:.1f} %"
+
+
+def _popularity_lift(study: Study) -> list[Drawn]:
+    rows, note = selection.with_colours(study, study.lifts)
+    if not len(rows) or not rows["value"].notna().any():
+        return []
+    sizes = dict.fromkeys(rows["slice"], 0)
+    sizes |= {str(name): int(n) for name, n in rows.groupby("slice")["n_users"].max().items()
+              if not _is_missing(n)}  # fmt: skip
+    rows = selection.named_slices(rows, sizes)
+    first = str(rows["label"].iloc[0])
+    return [
+        Drawn(
+            "popularity_lift",
+            "Popularity lift by activity",
+            f"Popularity of the items{_in_lists(study)} relative to the items in "
+            "the histories of the same users, in groups of users by the number of items in the "
+            "history. At 0, both are equally popular; at 1, recommended items are twice as "
+            "popular. Numbers in brackets: users.",
+            charts.slices(rows, study.shown, "lift", zero=True),
+            _named(rows, slice="activity", model="model", label="metric", value="value",
+                   ci_low="interval from", ci_high="to", n_users="users"),
+            f"{first} by activity of users: "
+            + "; ".join(
+                f"{row['slice']}, {row['model']} {_number(row['value'])}"
+                for row in records(rows[rows["label"] == first])[:_HEARD]
+            ),
+            note=note,
+        )
+    ]  # fmt: skip
+
+
 def _trade_off(study: Study) -> list[Drawn]:
-    families = {name: metric.family for name, metric in study.planner.catalog.metrics.items()}
+    import pandas as pd
+
     first = label(study.primary)
     accuracy = study.at_main[study.at_main["label"] == first].set_index("model")["value"]
+    values, requests = study.at_main, [*study.main]
+    if study.how.metrics is None and len(study.further_values):
+        values = pd.concat([values, study.further_values], ignore_index=True)
+        requests += [one for one in study.further if label(one) not in study.positions]
     others = [
         label(request)
-        for request in study.main
-        if families[request.metric.name] in BEYOND and label(request) != first
+        for request in requests
+        if request.metric.family in BEYOND and label(request) != first
     ]
-    rows, note = selection.with_names(study, study.at_main[study.at_main["label"].isin(others)])
+    values = values[values["label"].isin(others)].drop_duplicates(["model", "label"])
+    rows, note = selection.with_names(study, values.reset_index(drop=True))
     rows = rows.assign(accuracy=rows["model"].map(accuracy))
     rows = rows[rows["value"].notna() & rows["accuracy"].notna()]
     if not len(rows) or len(study.models) < 2 or study.primary.metric.family in BEYOND:
@@ -397,11 +518,12 @@ def _trade_off(study: Study) -> list[Drawn]:
         Drawn(
             "trade_off",
             "Accuracy and other qualities",
-            f"{first} of every model, plotted against a metric of novelty, diversity or coverage."
+            f"{first} of every model, plotted against a metric of popularity, novelty, diversity, "
+            "coverage or fairness."
             + " Names that would cover others are omitted; point at a mark to read its name."
             * (len(study.listed) > len(study.shown)),
             charts.trade_off(rows, study.listed, study.shown, first),
-            _named(rows, model="model", accuracy=first, label="other metric", value="value"),
+            _side_by_side(rows, study, first),
             f"Models by {first} and another metric: "
             + "; ".join(
                 f"{row['model']} {_number(row['accuracy'])}, {row['label']} {_number(row['value'])}"
@@ -412,9 +534,18 @@ def _trade_off(study: Study) -> list[Drawn]:
     ]
 
 
+def _side_by_side(rows: pd.DataFrame, study: Study, first: str) -> pd.DataFrame:
+    """Return one row per model, with its accuracy and its other metrics."""
+    wide = rows.pivot(index="model", columns="label", values="value")
+    wide = wide[list(dict.fromkeys(rows["label"]))]
+    wide.insert(0, first, rows.drop_duplicates("model").set_index("model")["accuracy"])
+    order = [model for model in study.models if model in wide.index]
+    return wide.loc[order].reset_index().rename_axis(columns=None)
+
+
 FigureKind = Literal[
     "scores", "against_best", "cutoffs", "distribution", "differences", "wins", "slices",
-    "exposure", "popularity", "trade_off",
+    "exposure", "popularity", "group_exposure", "calibration", "popularity_lift", "trade_off",
 ]  # fmt: skip
 KINDS: Mapping[str, Draw] = {
     "scores": _scores,
@@ -426,6 +557,9 @@ KINDS: Mapping[str, Draw] = {
     "slices": _slices,
     "exposure": _exposure,
     "popularity": _popularity,
+    "group_exposure": _group_exposure,
+    "calibration": _calibration,
+    "popularity_lift": _popularity_lift,
     "trade_off": _trade_off,
 }
 """The figures of `Evaluator.plot`, in the order of the report; see `docs/how-to/report.md`."""
@@ -488,7 +622,10 @@ _NEEDS = {
     "slices": "pass by=…, or the table history or users",
     "exposure": "there are no recommendations",
     "popularity": "pass the table history",
-    "trade_off": "pass several models and a metric of novelty, diversity or coverage",
+    "group_exposure": "pass the table items with a column item_group or category",
+    "calibration": "pass the tables history, and items with a column category",
+    "popularity_lift": "pass the table history, and a convention or fallback with popularity_lift",
+    "trade_off": "pass several models and a metric of novelty, diversity, coverage or fairness",
 }
 
 

@@ -117,6 +117,7 @@
         labelFontSize: 12,
         labelLimit: 160,
         labelPadding: 6,
+        labelSeparation: 4,
         titleColor: quiet,
         titleFontSize: 12,
         titleFontWeight: "normal",

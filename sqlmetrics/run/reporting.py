@@ -8,15 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlmetrics.checks.validate import RowsOf, all_rows
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.physical import physical_nodes
-from sqlmetrics.plan.request import Asked, planned, slices_of, that_can_be_planned
+from sqlmetrics.plan.request import Asked, planned, reads_of, slices_of, that_can_be_planned
 from sqlmetrics.plan.slices import Slicing, attributes_of
 from sqlmetrics.report import Report
 from sqlmetrics.report.analysis import (
     CUTOFFS,
+    FURTHER,
+    LIFTS,
     Question,
     Study,
     chosen_request,
@@ -142,6 +144,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
             ),
             _primary(session, question, study_of.requests),
         )
+        study.further = _further(session, question, study.primary.k)
         with held:
             if is_whole:
                 checks_left.pop()(all_rows, executor.passed)
@@ -181,6 +184,26 @@ def _primary(
     definitions = session.definitions
     primary = definitions.first.request(parse_spec(question.primary), definitions.has_rank)
     return chosen_request(requests, primary.spec, question.primary)
+
+
+def _further(session: Session, question: Question, k: int | None) -> list[MetricRequest]:
+    """Return the metrics that only the section Beyond accuracy shows, if the tables allow them.
+
+    Nobody asked for them by name, so metrics whose tables have errors are omitted.
+    """
+    names = FURTHER if question.metrics is None else LIFTS
+    specs = {MetricSpec(name, implied=True): (k,) for name in names}
+    try:
+        requests = session.definitions.requests(specs)
+    except UsageError:  # the convention covers none of them
+        return []
+    calls, _ = that_can_be_planned(session.planner, requests, UsageError)
+    further: list[MetricRequest] = []
+    for call in calls:
+        with contextlib.suppress(DataError):
+            validate(session, reads_of(session.planner, call.requests))
+            further += call.requests
+    return further
 
 
 def _short_name(table: Table) -> str:

@@ -32,6 +32,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     users["country"] = users["country"].map(dict(zip(countries, HOSTILE * 3, strict=False)))
     items = pd.read_parquet(DATA / "items.parquet")
     items["title"] = [HOSTILE[number % len(HOSTILE)] for number in range(len(items))]
+    groups = sorted(items["item_group"].unique())
+    items["item_group"] = items["item_group"].map(dict(zip(groups, HOSTILE * 4, strict=False)))
     path = tmp_path_factory.mktemp("real") / "report.html"
     with Evaluator(
         lists,

@@ -33,6 +33,7 @@ from tests.support.report_html import BUNDLE, Read
 from tests.support.reports import (
     FAIR,
     GOOD,
+    GROUPED_ITEMS,
     HISTORY,
     ITEMS,
     METRICS,
@@ -236,7 +237,7 @@ def test_a_report_of_metrics_of_the_whole_run() -> None:
     tables = {**FEW, "history": HISTORY}
     with sm.Evaluator(**tables) as evaluator:
         content = evaluator.report("coverage@4").content
-    assert figures_of(content) == ["scores", "exposure", "popularity"]
+    assert figures_of(content) == ["scores", "exposure", "popularity", "popularity_lift"]
     assert content.examples == []
     assert_sound(content)
 
@@ -303,10 +304,11 @@ def test_every_figure_is_there(study: Study) -> None:
     assert figures_of(content) == [
         "scores", "against_best", "cutoffs_0", "cutoffs_1", "cutoffs_2", "cutoffs_3",
         "distribution", "differences", "wins", "slices_0", "slices_1", "slices_2",
-        "exposure", "popularity", "trade_off",
+        "exposure", "popularity", "popularity_lift", "trade_off",
     ]  # fmt: skip
     assert_sound(content)
-    assert [one.metric for one in content.definitions] == [*METRICS, "all metrics"]
+    lifts = ["popularity_lift", "group_popularity_lift"]
+    assert [one.metric for one in content.definitions] == [*METRICS, *lifts, "all metrics"]
 
 
 # ---------------------------------------------------------------- side effects
@@ -370,7 +372,8 @@ def close(ours: Any, theirs: Any) -> None:
 
 ANSWERS = (
     "values", "exposure", "models", "comparisons", "board", "histograms", "difference_histograms",
-    "slices", "wins", "popularity", "examples",
+    "slices", "wins", "popularity", "group_exposure", "calibration", "further_values", "lifts",
+    "examples",
 )  # fmt: skip
 
 
@@ -381,7 +384,7 @@ ANSWERS = (
             {**FEW, "recommendations": GOOD}, Question("precision@4"), ("exposure",), id="small"
         ),
         pytest.param(
-            {**FEW, "recommendations": RECOMMENDED, **TABLES},
+            {**FEW, "recommendations": RECOMMENDED, **TABLES, "items": GROUPED_ITEMS},
             Question(METRICS, K),
             ANSWERS,
             marks=pytest.mark.thorough,
@@ -460,6 +463,9 @@ def test_nothing_to_draw() -> None:
         "wins": "several models",
         "slices": "history or users",
         "popularity": "the table history",
+        "group_exposure": "items with a column item_group or category",
+        "calibration": "history, and items with a column category",
+        "popularity_lift": "the table history",
         "trade_off": "several models",
     }
     with sm.Evaluator(GOOD, TRUTH) as one, studied(one, Question("precision@4")) as study:

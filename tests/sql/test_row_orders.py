@@ -294,7 +294,8 @@ def test_results_are_sorted() -> None:
         for name in ("results/summary", "results/per_user", "record/user_counts",
                      "report/example_users", "report/example_lists", "report/example_truth",
                      "report/histogram", "report/difference_histogram", "report/lorenz",
-                     "report/exposure_by_popularity")
+                     "report/exposure_by_popularity", "report/exposure_by_group",
+                     "report/calibration_by_category")
     }  # fmt: skip
     seen = set()
     for label, plan in all_plans():

@@ -36,6 +36,11 @@ GOOD, POOR = lists(2, 3), lists(0, 4).query("user_id < 25")
 FAIR = pd.concat([GOOD[GOOD["user_id"] % 2 == 0], lists(1, 6).query("user_id % 2 == 1")])
 RECOMMENDED = {"poor": POOR, "good": GOOD, "fair": FAIR}
 ITEM_TABLE = pd.DataFrame({"item_id": ITEMS, "title": [f"Title {item}" for item in ITEMS]})
+# every item has a group, and up to three categories
+GROUPED_ITEMS = ITEM_TABLE.assign(
+    item_group=[f"group {item % 5}" for item in ITEMS],
+    category=[["red", "blue", "green"][: item % 4] or None for item in ITEMS],
+)
 USER_TABLE = pd.DataFrame(
     {
         "user_id": USERS,
