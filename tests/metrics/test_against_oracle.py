@@ -244,6 +244,11 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         }
         for metric in ("exposure_parity", "exposure_utility", "gain_utility")
     },
+    "expected_exposure": {
+        "part": ["loss", "disparity", "relevance"],
+        "discount": ["rbp", "log2", "geometric", "log2_max2", "none"],
+        "groups": ["column", "popularity"],
+    },
     "awrf": {
         "divergence": ["tv", "js", "kl"],
         "target": ["catalogue", "equal"],
@@ -532,7 +537,15 @@ def make_further_world(
         and (
             world.settings["duplicate_interactions"] != "bag_size"
             or (
-                metric not in ("gauc", "map_ia", "inf_ap", "compat", *oracle.WEIGHTED)
+                metric
+                not in (
+                    "gauc",
+                    "map_ia",
+                    "inf_ap",
+                    "compat",
+                    "expected_exposure",
+                    *oracle.WEIGHTED,
+                )  # fmt: skip
                 and params.get("scope") != "catalogue"
             )
         )

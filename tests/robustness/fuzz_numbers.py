@@ -237,6 +237,8 @@ def copies_without_meaning(metric: str, params: dict[str, Any]) -> tuple[set[str
         return {"keep", "join"}, {"bag", "bag_size"}
     if metric in OF_RANKS | oracle.OF_ASPECTS | {"fallout"}:
         return {"keep", "join"}, {"bag"}
+    if metric == "expected_exposure":
+        return {"join"}, {"bag_size"}
     if metric in oracle.OF_GROUPS - WITHOUT_INTERACTIONS:
         return {"join"}, set()
     if metric in oracle.OF_MISSES:

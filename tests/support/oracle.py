@@ -147,6 +147,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "exposure_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "gain_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "equal_opportunity": {**GROUPS, "statistic": "std_over_mean", "seen_items": "drop"},
+    "expected_exposure": {**GROUPS, "part": "loss", "discount": "rbp"},
     "awrf": {
         **GROUPS,
         "divergence": "tv",
@@ -253,7 +254,7 @@ OF_MISSES = {"partial_auc", "pap"}
 # One value for all users together, from the values of groups of items.
 OF_GROUPS = {
     "exposure_parity", "exposure_utility", "gain_utility", "equal_opportunity",
-    "statistical_parity",
+    "statistical_parity", "expected_exposure",
 }  # fmt: skip
 
 # One value for all users together.
@@ -1468,6 +1469,7 @@ def scores_of(
 class World:
     """The tables as they are looked up. `lists` and `baseline` are cut to k."""
 
+    k: int | None
     lists: dict[User, list[Item]]
     whole: dict[User, list[Item]]
     scores: dict[User, dict[Item, float | None]]
@@ -2274,6 +2276,8 @@ def value_of_groups(
     if metric not in ("exposure_parity", "statistical_parity"):
         wanted += [item for items in relevant.values() for item in items]
     groups = groups_of(world, wanted, params, settings)
+    if metric == "expected_exposure":
+        return expected_exposure(groups, world, users, relevant, params)
     totals = {group: [0.0, 0.0] for of_item in groups.values() for group in of_item}
 
     def add(place: int, item: Item, weight: float) -> None:
@@ -2307,11 +2311,43 @@ def value_of_groups(
     return statistic_of_groups(values, params["statistic"])
 
 
+def expected_exposure(
+    groups: Mapping[Item, set[Any]],
+    world: World,
+    users: Iterable[User],
+    relevant: Mapping[User, list[Item]],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Compare the mean exposure of groups with that in lists of relevant items in random order."""
+    everybody = list(users)
+    given, ideal = ({group: 0.0 for of_item in groups.values() for group in of_item} for _ in "ab")
+    for user in everybody:
+        for rank, item in enumerate(world.lists.get(user, []), start=1):
+            for group in groups.get(item, ()):
+                given[group] += weight_of_rank(rank, params) / len(groups[item])
+        wanted = relevant.get(user, [])
+        weights = [weight_of_rank(rank, params) for rank in range(1, len(wanted) + 1)]
+        for item in wanted:
+            for group in groups.get(item, ()):
+                mean = math.fsum(weights[: world.k]) / len(wanted)
+                ideal[group] += mean / len(groups[item])
+    if not any(given.values()) or (params["part"] != "disparity" and not any(ideal.values())):
+        return None
+    n = len(everybody)
+    pairs = [(given[group] / n, ideal[group] / n) for group in given]
+    return math.fsum(
+        {"loss": (x - y) ** 2, "disparity": x * x, "relevance": 2 * x * y}[params["part"]]
+        for x, y in pairs
+    )
+
+
 def weight_of_rank(rank: int, params: Mapping[str, Any]) -> float:
     """Say how much an item at a rank counts; 1 for metrics without a discount."""
     discount = params.get("discount", "none")
     if discount == "geometric":
         return float(params["patience"] ** (rank - 1))
+    if discount == "rbp":
+        return float((1 - params["patience"]) * params["patience"] ** (rank - 1))
     return 1.0 if discount == "none" else discounted(rank, discount)
 
 
@@ -2415,6 +2451,7 @@ def evaluate(
         users_of.setdefault(item, set()).add(user)
         rows_of[item] = rows_of.get(item, 0) + 1
     world = World(
+        k=k,
         lists=lists,
         whole=lists_of(recommendations, settings, None, largest_k or k, grades),
         scores=scores_of(recommendations, settings),
