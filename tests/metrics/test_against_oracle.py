@@ -251,11 +251,11 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "awrf": {
         "divergence": ["tv", "js", "kl"],
-        "target": ["catalogue", "equal"],
+        "target": ["catalogue", "history", "equal"],
         "discount": ["log2", "geometric", "log2_max2", "none"],
         "groups": ["column", "popularity"],
     },
-    "ndkl": {"target": ["catalogue", "equal"], "groups": ["column", "popularity"]},
+    "ndkl": {"target": ["catalogue", "history", "equal"], "groups": ["column", "popularity"]},
     "equal_opportunity": {
         "statistic": STATISTICS_OF_GROUPS,
         "seen_items": ["drop", "keep"],

@@ -2245,9 +2245,19 @@ def value_of_targets(
     targets = shares_of((1.0, of_item) for of_item in groups.values())
     if params["target"] == "equal":
         targets = {group: 1 / len(targets) for group in targets}
+    if params["target"] == "history":
+        counts = [(float(len(world.users_of.get(item, ()))), groups[item]) for item in groups]
+        if not any(n for n, _ in counts):
+            return None
+        targets = shares_of(counts)
     places = [(rank, groups[item]) for rank, item in enumerate(items, start=1) if item in groups]
     if not places:
         return None
+
+    if (metric == "ndkl" or params["divergence"] == "kl") and any(
+        not targets[group] for _, of_item in places for group in of_item
+    ):
+        return None  # infinite
 
     def compare(weights: Iterable[tuple[float, set[Any]]], kind: str) -> float:
         return divergence(shares_of(weights), targets, {"divergence": kind, "smoothing": 0})
