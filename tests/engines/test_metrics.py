@@ -80,6 +80,7 @@ VARIANTS = [
     "exposure_parity(groups=popularity,head=0.5)@5",
     "exposure_utility(statistic=mean_abs_deviation,discount=none)@5",
     "equal_opportunity(seen_items=keep,groups=popularity)@5",
+    "bias_disparity(statistic=max,groups=popularity)@5",
     "expected_exposure(part=relevance,discount=log2)@5",
     "expected_exposure(part=disparity,groups=popularity)@5",
     "nrbp(normalise=ideal)@5",

@@ -44,6 +44,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "history_users": ("popularity", 1),
     "head_items": ("tail_share", 3),  # the item with 2 of 5 pairs, and two of three with one each
     "histories": ("unseen", 3),
+    "history_groups": ("bias_disparity", 2),
     "history_popularity": ("popularity_lift", 3),
     "history_categories": ("calibration", 5),
     "hit_ranks": ("ndcg", 2),

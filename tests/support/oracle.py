@@ -147,6 +147,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "exposure_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "gain_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "equal_opportunity": {**GROUPS, "statistic": "std_over_mean", "seen_items": "drop"},
+    "bias_disparity": {**GROUPS, "statistic": "mean_abs"},
     "expected_exposure": {**GROUPS, "part": "loss", "discount": "rbp"},
     "awrf": {
         **GROUPS,
@@ -254,7 +255,7 @@ OF_MISSES = {"partial_auc", "pap"}
 # One value for all users together, from the values of groups of items.
 OF_GROUPS = {
     "exposure_parity", "exposure_utility", "gain_utility", "equal_opportunity",
-    "statistical_parity", "expected_exposure",
+    "statistical_parity", "expected_exposure", "bias_disparity",
 }  # fmt: skip
 
 # One value for all users together.
@@ -272,7 +273,7 @@ OF_RECOMMENDED = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
     "sufficient", "unrepeated", "unseen", "tail_share", "tail_count", "category_coverage",
     "category_entropy", "calibration", "overlap", "rbo", "popularity_lift", "least_item_promoted",
-    "exposure_parity", "statistical_parity", "awrf", "ndkl",
+    "exposure_parity", "statistical_parity", "awrf", "ndkl", "bias_disparity",
 }  # fmt: skip
 
 # Averaged over users with any row in the interactions.
@@ -2283,11 +2284,13 @@ def value_of_groups(
 ) -> float | None:
     """Compare the values of groups of items, over the users of the audience."""
     wanted = [item for items in world.lists.values() for item in items]
-    if metric not in ("exposure_parity", "statistical_parity"):
+    if metric not in OF_RECOMMENDED:
         wanted += [item for items in relevant.values() for item in items]
     groups = groups_of(world, wanted, params, settings)
     if metric == "expected_exposure":
         return expected_exposure(groups, world, users, relevant, params)
+    if metric == "bias_disparity":
+        return bias_disparity(groups, world, users, params)
     totals = {group: [0.0, 0.0] for of_item in groups.values() for group in of_item}
 
     def add(place: int, item: Item, weight: float) -> None:
@@ -2349,6 +2352,33 @@ def expected_exposure(
         {"loss": (x - y) ** 2, "disparity": x * x, "relevance": 2 * x * y}[params["part"]]
         for x, y in pairs
     )
+
+
+def bias_disparity(
+    groups: Mapping[Item, set[Any]],
+    world: World,
+    users: Iterable[User],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Compare the shares of groups in the lists with those in the history of the same users."""
+    everybody = list(users)
+    listed = [item for user in everybody for item in world.lists.get(user, []) if item in groups]
+    known = [
+        item
+        for item, theirs in world.users_of.items()
+        for user in everybody
+        if item in groups and user in theirs
+    ]
+    if not listed or not known:
+        return None
+    p, q = (shares_of((1.0, groups[item]) for item in items) for items in (known, listed))
+    disparities = [q.get(group, 0.0) / share - 1 for group, share in p.items()]
+    return {
+        "mean_abs": statistics.fmean(map(abs, disparities)),
+        "max_abs": max(map(abs, disparities)),
+        "max": max(disparities),
+        "min": min(disparities),
+    }[params["statistic"]]
 
 
 def weight_of_rank(rank: int, params: Mapping[str, Any]) -> float:
