@@ -41,10 +41,11 @@
 {%- endmacro -%}
 
 {#- The discount of a rank; `rank` starts at 1. `patience`: the factor from a rank to the next, for
-    the discount geometric. -#}
+    the discounts geometric and rbp. -#}
 {%- macro rank_discount(discount, rank, patience=none) -%}
 {%- if discount == "log2" -%} 1 / log2({{ rank }} + 1)
 {%- elif discount == "geometric" -%} pow({{ patience }}, {{ rank }} - 1)
+{%- elif discount == "rbp" -%} (1 - {{ patience }}) * pow({{ patience }}, {{ rank }} - 1)
 {%- elif discount == "none" -%} 1
 {%- elif discount == "log2_max2" -%} 1 / log2(greatest({{ rank }}, 2))
 {%- else -%}

@@ -490,7 +490,9 @@ def test_rewards_that_are_true_or_false() -> None:
     assert value("ctr", logs=logs) == pytest.approx(2 / 3, abs=1e-15)
 
 
-@pytest.mark.parametrize("metric", ["exposure_utility", "gain_utility", "equal_opportunity"])
+@pytest.mark.parametrize(
+    "metric", ["exposure_utility", "gain_utility", "equal_opportunity", "expected_exposure"]
+)
 def test_relevant_items_without_a_group(metric: str) -> None:
     truth = pa.table({"user_id": [1, 2, 2], "item_id": [10, 12, 13]})  # 13 is in no list
     tables = {"interactions": truth, "history": HISTORY, "items": without(ITEMS, 13)}

@@ -244,13 +244,22 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         }
         for metric in ("exposure_parity", "exposure_utility", "gain_utility")
     },
+    "bias_disparity": {
+        "statistic": ["mean_abs", "max_abs", "max", "min"],
+        "groups": ["column", "popularity"],
+    },
+    "expected_exposure": {
+        "part": ["loss", "disparity", "relevance"],
+        "discount": ["rbp", "log2", "geometric", "log2_max2", "none"],
+        "groups": ["column", "popularity"],
+    },
     "awrf": {
         "divergence": ["tv", "js", "kl"],
-        "target": ["catalogue", "equal"],
+        "target": ["catalogue", "history", "equal"],
         "discount": ["log2", "geometric", "log2_max2", "none"],
         "groups": ["column", "popularity"],
     },
-    "ndkl": {"target": ["catalogue", "equal"], "groups": ["column", "popularity"]},
+    "ndkl": {"target": ["catalogue", "history", "equal"], "groups": ["column", "popularity"]},
     "equal_opportunity": {
         "statistic": STATISTICS_OF_GROUPS,
         "seen_items": ["drop", "keep"],
@@ -300,6 +309,9 @@ NEEDS_UNIQUE = {
     "pr_auc", "ndpm", "pearson", "inf_ap", "gauc", "overlap", "rbo", "least_item_promoted",
     *OF_SCORES,
 }  # fmt: skip
+
+# Where copies of a relevant item that are no hits have no meaning.
+COUNTS_ROWS_ONCE = {"gauc", "map_ia", "inf_ap", "compat", "expected_exposure", *oracle.WEIGHTED}
 
 
 def needs_no_relevance(metric: str, params: Mapping[str, Any]) -> bool:
@@ -531,10 +543,7 @@ def make_further_world(
         )
         and (
             world.settings["duplicate_interactions"] != "bag_size"
-            or (
-                metric not in ("gauc", "map_ia", "inf_ap", "compat", *oracle.WEIGHTED)
-                and params.get("scope") != "catalogue"
-            )
+            or (metric not in COUNTS_ROWS_ONCE and params.get("scope") != "catalogue")
         )
     ]
     items = draw.choice([TEXT_IDS, INTEGER_IDS])

@@ -54,3 +54,33 @@ def test_models_and_slices_have_values_of_their_own() -> None:
         halves = world.evaluate("exposure_parity@2", by="half")
     assert found["value"].tolist() == [1, 0]
     assert halves["value"].tolist() == [0, 0, 0, 0]  # each half of the fair lists has one group
+
+
+SHOP = {"u1": list("cde"), "u2": list("bde"), "u3": list("cef"), "u4": list("bcd")}
+KNOWN = {"u1": ["a", "b"], "u2": ["a", "c"], "u3": ["a", "b", "d"], "u4": ["a"]}
+FIRST_CATEGORY = pd.DataFrame({"item_id": list("abcdef"), "item_group": list("XXYYYX")})
+
+
+def test_slices_and_stages_have_the_disparity_of_each_pair_of_groups() -> None:
+    users = pd.DataFrame({"user_id": list(SHOP), "half": ["g1", "g1", "g2", "g2"]})
+    tables: dict[str, Any] = {
+        "history": KNOWN,
+        "items": FIRST_CATEGORY,
+        "settings": {"catalogue": "items"},
+    }
+    pairs: dict[str, dict[str, float]] = {}
+    for half, members in users.groupby("half"):
+        lists = {user: SHOP[user] for user in members["user_id"]}
+        with sm.Evaluator(lists, **tables) as world:
+            listed = world.stage("listed_groups", "bias_disparity").query("rank <= 3")
+            known = world.stage("history_groups", "bias_disparity").set_index("item_group")
+        weights = listed.groupby("item_group")["group_share"].sum()
+        pairs[str(half)] = (weights / weights.sum() / known["history_share"] - 1).to_dict()
+    assert pairs["g1"] == pytest.approx({"X": -7 / 9, "Y": 7 / 3}, abs=1e-12)
+    assert pairs["g2"] == pytest.approx({"X": -5 / 9, "Y": 5 / 3}, abs=1e-12)
+    specs = [f"bias_disparity(statistic={one})@3" for one in ("min", "max", "mean_abs")]
+    with sm.Evaluator(SHOP, users=users, **tables) as world:
+        found = world.evaluate(specs, by="half")
+    by_half = found.pivot_table(index="half", columns="metric", values="value", sort=False)
+    expected = [[-7 / 9, 7 / 3, 14 / 9], [-5 / 9, 5 / 3, 10 / 9]]
+    assert by_half.to_numpy().tolist() == [pytest.approx(row, abs=1e-12) for row in expected]

@@ -69,7 +69,7 @@ WITHOUT_INTERACTIONS = {
     "coverage", "ctr", "ips", "doubly_robust", "gini", "item_entropy", "n_recommended",
     "sufficient", "unrepeated", "user_coverage", "unseen", "tail_share", "tail_count",
     "category_coverage", "category_entropy", "calibration", "overlap", "rbo", "popularity_lift",
-    "exposure_parity", "statistical_parity", "awrf", "ndkl",
+    "exposure_parity", "statistical_parity", "awrf", "ndkl", "bias_disparity",
     "group_popularity_lift", "least_item_promoted", "attribute_shift",
 }  # fmt: skip
 OF_BASELINE = {"unexpectedness", "overlap", "rbo", "least_item_promoted"}
@@ -237,6 +237,8 @@ def copies_without_meaning(metric: str, params: dict[str, Any]) -> tuple[set[str
         return {"keep", "join"}, {"bag", "bag_size"}
     if metric in OF_RANKS | oracle.OF_ASPECTS | {"fallout"}:
         return {"keep", "join"}, {"bag"}
+    if metric == "expected_exposure":
+        return {"join"}, {"bag_size"}
     if metric in oracle.OF_GROUPS - WITHOUT_INTERACTIONS:
         return {"join"}, set()
     if metric in oracle.OF_MISSES:

@@ -150,8 +150,8 @@ def renamed(table: pa.Table, *columns: str) -> pa.Table:
 
 
 OF_GROUPS = [
-    "awrf", "ndkl", "equal_opportunity", "exposure_parity", "exposure_utility", "gain_utility",
-    "statistical_parity",
+    "awrf", "ndkl", "bias_disparity", "equal_opportunity", "expected_exposure",
+    "exposure_parity", "exposure_utility", "gain_utility", "statistical_parity",
 ]  # fmt: skip
 # table -> the metrics that need it, each with the column that the table may lack
 NEEDS: dict[str, dict[str, str | None]] = {

@@ -147,6 +147,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "exposure_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "gain_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "equal_opportunity": {**GROUPS, "statistic": "std_over_mean", "seen_items": "drop"},
+    "bias_disparity": {**GROUPS, "statistic": "mean_abs"},
+    "expected_exposure": {**GROUPS, "part": "loss", "discount": "rbp"},
     "awrf": {
         **GROUPS,
         "divergence": "tv",
@@ -253,7 +255,7 @@ OF_MISSES = {"partial_auc", "pap"}
 # One value for all users together, from the values of groups of items.
 OF_GROUPS = {
     "exposure_parity", "exposure_utility", "gain_utility", "equal_opportunity",
-    "statistical_parity",
+    "statistical_parity", "expected_exposure", "bias_disparity",
 }  # fmt: skip
 
 # One value for all users together.
@@ -271,7 +273,7 @@ OF_RECOMMENDED = {
     "surprisal", "popularity", "unexpectedness", "intra_list_diversity", "n_recommended",
     "sufficient", "unrepeated", "unseen", "tail_share", "tail_count", "category_coverage",
     "category_entropy", "calibration", "overlap", "rbo", "popularity_lift", "least_item_promoted",
-    "exposure_parity", "statistical_parity", "awrf", "ndkl",
+    "exposure_parity", "statistical_parity", "awrf", "ndkl", "bias_disparity",
 }  # fmt: skip
 
 # Averaged over users with any row in the interactions.
@@ -1468,6 +1470,7 @@ def scores_of(
 class World:
     """The tables as they are looked up. `lists` and `baseline` are cut to k."""
 
+    k: int | None
     lists: dict[User, list[Item]]
     whole: dict[User, list[Item]]
     scores: dict[User, dict[Item, float | None]]
@@ -2243,9 +2246,19 @@ def value_of_targets(
     targets = shares_of((1.0, of_item) for of_item in groups.values())
     if params["target"] == "equal":
         targets = {group: 1 / len(targets) for group in targets}
+    if params["target"] == "history":
+        counts = [(float(len(world.users_of.get(item, ()))), groups[item]) for item in groups]
+        if not any(n for n, _ in counts):
+            return None
+        targets = shares_of(counts)
     places = [(rank, groups[item]) for rank, item in enumerate(items, start=1) if item in groups]
     if not places:
         return None
+
+    if (metric == "ndkl" or params["divergence"] == "kl") and any(
+        not targets[group] for _, of_item in places for group in of_item
+    ):
+        return None  # infinite
 
     def compare(weights: Iterable[tuple[float, set[Any]]], kind: str) -> float:
         return divergence(shares_of(weights), targets, {"divergence": kind, "smoothing": 0})
@@ -2271,9 +2284,13 @@ def value_of_groups(
 ) -> float | None:
     """Compare the values of groups of items, over the users of the audience."""
     wanted = [item for items in world.lists.values() for item in items]
-    if metric not in ("exposure_parity", "statistical_parity"):
+    if metric not in OF_RECOMMENDED:
         wanted += [item for items in relevant.values() for item in items]
     groups = groups_of(world, wanted, params, settings)
+    if metric == "expected_exposure":
+        return expected_exposure(groups, world, users, relevant, params)
+    if metric == "bias_disparity":
+        return bias_disparity(groups, world, users, params)
     totals = {group: [0.0, 0.0] for of_item in groups.values() for group in of_item}
 
     def add(place: int, item: Item, weight: float) -> None:
@@ -2307,11 +2324,70 @@ def value_of_groups(
     return statistic_of_groups(values, params["statistic"])
 
 
+def expected_exposure(
+    groups: Mapping[Item, set[Any]],
+    world: World,
+    users: Iterable[User],
+    relevant: Mapping[User, list[Item]],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Compare the mean exposure of groups with that in lists of relevant items in random order."""
+    everybody = list(users)
+    given, ideal = ({group: 0.0 for of_item in groups.values() for group in of_item} for _ in "ab")
+    for user in everybody:
+        for rank, item in enumerate(world.lists.get(user, []), start=1):
+            for group in groups.get(item, ()):
+                given[group] += weight_of_rank(rank, params) / len(groups[item])
+        wanted = relevant.get(user, [])
+        weights = [weight_of_rank(rank, params) for rank in range(1, len(wanted) + 1)]
+        for item in wanted:
+            for group in groups.get(item, ()):
+                mean = math.fsum(weights[: world.k]) / len(wanted)
+                ideal[group] += mean / len(groups[item])
+    if not any(given.values()) or (params["part"] != "disparity" and not any(ideal.values())):
+        return None
+    n = len(everybody)
+    pairs = [(given[group] / n, ideal[group] / n) for group in given]
+    return math.fsum(
+        {"loss": (x - y) ** 2, "disparity": x * x, "relevance": 2 * x * y}[params["part"]]
+        for x, y in pairs
+    )
+
+
+def bias_disparity(
+    groups: Mapping[Item, set[Any]],
+    world: World,
+    users: Iterable[User],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Compare the shares of groups in the lists with those in the history of the same users."""
+    everybody = list(users)
+    listed = [item for user in everybody for item in world.lists.get(user, []) if item in groups]
+    known = [
+        item
+        for item, theirs in world.users_of.items()
+        for user in everybody
+        if item in groups and user in theirs
+    ]
+    if not listed or not known:
+        return None
+    p, q = (shares_of((1.0, groups[item]) for item in items) for items in (known, listed))
+    disparities = [q.get(group, 0.0) / share - 1 for group, share in p.items()]
+    return {
+        "mean_abs": statistics.fmean(map(abs, disparities)),
+        "max_abs": max(map(abs, disparities)),
+        "max": max(disparities),
+        "min": min(disparities),
+    }[params["statistic"]]
+
+
 def weight_of_rank(rank: int, params: Mapping[str, Any]) -> float:
     """Say how much an item at a rank counts; 1 for metrics without a discount."""
     discount = params.get("discount", "none")
     if discount == "geometric":
         return float(params["patience"] ** (rank - 1))
+    if discount == "rbp":
+        return float((1 - params["patience"]) * params["patience"] ** (rank - 1))
     return 1.0 if discount == "none" else discounted(rank, discount)
 
 
@@ -2415,6 +2491,7 @@ def evaluate(
         users_of.setdefault(item, set()).add(user)
         rows_of[item] = rows_of.get(item, 0) + 1
     world = World(
+        k=k,
         lists=lists,
         whole=lists_of(recommendations, settings, None, largest_k or k, grades),
         scores=scores_of(recommendations, settings),
