@@ -182,7 +182,9 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         "rank_weight": ["none", "log2", "geometric"],
     },
     "calibration": {
-        "divergence": ["kl", "js", "hellinger", "tv"],
+        "divergence": ["kl", "js", "js_distance", "hellinger", "tv"],
+        "js_smoothing": [0, 0.1],
+        "attribute": ["category", "group", "popularity"],
         "rank_weight": ["none", "log2", "geometric"],
     },
     "unexpectedness": {"divisor": ["length", "k"], "no_baseline": ["one", "zero"]},
@@ -316,6 +318,8 @@ def calls_of(metric: str) -> list[Call]:
         chosen = dict(zip(names, values, strict=True))
         if chosen.get("against") == "history" and chosen["counted"] != "users":
             continue  # refused: similarities have no counts of rows
+        if chosen.get("js_smoothing") and not chosen["divergence"].startswith("js"):
+            continue  # refused: it has no effect
         if chosen.get("distance") == "jaccard" and chosen["over"] == "features":
             continue  # refused: it compares sets
         defaults = oracle.DEFAULTS[metric]

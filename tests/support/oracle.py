@@ -89,6 +89,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "calibration": {
         "divergence": "kl",
         "smoothing": 0.01,
+        "js_smoothing": 0,
+        "attribute": "category",
+        "head": 0.2,
+        "tail": 0.2,
+        "history_weight": "none",
+        "history_patience": 0.85,
         "rank_weight": "none",
         "patience": 0.85,
     },
@@ -1536,11 +1542,19 @@ class World:
         counts = {item: len(users) for item, users in self.users_of.items()}
         whole, above, found = sum(counts.values()), 0, set()
         for item in sorted(counts, key=lambda item: (-counts[item], item)):
-            if Fraction(above) >= Fraction(str(share)) * whole:
+            if Fraction(above) >= Fraction(str(round(share, 12))) * whole:
                 break
             found.add(item)
             above += counts[item]
         return found
+
+    def popularity_groups(self, head: float, tail: float) -> dict[Item, set[str]]:
+        """Return the group of each item of the history; the others are in the tail."""
+        popular, known = self.head(head), self.head(1 - tail) if tail < 1 else set()
+        return {
+            item: {"head" if item in popular else "middle" if item in known else "tail"}
+            for item in self.users_of
+        }
 
     def n_others(self, user: User) -> int:
         """Count the items of the catalogue that are neither relevant nor in the user's history."""
@@ -2166,8 +2180,11 @@ def divergence(p: Mapping[Any, float], q: Mapping[Any, float], params: Mapping[s
         return math.fsum(abs(x - y) for x, y in pairs) / 2
     if params["divergence"] == "hellinger":
         return math.sqrt(math.fsum((math.sqrt(x) - math.sqrt(y)) ** 2 for x, y in pairs) / 2)
-    halves = [one * math.log2(2 * one / (x + y)) for x, y in pairs for one in (x, y) if one]
-    return math.fsum(halves) / 2
+    a = params.get("js_smoothing", 0)
+    mixed = [((1 - a) * x + a * y, (1 - a) * y + a * x) for x, y in pairs]
+    halves = [one * math.log2(2 * one / (x + y)) for x, y in mixed for one in (x, y) if one]
+    js = math.fsum(halves) / 2
+    return math.sqrt(round(abs(js), 14)) if params["divergence"] == "js_distance" else js
 
 
 def value_of_contents(
@@ -2186,6 +2203,11 @@ def value_of_contents(
             return None
         return 1 - len(seen & set(items)) / len(items)
     categories = world.attributes.categories
+    if params.get("attribute") == "group":
+        categories = world.attributes.groups
+    if params.get("attribute") == "popularity":
+        known = world.popularity_groups(params["head"], params["tail"])
+        categories = dict.fromkeys(items, {"tail"}) | known
     with_attribute(items, categories, settings)
     places = [(rank, item) for rank, item in enumerate(items, start=1) if item in categories]
     if not places:
@@ -2209,8 +2231,8 @@ def value_of_contents(
     weigh = weight_of[params["rank_weight"]]
     listed = shares_of((weigh(rank), categories[item]) for rank, item in places)
     if metric == "calibration":
-        known = shares_of((1.0, categories[item]) for item in seen if item in categories)
-        return divergence(known, listed, params) if known else None
+        before = shares_of((1.0, categories[item]) for item in seen if item in categories)
+        return divergence(before, listed, params) if before else None
     bits = -math.fsum(share * math.log2(share) for share in listed.values())
     if params["scale"] == "effective":
         return 2**bits
