@@ -172,14 +172,20 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "surprisal": {"scale": ["bits", "normalized"], "divisor": ["length", "k"]},
     "popularity": {"counted": ["users", "rows"], "scale": ["share", "count", "rank"]},
     "unseen": {"no_history": ["undefined", "one"]},
-    "epc": {"relevance": ["hits", "none"], "discount": ["log2", "none"]},
-    "efd": {"relevance": ["hits", "none"], "discount": ["log2", "none"]},
-    "tail_share": {"head": [0.8, 0.5]},
-    "tail_count": {"head": [0.8, 1]},
+    "epc": {"relevance": ["hits", "none"], "discount": ["log2", "geometric", "none"]},
+    "efd": {"relevance": ["hits", "none"], "discount": ["log2", "geometric", "none"]},
+    "tail_share": {
+        "head": [0.8, 0.5],
+        "tail_by": ["pairs", "items", "at_most"],
+        "counted": ["users", "rows"],
+        "no_history": ["tail", "head"],
+    },
+    "tail_count": {"head": [0.8, 1], "tail_by": ["pairs", "items"], "tail": [0.1, 0.6]},
     "category_coverage": {"divisor": ["k", "length", "min_k_categories", "categories"]},
     "category_entropy": {
         "scale": ["bits", "normalised", "effective"],
         "rank_weight": ["none", "log2", "geometric"],
+        "smoothing": [0, 0.25],
     },
     "calibration": {
         "divergence": ["kl", "js", "js_distance", "hellinger", "tv"],
@@ -190,9 +196,10 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "unexpectedness": {"divisor": ["length", "k"], "no_baseline": ["one", "zero"]},
     "overlap": {
         "divisor": ["baseline", "length", "union", "k"],
+        "baseline_k": [None, 2],
         "no_baseline": ["undefined", "zero"],
     },
-    "rbo": {"p": [0.9, 0.5, 1], "normalise": ["depths", "none"]},
+    "rbo": {"p": [0.9, 0.5, 1], "normalise": ["depths", "none", "minimum", "extrapolated"]},
     "popularity_lift": {},
     "group_popularity_lift": {},
     "least_item_promoted": {},
@@ -200,6 +207,8 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "attribute_shift": {"divergence": ["tv", "js"]},
     "serendipity": {
         "against": ["popularity", "history"],
+        "over": ["history", "features", "category"],
+        "combined": ["mean", "sum"],
         "counted": ["users", "rows"],
         "relevance": ["hits", "none"],
     },
@@ -318,6 +327,17 @@ def calls_of(metric: str) -> list[Call]:
         chosen = dict(zip(names, values, strict=True))
         if chosen.get("against") == "history" and chosen["counted"] != "users":
             continue  # refused: similarities have no counts of rows
+        if chosen.get("against") == "popularity" and (chosen["over"], chosen["combined"]) != (
+            "history",
+            "mean",
+        ):
+            continue  # refused: popularity has no vectors
+        if chosen.get("tail_by", "pairs") != "pairs" and chosen["head"] != 0.8:
+            continue  # refused: it has no effect
+        if chosen.get("tail_by") == "pairs" and (
+            chosen.get("counted") == "rows" or chosen.get("tail", 0.1) != 0.1
+        ):
+            continue  # likewise
         if chosen.get("js_smoothing") and not chosen["divergence"].startswith("js"):
             continue  # refused: it has no effect
         if chosen.get("distance") == "jaccard" and chosen["over"] == "features":
@@ -533,6 +553,7 @@ def make_further_world(
             world.settings["duplicate_recommendations"] != "count_once"
             or metric not in NEEDS_UNIQUE
         )
+        and (params.get("combined") != "sum" or world.settings["no_hits"] == "drop")
         and (
             world.settings["duplicate_interactions"] != "bag_size"
             or (

@@ -264,6 +264,8 @@ def impossible(case: Case, call: Call) -> str:
         return "copies in the list mean nothing for it"
     if setting(settings, "duplicate_interactions") in judged:
         return "copies of relevant rows mean nothing for it"
+    if params.get("combined") == "sum" and setting(settings, "no_hits") == "zero":
+        return "its value without a hit would be its best"
     if given.get("no_relevant") == "one" and metric not in oracle.BEST_WITHOUT_RELEVANT:
         return "1 is not its best value"
     gain = params.get("gain", "binary")

@@ -54,6 +54,14 @@ TREC_EVAL_PARAMS: dict[str, dict[str, Any]] = {
     "ndcg": {"gain": "linear"},
     "dcg": {"gain": "linear"},
 }
+TAIL = {
+    "tail_by": "pairs",
+    "head": 0.8,
+    "tail": 0.1,
+    "at_most": 1,
+    "counted": "users",
+    "no_history": "tail",
+}
 GROUPS = {"groups": "column", "head": 0.8, "patience": 0.5}
 
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -80,12 +88,17 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "surprisal": {"scale": "bits", "divisor": "length"},
     "popularity": {"counted": "users", "scale": "share"},
     "unseen": {"no_history": "undefined"},
-    "epc": {"relevance": "hits", "discount": "log2"},
-    "efd": {"relevance": "hits", "discount": "log2"},
-    "tail_share": {"head": 0.8},
-    "tail_count": {"head": 0.8},
+    "epc": {"relevance": "hits", "discount": "log2", "patience": 0.85},
+    "efd": {"relevance": "hits", "discount": "log2", "patience": 0.85},
+    "tail_share": TAIL,
+    "tail_count": TAIL,
     "category_coverage": {"divisor": "k"},
-    "category_entropy": {"scale": "bits", "rank_weight": "none", "patience": 0.85},
+    "category_entropy": {
+        "scale": "bits",
+        "rank_weight": "none",
+        "patience": 0.85,
+        "smoothing": 0,
+    },
     "calibration": {
         "divergence": "kl",
         "smoothing": 0.01,
@@ -99,14 +112,20 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "patience": 0.85,
     },
     "unexpectedness": {"divisor": "length", "no_baseline": "one"},
-    "overlap": {"divisor": "baseline", "no_baseline": "undefined"},
+    "overlap": {"divisor": "baseline", "baseline_k": None, "no_baseline": "undefined"},
     "rbo": {"p": 0.9, "normalise": "depths"},
     "popularity_lift": {},
     "group_popularity_lift": {},
     "least_item_promoted": {},
     "compat": {"p": 0.95, "normalise": "ideal"},
     "attribute_shift": {"divergence": "tv"},
-    "serendipity": {"against": "popularity", "counted": "users", "relevance": "hits"},
+    "serendipity": {
+        "against": "popularity",
+        "over": "history",
+        "combined": "mean",
+        "counted": "users",
+        "relevance": "hits",
+    },
     "alpha_ndcg": {"alpha": 0.5, "normalise": "ideal"},
     "err_ia": {"alpha": 0.5, "normalise": "ideal_ideal"},
     "ips_recall": {
@@ -244,7 +263,7 @@ WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg"}
 # 1 for a user without a relevant item, with no_relevant=one.
 BEST_WITHOUT_RELEVANT = OF_HITS - {
     "n_hits", "dcg", "ranking_loss", "alpha_ndcg", "err_ia", "nrbp", "pwa", "cwl", "efd",
-    "ips_recall", "ips_ndcg",
+    "ips_recall", "ips_ndcg", "serendipity",
 }  # fmt: skip
 BEST_WITHOUT_RELEVANT |= {"accuracy", "pairwise_accuracy", "partial_auc", "pap"}
 
@@ -297,6 +316,10 @@ ALIASES = {
     "opa": "pairwise_accuracy",
     "iprec": "interpolated_precision",
     "relative_precision": "precision",
+    "upd": "calibration",
+    "alpha_dcg": "alpha_ndcg",
+    "nerr_ia": "err_ia",
+    "nnrbp": "nrbp",
 }
 ALIASED_PARAMS: dict[str, dict[str, Any]] = {
     "snips": {"divisor": "weights"},
@@ -1556,6 +1579,18 @@ class World:
             for item in self.users_of
         }
 
+    def tail(self, params: Mapping[str, Any]) -> set[Item]:
+        """Return the items of the history that are in the tail."""
+        if params["tail_by"] == "pairs":
+            return set(self.users_of) - self.head(params["head"])
+        counts = {item: len(users) for item, users in self.users_of.items()}
+        if params["counted"] == "rows":
+            counts = self.rows_of
+        if params["tail_by"] == "at_most":
+            return {item for item, count in counts.items() if count <= params["at_most"]}
+        rarest = sorted(counts, key=lambda item: (counts[item], item))
+        return set(rarest[: max(math.floor(Fraction(str(params["tail"])) * len(rarest)), 1)])
+
     def n_others(self, user: User) -> int:
         """Count the items of the catalogue that are neither relevant nor in the user's history."""
         seen = {item for item, users in self.users_of.items() if user in users}
@@ -1827,14 +1862,21 @@ def value_of_user(
 
     if metric in ("epc", "efd"):
         counted = [True] * len(items) if of_all_items(params) else flags
-        return novelty(metric, items, counted, world, params["discount"])
+        return novelty(metric, items, counted, world, params)
 
     if metric == "serendipity":
         counted = [True] * len(items) if of_all_items(params) else flags
         return serendipity(items, counted, user, world, params)
 
     if metric in ("tail_share", "tail_count"):
-        n_tail = len([item for item in items if item not in world.head(params["head"])])
+        tail = world.tail(params)
+        n_tail = len(
+            [
+                item
+                for item in items
+                if item in tail or (item not in world.users_of and params["no_history"] == "tail")
+            ]
+        )
         return n_tail / len(items) if metric == "tail_share" else n_tail
 
     positions = len(items) if k is None else k
@@ -2022,13 +2064,13 @@ def quantiles(counts: Mapping[Item, int]) -> dict[Item, float]:
 
 
 def novelty(
-    metric: str, items: list[Item], counted: list[bool], world: World, discount: str
+    metric: str, items: list[Item], counted: list[bool], world: World, params: Mapping[str, Any]
 ) -> float:
     """Return the discounted mean of the novelty of the counted items of a list."""
     n_pairs = sum(map(len, world.users_of.values()))
     total = whole = 0.0
     for rank, (item, counts) in enumerate(zip(items, counted, strict=True), start=1):
-        weight = 1 / math.log2(rank + 1) if discount == "log2" else 1.0
+        weight = weight_of_rank(rank, params)
         n_users = len(world.users_of.get(item, ()))
         if metric == "epc":
             new = 1 - n_users / world.n_history_users
@@ -2041,13 +2083,18 @@ def novelty(
 
 def serendipity(
     items: list[Item], counted: list[bool], user: User, world: World, params: Mapping[str, Any]
-) -> float:
+) -> float | None:
     """Return the mean surprise of the counted items of a list."""
     counts = {item: len(users) for item, users in world.users_of.items()}
     popular = world.rows_of if params["counted"] == "rows" else counts
     most_first = sorted(set(popular.values()), reverse=True)
     n_items = len(world.catalogue)
     seen = [item for item, users in world.users_of.items() if user in users]
+    summed = params["combined"] == "sum"
+    if summed and not seen:
+        return None
+    # the sum of similarities, or of 1 - similarity
+    sign, shift = -1, 0 if summed else 1
     total = 0.0
     for rank, (item, counts_here) in enumerate(zip(items, counted, strict=True), start=1):
         if not counts_here:
@@ -2057,13 +2104,24 @@ def serendipity(
             total += max(min(place, n_items + 1) - rank, 0) / n_items
             continue
         theirs = world.users_of.get(item, set())
+        if params["over"] != "history":
+            vectors = world.attributes.vectors(params["over"])
+            if item in vectors:
+                known = [vectors[other] for other in seen if other in vectors]
+                similar = [cosine(vectors[item], other) for other in known]
+                total += sign * (mean_of(similar) - shift)
+            continue
         similar = [
             len(theirs & world.users_of[other]) / math.sqrt(len(theirs) * counts[other])
             for other in seen
             if theirs
         ]
-        total += 1 - (statistics.fmean(similar) if similar else 0)
-    return total / len(items)
+        total += sign * (mean_of(similar) - shift)
+    return 1 + total if summed else total / len(items)
+
+
+def mean_of(numbers: list[float]) -> float:
+    return statistics.fmean(numbers) if numbers else 0.0
 
 
 def value_of_comparison(
@@ -2096,6 +2154,9 @@ def value_of_comparison(
         return max([last, *ranks]) - last
     longer = max(len(items), len(baseline))
     if metric == "overlap":
+        if params["baseline_k"] is not None:
+            baseline = world.whole_baseline[user][: params["baseline_k"]]
+        longer = max(len(items), len(baseline))
         common = set(items) & set(baseline)
         sizes = {
             "baseline": len(baseline),
@@ -2109,11 +2170,28 @@ def value_of_comparison(
         len(set(items[:depth]) & set(baseline[:depth])) / depth for depth in range(1, longer + 1)
     ]
     agreed = math.fsum(w * share for w, share in zip(weights, shares, strict=True))
-    return (
-        agreed / math.fsum(weights)
-        if params["normalise"] == "depths"
-        else agreed * (1 - params["p"])
+    p, kind = params["p"], params["normalise"]
+    if kind == "depths":
+        return agreed / math.fsum(weights)
+    if kind in ("none", "minimum") and p == 1:
+        return 0.0
+    if kind == "none":
+        return agreed * (1 - p)
+
+    def common(depth: int) -> int:
+        return len(set(items[:depth]) & set(baseline[:depth]))
+
+    if kind == "minimum":  # items below the lists are never the same
+        below = math.fsum(p ** (depth - 1) / depth for depth in range(longer + 1, longer + 2000))
+        return (1 - p) * (agreed + common(longer) * below)
+    shorter = min(len(items), len(baseline))
+    at_end = common(shorter) / shorter
+    unknown = math.fsum(
+        p ** (depth - 1) * at_end * (depth - shorter) / depth
+        for depth in range(shorter + 1, longer + 1)
     )
+    rest = (common(longer) - common(shorter)) / longer + at_end
+    return (1 - p) * (agreed + unknown) + rest * p**longer
 
 
 def compat(
@@ -2233,6 +2311,14 @@ def value_of_contents(
     if metric == "calibration":
         before = shares_of((1.0, categories[item]) for item in seen if item in categories)
         return divergence(before, listed, params) if before else None
+    if params["smoothing"]:
+        shared = [(weigh(rank) / len(categories[item]), one)
+                  for rank, item in places for one in categories[item]]  # fmt: skip
+        sums = [
+            math.fsum(w for w, one in shared if one == wanted) + params["smoothing"]
+            for wanted in every
+        ]
+        listed = {one: total / math.fsum(sums) for one, total in enumerate(sums)}
     bits = -math.fsum(share * math.log2(share) for share in listed.values())
     if params["scale"] == "effective":
         return 2**bits
