@@ -229,6 +229,7 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "psp": {"a": [0.55, 1], "b": [1.5, 1]},
     "psndcg": {},
+    "debiased": {"of": ["recall", "precision", "ndcg", "hit_rate"], "iqr_coef": [1.5, 0, 0.5]},
     "intra_list_diversity": {
         "over": ["features", "category", "history"],
         "distance": ["cosine", "jaccard", "hamming", "euclidean"],

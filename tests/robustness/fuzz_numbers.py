@@ -77,7 +77,7 @@ OF_CATEGORIES = {"category_coverage", "category_entropy", "calibration", "attrib
 # what reads all judged items alike
 OF_JUDGED = {"judged", "hole"}
 # of the metrics of a run, those that read the interactions
-RUN_OF_JUDGED = {"auc", "pr_auc", "psp", "psndcg"} | OF_SCORES
+RUN_OF_JUDGED = {"auc", "pr_auc", "psp", "psndcg", "debiased"} | OF_SCORES
 
 # what reads the history of everybody; the others at most that of a list's own user
 OF_HISTORY = {

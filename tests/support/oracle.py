@@ -145,6 +145,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "divisor": "ideal",
     },
     "psp": {"a": 0.55, "b": 1.5},
+    "debiased": {"of": "recall", "iqr_coef": 1.5},
     "psndcg": {"a": 0.55, "b": 1.5},
     "subtopic_recall": {},
     "p_ia": {},
@@ -258,7 +259,7 @@ OF_HITS |= OF_ASPECTS
 OF_HITS |= {"ips_recall", "ips_ndcg", "compat"}
 
 # metrics in which a relevant item weighs 1 / propensity
-WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg"}
+WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg", "debiased"}
 
 # 1 for a user without a relevant item, with no_relevant=one.
 BEST_WITHOUT_RELEVANT = OF_HITS - {
@@ -286,7 +287,7 @@ RATINGS = {"mae", "mse", "rmse", "r2", "explained_variance"}
 PROBABILITIES = {"log_loss", "normalised_entropy", "brier", "calibration_ratio", "ece"}
 RUN_METRICS = RATINGS | PROBABILITIES | {
     "coverage", "gini", "item_entropy", "auc", "pr_auc", "ctr", "ips", "doubly_robust",
-    "inter_list_diversity", "psp", "psndcg", "group_popularity_lift", "attribute_shift",
+    "inter_list_diversity", "psp", "psndcg", "debiased", "group_popularity_lift", "attribute_shift",
     *OF_GROUPS,
 }  # fmt: skip
 
@@ -2016,6 +2017,57 @@ def propensity_scored(
     return total / attainable if attainable else None
 
 
+def quartile(numbers: list[int], share: float) -> float:
+    """Return a quartile, between two numbers on the line from one to the other."""
+    place = Fraction(str(share)) * (len(numbers) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(numbers) - 1)
+    low, high = sorted(numbers)[below], sorted(numbers)[above]
+    return float(low + (place - below) * (high - low))
+
+
+def debiased(
+    users: Iterable[User],
+    world: World,
+    k: int | None,
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Average over all subsets of the relevant items of a user that sampling can leave."""
+    n_users: dict[Item, int] = {}
+    for of_user in world.relevant.values():
+        for item in of_user:
+            n_users[item] = n_users.get(item, 0) + 1
+    if not n_users:
+        return None
+    first, third = (quartile(list(n_users.values()), share) for share in (0.25, 0.75))
+    border = math.floor(third + params["iqr_coef"] * (third - first))
+    total = left_over = 0.0
+    for user in users:
+        items = world.lists.get(user, [])
+        relevant = list(world.relevant.get(user, {}))
+        flags = hit_places(items, world.relevant.get(user, {}), settings)
+        for kept in itertools.product([True, False], repeat=len(relevant)):
+            left = {item for item, stays in zip(relevant, kept, strict=True) if stays}
+            chance = 1.0
+            for item in relevant:
+                share = min(border / n_users[item], 1.0)
+                chance *= share if item in left else 1 - share
+            if not left or not chance:
+                continue
+            hits = [hit and item in left for item, hit in zip(items, flags, strict=True)]
+            positions = len(items) if k is None else k
+            values = {
+                "recall": sum(hits) / len(left),
+                "precision": sum(hits) / max(positions, 1),
+                "ndcg": dcg_of(map(float, hits)) / (dcg_of([1.0] * positions) or 1),
+                "hit_rate": float(any(hits)),
+            }
+            left_over += chance
+            total += chance * values[params["of"]]
+    return total / left_over if left_over else None
+
+
 def value_of_aspects(
     metric: str,
     items: list[Item],
@@ -2560,6 +2612,8 @@ def evaluate(
     if metric in OF_GROUPS:
         counted_relevant = {u: relevant_items(rows, settings) for u, rows in judged.items()}
         return value_of_groups(metric, world, users, counted_relevant, params, settings), {}
+    if metric == "debiased":
+        return debiased(users, world, k, params, settings), {}
     if metric in ("psp", "psndcg"):
         return propensity_scored(metric, users, world, k, params, settings), {}
     if metric == "auc":  # over the catalogue
