@@ -16,7 +16,7 @@ from sqlmetrics.tables.relevance_names import likeness_to_relevance
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recommendations": (("item_id",), ("rank", "score", "model", "run", "timestamp")),
     "interactions": (("item_id",), ("relevance", "timestamp")),
-    "history": (("item_id",), ("timestamp",)),
+    "history": (("item_id",), ("timestamp", "weight")),
     "items": (("item_id",), ("price", "category", "item_group", "features", "propensity")),
     "users": ((), ("weight",)),
     "aspects": (("item_id", "aspect"), ()),

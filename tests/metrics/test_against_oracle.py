@@ -172,25 +172,34 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "surprisal": {"scale": ["bits", "normalized"], "divisor": ["length", "k"]},
     "popularity": {"counted": ["users", "rows"], "scale": ["share", "count", "rank"]},
     "unseen": {"no_history": ["undefined", "one"]},
-    "epc": {"relevance": ["hits", "none"], "discount": ["log2", "none"]},
-    "efd": {"relevance": ["hits", "none"], "discount": ["log2", "none"]},
-    "tail_share": {"head": [0.8, 0.5]},
-    "tail_count": {"head": [0.8, 1]},
+    "epc": {"relevance": ["hits", "none"], "discount": ["log2", "geometric", "none"]},
+    "efd": {"relevance": ["hits", "none"], "discount": ["log2", "geometric", "none"]},
+    "tail_share": {
+        "head": [0.8, 0.5],
+        "tail_by": ["pairs", "items", "at_most"],
+        "counted": ["users", "rows"],
+        "no_history": ["tail", "head"],
+    },
+    "tail_count": {"head": [0.8, 1], "tail_by": ["pairs", "items"], "tail": [0.1, 0.6]},
     "category_coverage": {"divisor": ["k", "length", "min_k_categories", "categories"]},
     "category_entropy": {
         "scale": ["bits", "normalised", "effective"],
         "rank_weight": ["none", "log2", "geometric"],
+        "smoothing": [0, 0.25],
     },
     "calibration": {
-        "divergence": ["kl", "js", "hellinger", "tv"],
+        "divergence": ["kl", "js", "js_distance", "hellinger", "tv"],
+        "js_smoothing": [0, 0.1],
+        "attribute": ["category", "group", "popularity"],
         "rank_weight": ["none", "log2", "geometric"],
     },
     "unexpectedness": {"divisor": ["length", "k"], "no_baseline": ["one", "zero"]},
     "overlap": {
         "divisor": ["baseline", "length", "union", "k"],
+        "baseline_k": [None, 2],
         "no_baseline": ["undefined", "zero"],
     },
-    "rbo": {"p": [0.9, 0.5, 1], "normalise": ["depths", "none"]},
+    "rbo": {"p": [0.9, 0.5, 1], "normalise": ["depths", "none", "minimum", "extrapolated"]},
     "popularity_lift": {},
     "group_popularity_lift": {},
     "least_item_promoted": {},
@@ -198,6 +207,8 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "attribute_shift": {"divergence": ["tv", "js"]},
     "serendipity": {
         "against": ["popularity", "history"],
+        "over": ["history", "features", "category"],
+        "combined": ["mean", "sum"],
         "counted": ["users", "rows"],
         "relevance": ["hits", "none"],
     },
@@ -218,6 +229,7 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "psp": {"a": [0.55, 1], "b": [1.5, 1]},
     "psndcg": {},
+    "debiased": {"of": ["recall", "precision", "ndcg", "hit_rate"], "iqr_coef": [1.5, 0, 0.5]},
     "intra_list_diversity": {
         "over": ["features", "category", "history"],
         "distance": ["cosine", "jaccard", "hamming", "euclidean"],
@@ -328,6 +340,19 @@ def calls_of(metric: str) -> list[Call]:
         chosen = dict(zip(names, values, strict=True))
         if chosen.get("against") == "history" and chosen["counted"] != "users":
             continue  # refused: similarities have no counts of rows
+        if chosen.get("against") == "popularity" and (chosen["over"], chosen["combined"]) != (
+            "history",
+            "mean",
+        ):
+            continue  # refused: popularity has no vectors
+        if chosen.get("tail_by", "pairs") != "pairs" and chosen["head"] != 0.8:
+            continue  # refused: it has no effect
+        if chosen.get("tail_by") == "pairs" and (
+            chosen.get("counted") == "rows" or chosen.get("tail", 0.1) != 0.1
+        ):
+            continue  # likewise
+        if chosen.get("js_smoothing") and not chosen["divergence"].startswith("js"):
+            continue  # refused: it has no effect
         if chosen.get("distance") == "jaccard" and chosen["over"] == "features":
             continue  # refused: it compares sets
         defaults = oracle.DEFAULTS[metric]
@@ -541,6 +566,7 @@ def make_further_world(
             world.settings["duplicate_recommendations"] != "count_once"
             or metric not in NEEDS_UNIQUE
         )
+        and (params.get("combined") != "sum" or world.settings["no_hits"] == "drop")
         and (
             world.settings["duplicate_interactions"] != "bag_size"
             or (metric not in COUNTS_ROWS_ONCE and params.get("scope") != "catalogue")

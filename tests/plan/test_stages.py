@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
 import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
-from tests.support.further_tables import CATALOG, EVERYTHING, SCORED, TABLES, Evaluator
+from tests.support import further_tables
+from tests.support.further_tables import CATALOG, SCORED, TABLES, Evaluator
 
 # stage -> a metric that reads it, and the number of its rows over the tables above
 STAGES: dict[str, tuple[str, int]] = {
+    "accepted_users": ("debiased", 1),
     "agreement_depths": ("rbo", 2),
     "aspect_hits": ("alpha_ndcg", 2),
     "aspect_users": ("alpha_ndcg", 2),
@@ -45,6 +48,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "head_items": ("tail_share", 3),  # the item with 2 of 5 pairs, and two of three with one each
     "histories": ("unseen", 3),
     "history_groups": ("bias_disparity", 2),
+    "history_vectors": ("serendipity(against=history, over=features)", 6),
     "history_popularity": ("popularity_lift", 3),
     "history_categories": ("calibration", 5),
     "hit_ranks": ("ndcg", 2),
@@ -80,6 +84,8 @@ STAGES: dict[str, tuple[str, int]] = {
     "judged_users": ("bpref", 2),
     "judged_pairs": ("judged", 4),
     "judgements": ("judged", 4),
+    "kept_hits": ("debiased", 4),  # two hits, and a row per user
+    "kept_relevant": ("debiased", 2),
     "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_categories": ("category_coverage", 5),
@@ -102,6 +108,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "model_histories": ("attribute_shift", 2),
     "models": ("coverage", 1),
     "pool_hits": ("inf_ap", 2),
+    "popularity_groups": ("upd", 4),
     "popularity_ranks": ("serendipity", 4),
     "popularity_quantiles": ("popularity(scale=rank)", 4),
     "positions": ("ndcg", 2),
@@ -111,6 +118,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "ranked": ("mrr", 4),
     "reader_hits": ("cwl", 4),  # two hits, and a row of the whole list per user
     "reader_ranks": ("cwl", 1000),
+    "recent_history": ("calibration(history_weight=recency)", 5),
     "recommendation_profile": ("mrr", 2),
     "recommended_items": ("coverage", 3),
     "relevant": ("recall", 2),
@@ -128,11 +136,20 @@ STAGES: dict[str, tuple[str, int]] = {
     "seen": ("popularity", 5),
     "top_relevance": ("err", 1),
     "weighted_ideal": ("ips_ndcg", 2),
+    "weighted_history": ("calibration(history_weight=column)", 5),
     "weighted_users": ("ips_recall", 2),
 }
 
 
 USERS = pa.table({"user_id": [1, 2], "weight": [2.0, 1.0]})
+
+N_ROWS = TABLES["history"].num_rows
+EVERYTHING = {
+    **further_tables.EVERYTHING,
+    "history": TABLES["history"]
+    .append_column("timestamp", pa.array([datetime(2024, 5, day) for day in range(1, N_ROWS + 1)]))
+    .append_column("weight", pa.array([1.0] * N_ROWS)),
+}
 
 
 @pytest.fixture(scope="module")

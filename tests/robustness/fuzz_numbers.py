@@ -77,7 +77,7 @@ OF_CATEGORIES = {"category_coverage", "category_entropy", "calibration", "attrib
 # what reads all judged items alike
 OF_JUDGED = {"judged", "hole"}
 # of the metrics of a run, those that read the interactions
-RUN_OF_JUDGED = {"auc", "pr_auc", "psp", "psndcg"} | OF_SCORES
+RUN_OF_JUDGED = {"auc", "pr_auc", "psp", "psndcg", "debiased"} | OF_SCORES
 
 # what reads the history of everybody; the others at most that of a list's own user
 OF_HISTORY = {
@@ -266,6 +266,8 @@ def impossible(case: Case, call: Call) -> str:
         return "copies in the list mean nothing for it"
     if setting(settings, "duplicate_interactions") in judged:
         return "copies of relevant rows mean nothing for it"
+    if params.get("combined") == "sum" and setting(settings, "no_hits") == "zero":
+        return "its value without a hit would be its best"
     if given.get("no_relevant") == "one" and metric not in oracle.BEST_WITHOUT_RELEVANT:
         return "1 is not its best value"
     gain = params.get("gain", "binary")

@@ -54,6 +54,14 @@ TREC_EVAL_PARAMS: dict[str, dict[str, Any]] = {
     "ndcg": {"gain": "linear"},
     "dcg": {"gain": "linear"},
 }
+TAIL = {
+    "tail_by": "pairs",
+    "head": 0.8,
+    "tail": 0.1,
+    "at_most": 1,
+    "counted": "users",
+    "no_history": "tail",
+}
 GROUPS = {"groups": "column", "head": 0.8, "patience": 0.5}
 
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -80,27 +88,44 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "surprisal": {"scale": "bits", "divisor": "length"},
     "popularity": {"counted": "users", "scale": "share"},
     "unseen": {"no_history": "undefined"},
-    "epc": {"relevance": "hits", "discount": "log2"},
-    "efd": {"relevance": "hits", "discount": "log2"},
-    "tail_share": {"head": 0.8},
-    "tail_count": {"head": 0.8},
+    "epc": {"relevance": "hits", "discount": "log2", "patience": 0.85},
+    "efd": {"relevance": "hits", "discount": "log2", "patience": 0.85},
+    "tail_share": TAIL,
+    "tail_count": TAIL,
     "category_coverage": {"divisor": "k"},
-    "category_entropy": {"scale": "bits", "rank_weight": "none", "patience": 0.85},
+    "category_entropy": {
+        "scale": "bits",
+        "rank_weight": "none",
+        "patience": 0.85,
+        "smoothing": 0,
+    },
     "calibration": {
         "divergence": "kl",
         "smoothing": 0.01,
+        "js_smoothing": 0,
+        "attribute": "category",
+        "head": 0.2,
+        "tail": 0.2,
+        "history_weight": "none",
+        "history_patience": 0.85,
         "rank_weight": "none",
         "patience": 0.85,
     },
     "unexpectedness": {"divisor": "length", "no_baseline": "one"},
-    "overlap": {"divisor": "baseline", "no_baseline": "undefined"},
+    "overlap": {"divisor": "baseline", "baseline_k": None, "no_baseline": "undefined"},
     "rbo": {"p": 0.9, "normalise": "depths"},
     "popularity_lift": {},
     "group_popularity_lift": {},
     "least_item_promoted": {},
     "compat": {"p": 0.95, "normalise": "ideal"},
     "attribute_shift": {"divergence": "tv"},
-    "serendipity": {"against": "popularity", "counted": "users", "relevance": "hits"},
+    "serendipity": {
+        "against": "popularity",
+        "over": "history",
+        "combined": "mean",
+        "counted": "users",
+        "relevance": "hits",
+    },
     "alpha_ndcg": {"alpha": 0.5, "normalise": "ideal"},
     "err_ia": {"alpha": 0.5, "normalise": "ideal_ideal"},
     "ips_recall": {
@@ -120,6 +145,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "divisor": "ideal",
     },
     "psp": {"a": 0.55, "b": 1.5},
+    "debiased": {"of": "recall", "iqr_coef": 1.5},
     "psndcg": {"a": 0.55, "b": 1.5},
     "subtopic_recall": {},
     "p_ia": {},
@@ -235,12 +261,12 @@ OF_HITS |= OF_ASPECTS
 OF_HITS |= {"ips_recall", "ips_ndcg", "compat"}
 
 # metrics in which a relevant item weighs 1 / propensity
-WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg"}
+WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg", "debiased"}
 
 # 1 for a user without a relevant item, with no_relevant=one.
 BEST_WITHOUT_RELEVANT = OF_HITS - {
     "n_hits", "dcg", "ranking_loss", "alpha_ndcg", "err_ia", "nrbp", "pwa", "cwl", "efd",
-    "ips_recall", "ips_ndcg",
+    "ips_recall", "ips_ndcg", "serendipity",
 }  # fmt: skip
 BEST_WITHOUT_RELEVANT |= {"accuracy", "pairwise_accuracy", "partial_auc", "pap"}
 
@@ -263,7 +289,7 @@ RATINGS = {"mae", "mse", "rmse", "r2", "explained_variance"}
 PROBABILITIES = {"log_loss", "normalised_entropy", "brier", "calibration_ratio", "ece"}
 RUN_METRICS = RATINGS | PROBABILITIES | {
     "coverage", "gini", "item_entropy", "auc", "pr_auc", "ctr", "ips", "doubly_robust",
-    "inter_list_diversity", "psp", "psndcg", "group_popularity_lift", "attribute_shift",
+    "inter_list_diversity", "psp", "psndcg", "debiased", "group_popularity_lift", "attribute_shift",
     *OF_GROUPS,
 }  # fmt: skip
 
@@ -293,6 +319,10 @@ ALIASES = {
     "opa": "pairwise_accuracy",
     "iprec": "interpolated_precision",
     "relative_precision": "precision",
+    "upd": "calibration",
+    "alpha_dcg": "alpha_ndcg",
+    "nerr_ia": "err_ia",
+    "nnrbp": "nrbp",
 }
 ALIASED_PARAMS: dict[str, dict[str, Any]] = {
     "snips": {"divisor": "weights"},
@@ -1539,11 +1569,31 @@ class World:
         counts = {item: len(users) for item, users in self.users_of.items()}
         whole, above, found = sum(counts.values()), 0, set()
         for item in sorted(counts, key=lambda item: (-counts[item], item)):
-            if Fraction(above) >= Fraction(str(share)) * whole:
+            if Fraction(above) >= Fraction(str(round(share, 12))) * whole:
                 break
             found.add(item)
             above += counts[item]
         return found
+
+    def popularity_groups(self, head: float, tail: float) -> dict[Item, set[str]]:
+        """Return the group of each item of the history; the others are in the tail."""
+        popular, known = self.head(head), self.head(1 - tail) if tail < 1 else set()
+        return {
+            item: {"head" if item in popular else "middle" if item in known else "tail"}
+            for item in self.users_of
+        }
+
+    def tail(self, params: Mapping[str, Any]) -> set[Item]:
+        """Return the items of the history that are in the tail."""
+        if params["tail_by"] == "pairs":
+            return set(self.users_of) - self.head(params["head"])
+        counts = {item: len(users) for item, users in self.users_of.items()}
+        if params["counted"] == "rows":
+            counts = self.rows_of
+        if params["tail_by"] == "at_most":
+            return {item for item, count in counts.items() if count <= params["at_most"]}
+        rarest = sorted(counts, key=lambda item: (counts[item], item))
+        return set(rarest[: max(math.floor(Fraction(str(params["tail"])) * len(rarest)), 1)])
 
     def n_others(self, user: User) -> int:
         """Count the items of the catalogue that are neither relevant nor in the user's history."""
@@ -1816,14 +1866,21 @@ def value_of_user(
 
     if metric in ("epc", "efd"):
         counted = [True] * len(items) if of_all_items(params) else flags
-        return novelty(metric, items, counted, world, params["discount"])
+        return novelty(metric, items, counted, world, params)
 
     if metric == "serendipity":
         counted = [True] * len(items) if of_all_items(params) else flags
         return serendipity(items, counted, user, world, params)
 
     if metric in ("tail_share", "tail_count"):
-        n_tail = len([item for item in items if item not in world.head(params["head"])])
+        tail = world.tail(params)
+        n_tail = len(
+            [
+                item
+                for item in items
+                if item in tail or (item not in world.users_of and params["no_history"] == "tail")
+            ]
+        )
         return n_tail / len(items) if metric == "tail_share" else n_tail
 
     positions = len(items) if k is None else k
@@ -1963,6 +2020,57 @@ def propensity_scored(
     return total / attainable if attainable else None
 
 
+def quartile(numbers: list[int], share: float) -> float:
+    """Return a quartile, between two numbers on the line from one to the other."""
+    place = Fraction(str(share)) * (len(numbers) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(numbers) - 1)
+    low, high = sorted(numbers)[below], sorted(numbers)[above]
+    return float(low + (place - below) * (high - low))
+
+
+def debiased(
+    users: Iterable[User],
+    world: World,
+    k: int | None,
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> float | None:
+    """Average over all subsets of the relevant items of a user that sampling can leave."""
+    n_users: dict[Item, int] = {}
+    for of_user in world.relevant.values():
+        for item in of_user:
+            n_users[item] = n_users.get(item, 0) + 1
+    if not n_users:
+        return None
+    first, third = (quartile(list(n_users.values()), share) for share in (0.25, 0.75))
+    border = math.floor(third + params["iqr_coef"] * (third - first))
+    total = left_over = 0.0
+    for user in users:
+        items = world.lists.get(user, [])
+        relevant = list(world.relevant.get(user, {}))
+        flags = hit_places(items, world.relevant.get(user, {}), settings)
+        for kept in itertools.product([True, False], repeat=len(relevant)):
+            left = {item for item, stays in zip(relevant, kept, strict=True) if stays}
+            chance = 1.0
+            for item in relevant:
+                share = min(border / n_users[item], 1.0)
+                chance *= share if item in left else 1 - share
+            if not left or not chance:
+                continue
+            hits = [hit and item in left for item, hit in zip(items, flags, strict=True)]
+            positions = len(items) if k is None else k
+            values = {
+                "recall": sum(hits) / len(left),
+                "precision": sum(hits) / max(positions, 1),
+                "ndcg": dcg_of(map(float, hits)) / (dcg_of([1.0] * positions) or 1),
+                "hit_rate": float(any(hits)),
+            }
+            left_over += chance
+            total += chance * values[params["of"]]
+    return total / left_over if left_over else None
+
+
 def value_of_aspects(
     metric: str,
     items: list[Item],
@@ -2011,13 +2119,13 @@ def quantiles(counts: Mapping[Item, int]) -> dict[Item, float]:
 
 
 def novelty(
-    metric: str, items: list[Item], counted: list[bool], world: World, discount: str
+    metric: str, items: list[Item], counted: list[bool], world: World, params: Mapping[str, Any]
 ) -> float:
     """Return the discounted mean of the novelty of the counted items of a list."""
     n_pairs = sum(map(len, world.users_of.values()))
     total = whole = 0.0
     for rank, (item, counts) in enumerate(zip(items, counted, strict=True), start=1):
-        weight = 1 / math.log2(rank + 1) if discount == "log2" else 1.0
+        weight = weight_of_rank(rank, params)
         n_users = len(world.users_of.get(item, ()))
         if metric == "epc":
             new = 1 - n_users / world.n_history_users
@@ -2030,13 +2138,18 @@ def novelty(
 
 def serendipity(
     items: list[Item], counted: list[bool], user: User, world: World, params: Mapping[str, Any]
-) -> float:
+) -> float | None:
     """Return the mean surprise of the counted items of a list."""
     counts = {item: len(users) for item, users in world.users_of.items()}
     popular = world.rows_of if params["counted"] == "rows" else counts
     most_first = sorted(set(popular.values()), reverse=True)
     n_items = len(world.catalogue)
     seen = [item for item, users in world.users_of.items() if user in users]
+    summed = params["combined"] == "sum"
+    if summed and not seen:
+        return None
+    # the sum of similarities, or of 1 - similarity
+    sign, shift = -1, 0 if summed else 1
     total = 0.0
     for rank, (item, counts_here) in enumerate(zip(items, counted, strict=True), start=1):
         if not counts_here:
@@ -2046,13 +2159,24 @@ def serendipity(
             total += max(min(place, n_items + 1) - rank, 0) / n_items
             continue
         theirs = world.users_of.get(item, set())
+        if params["over"] != "history":
+            vectors = world.attributes.vectors(params["over"])
+            if item in vectors:
+                known = [vectors[other] for other in seen if other in vectors]
+                similar = [cosine(vectors[item], other) for other in known]
+                total += sign * (mean_of(similar) - shift)
+            continue
         similar = [
             len(theirs & world.users_of[other]) / math.sqrt(len(theirs) * counts[other])
             for other in seen
             if theirs
         ]
-        total += 1 - (statistics.fmean(similar) if similar else 0)
-    return total / len(items)
+        total += sign * (mean_of(similar) - shift)
+    return 1 + total if summed else total / len(items)
+
+
+def mean_of(numbers: list[float]) -> float:
+    return statistics.fmean(numbers) if numbers else 0.0
 
 
 def value_of_comparison(
@@ -2085,6 +2209,9 @@ def value_of_comparison(
         return max([last, *ranks]) - last
     longer = max(len(items), len(baseline))
     if metric == "overlap":
+        if params["baseline_k"] is not None:
+            baseline = world.whole_baseline[user][: params["baseline_k"]]
+        longer = max(len(items), len(baseline))
         common = set(items) & set(baseline)
         sizes = {
             "baseline": len(baseline),
@@ -2098,11 +2225,28 @@ def value_of_comparison(
         len(set(items[:depth]) & set(baseline[:depth])) / depth for depth in range(1, longer + 1)
     ]
     agreed = math.fsum(w * share for w, share in zip(weights, shares, strict=True))
-    return (
-        agreed / math.fsum(weights)
-        if params["normalise"] == "depths"
-        else agreed * (1 - params["p"])
+    p, kind = params["p"], params["normalise"]
+    if kind == "depths":
+        return agreed / math.fsum(weights)
+    if kind in ("none", "minimum") and p == 1:
+        return 0.0
+    if kind == "none":
+        return agreed * (1 - p)
+
+    def common(depth: int) -> int:
+        return len(set(items[:depth]) & set(baseline[:depth]))
+
+    if kind == "minimum":  # items below the lists are never the same
+        below = math.fsum(p ** (depth - 1) / depth for depth in range(longer + 1, longer + 2000))
+        return (1 - p) * (agreed + common(longer) * below)
+    shorter = min(len(items), len(baseline))
+    at_end = common(shorter) / shorter
+    unknown = math.fsum(
+        p ** (depth - 1) * at_end * (depth - shorter) / depth
+        for depth in range(shorter + 1, longer + 1)
     )
+    rest = (common(longer) - common(shorter)) / longer + at_end
+    return (1 - p) * (agreed + unknown) + rest * p**longer
 
 
 def compat(
@@ -2169,8 +2313,11 @@ def divergence(p: Mapping[Any, float], q: Mapping[Any, float], params: Mapping[s
         return math.fsum(abs(x - y) for x, y in pairs) / 2
     if params["divergence"] == "hellinger":
         return math.sqrt(math.fsum((math.sqrt(x) - math.sqrt(y)) ** 2 for x, y in pairs) / 2)
-    halves = [one * math.log2(2 * one / (x + y)) for x, y in pairs for one in (x, y) if one]
-    return math.fsum(halves) / 2
+    a = params.get("js_smoothing", 0)
+    mixed = [((1 - a) * x + a * y, (1 - a) * y + a * x) for x, y in pairs]
+    halves = [one * math.log2(2 * one / (x + y)) for x, y in mixed for one in (x, y) if one]
+    js = math.fsum(halves) / 2
+    return math.sqrt(round(abs(js), 14)) if params["divergence"] == "js_distance" else js
 
 
 def value_of_contents(
@@ -2189,6 +2336,11 @@ def value_of_contents(
             return None
         return 1 - len(seen & set(items)) / len(items)
     categories = world.attributes.categories
+    if params.get("attribute") == "group":
+        categories = world.attributes.groups
+    if params.get("attribute") == "popularity":
+        known = world.popularity_groups(params["head"], params["tail"])
+        categories = dict.fromkeys(items, {"tail"}) | known
     with_attribute(items, categories, settings)
     places = [(rank, item) for rank, item in enumerate(items, start=1) if item in categories]
     if not places:
@@ -2212,8 +2364,16 @@ def value_of_contents(
     weigh = weight_of[params["rank_weight"]]
     listed = shares_of((weigh(rank), categories[item]) for rank, item in places)
     if metric == "calibration":
-        known = shares_of((1.0, categories[item]) for item in seen if item in categories)
-        return divergence(known, listed, params) if known else None
+        before = shares_of((1.0, categories[item]) for item in seen if item in categories)
+        return divergence(before, listed, params) if before else None
+    if params["smoothing"]:
+        shared = [(weigh(rank) / len(categories[item]), one)
+                  for rank, item in places for one in categories[item]]  # fmt: skip
+        sums = [
+            math.fsum(w for w, one in shared if one == wanted) + params["smoothing"]
+            for wanted in every
+        ]
+        listed = {one: total / math.fsum(sums) for one, total in enumerate(sums)}
     bits = -math.fsum(share * math.log2(share) for share in listed.values())
     if params["scale"] == "effective":
         return 2**bits
@@ -2529,6 +2689,8 @@ def evaluate(
     if metric in OF_GROUPS:
         counted_relevant = {u: relevant_items(rows, settings) for u, rows in judged.items()}
         return value_of_groups(metric, world, users, counted_relevant, params, settings), {}
+    if metric == "debiased":
+        return debiased(users, world, k, params, settings), {}
     if metric in ("psp", "psndcg"):
         return propensity_scored(metric, users, world, k, params, settings), {}
     if metric == "auc":  # over the catalogue

@@ -40,6 +40,7 @@ OF_RUNS = [
     "ece(scores=logit)", "exposure_parity", "exposure_parity(groups=popularity)",
     "exposure_utility", "gain_utility", "equal_opportunity", "statistical_parity", "psp", "psndcg",
     "bias_disparity", "expected_exposure", "expected_exposure(part=relevance,groups=popularity)",
+    "debiased", "debiased(of=hit_rate)",
     "attribute_shift", "attribute_shift(divergence=js)", "group_popularity_lift",
 ]  # fmt: skip
 EXACT = {"rtol": 1e-10, "atol": 1e-12}

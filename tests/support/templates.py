@@ -259,6 +259,7 @@ REFUSED_ONLY_WITH = {
     ("rbp", "ties"): {"output": "residual", "order": "score"},
     ("rbp", "unjudged"): {"output": "residual"},
     ("intra_list_diversity", "distance"): {"over": "features"},
+    ("serendipity", "no_hits"): {"combined": "sum"},
 }
 
 
