@@ -1370,10 +1370,10 @@ def fuzz(
 ) -> Figures:
     """Run until there are so many cases, or the time is over."""
     n_alone = int(cases * share_alone)
-    # a batch whose calls are all left out counts nothing: some more than are needed
-    n_batches = math.ceil((cases - n_alone) / size * 1.02)
+    # a batch whose calls are all left out counts nothing: there are more than are needed
+    n_batches = math.ceil((cases - n_alone) / size * 2)
     jobs = [("batch", seed * 10**6 + n, size) for n in range(n_batches)]
-    step = max(n_alone // max(n_batches, 1), 1)
+    step = max(2 * n_alone // max(n_batches, 1), 1)
     mixed: list[tuple[str, int, int]] = []
     for number, job in enumerate(jobs):
         mixed.append(job)
@@ -1387,7 +1387,7 @@ def fuzz(
                 print(problem, flush=True)
             if done % 200 == 0:
                 print(f"… {figures.cases:,} cases, {len(figures.problems)} problems", flush=True)
-            if time.monotonic() > end:
+            if figures.cases >= cases or time.monotonic() > end:
                 pool.terminate()
                 break
     return figures
