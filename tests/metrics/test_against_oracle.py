@@ -212,7 +212,11 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         "counted": ["users", "rows"],
         "relevance": ["hits", "none"],
     },
-    "alpha_ndcg": {"alpha": [0.5, 0, 1, 0.3], "normalise": ["ideal", "ideal_ideal", "none"]},
+    "alpha_ndcg": {
+        "alpha": [0.5, 0, 1, 0.3],
+        "normalise": ["ideal", "ideal_ideal", "none"],
+        "ideal_ties": ["item_asc", "item_desc"],
+    },
     "err_ia": {"alpha": [0.5, 0, 1, 0.3], "normalise": ["ideal_ideal", "ideal", "none"]},
     "subtopic_recall": {},
     "p_ia": {},
@@ -240,12 +244,12 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "money_recall": {},
     "coverage": {"counted": ["known", "all"], "scale": ["share", "count"]},
     "gini": {
-        "population": ["catalogue", "recommended"],
+        "population": ["catalogue", "catalogue_plus_one", "recommended"],
         "divisor": ["n", "n_minus_1"],
         "weights": ["none", "geometric", "log2"],
     },
     "item_entropy": {
-        "scale": ["bits", "nats", "normalised", "effective"],
+        "scale": ["bits", "nats", "nats_per_item", "normalised", "effective"],
         "by": ["rows", "lists"],
     },
     **{
@@ -345,6 +349,8 @@ def calls_of(metric: str) -> list[Call]:
             "mean",
         ):
             continue  # refused: popularity has no vectors
+        if chosen.get("ideal_ties") == "item_desc" and chosen["normalise"] != "ideal":
+            continue  # refused: it has no effect
         if chosen.get("tail_by", "pairs") != "pairs" and chosen["head"] != 0.8:
             continue  # refused: it has no effect
         if chosen.get("tail_by") == "pairs" and (

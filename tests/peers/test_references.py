@@ -22,6 +22,10 @@ STORED = sorted(path.stem for path in REFERENCES.glob("*.json"))
 
 # (convention, name): the cutoffs at which the library has no value on any of the tables, and why
 WITHOUT_VALUE = {
+    **{
+        ("ir_measures", name): ({1}, "not divided there at 1")
+        for name in ("ERR_IA", "alpha_DCG")
+    },
     ("jurity", "DiversityRecoMetrics.IntraListDiversity"): ({1}, "no pair of items: None there"),
     **{
         ("clayrs", f"Correlation(method={method})"): ({1}, "no pair of items: no row there")
@@ -42,9 +46,15 @@ WITHOUT_CUTOFF = {
     "ir_measures": {
         *("SetP", "SetR", "SetF", "Rprec", "Bpref", "RBP(rel=1)", "RBP(rel=1, p=0.5)"),
         *("NumRet", "NumRel", "NumRelRet"),
+        *("Compat", "Compat(p=0.8)", "Compat(p=0.8, normalize=False)"),
+        *("NRBP", "nNRBP", "NRBP(alpha=0.3, beta=0.8)", "AP_IA"),
         *(f"IPrec@{tenths / 10}" for tenths in range(11)),
     },
-    "recommenders": {"auc", "catalog_coverage"},
+    "recommenders": {
+        *("auc", "catalog_coverage", "distributional_coverage", "diversity", "serendipity"),
+        'diversity(item_sim_measure="item_feature_vector")',
+        'serendipity(item_sim_measure="item_feature_vector")',
+    },
     "trec_eval": {
         *("set_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"),
         *("bpref", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),

@@ -12,10 +12,16 @@ items that the history does not know and items that nobody is recommended.
     partial   plain, without every third item in items: for systems that take these as catalogue
     relisted  repeats, without the repeated rows in interactions
     full      lists of 25 for all users: for a system that knows no others
+    tested    full, for the users with interactions
     repeats   repeated rows in lists and interactions; users as in common
     labelled  lists of the same items in both models, with a grade for every item and no other
               interactions, and scores on a coarse grid: what libraries for learning to rank know
     long      labelled, with lists of 25 items
+    aspects   plain, for the users with a relevant item, with aspects of every pair of the
+              interactions
+    versed    plain, for the users with a list in both models, with interactions and with a history,
+              whose history has no repeated rows
+    sorted    versed, with the categories of the items in place of their features
     known     plain, without recommended items that the history does not know
 """
 
@@ -53,6 +59,18 @@ def tables(name: str) -> Tables:
         return {**made, "interactions": list(pairs.values())}
     if name == "known":
         return _of_known_items(tables("plain"))
+    if name == "aspects":
+        made = tables("plain")
+        liked = {row["user_id"] for row in made["interactions"] if row["relevance"] > 0}
+        made = _of_users(made, liked)
+        return {**made, "aspects": _aspects(random.Random(77), made["interactions"])}
+    if name == "tested":
+        made = tables("full")
+        return _of_users(made, {row["user_id"] for row in made["interactions"]})
+    if name in ("versed", "sorted"):
+        made = _of_versed_users(tables("plain"))
+        draw = random.Random(88)
+        return {**made, "items": _sorted(draw, made["items"])} if name == "sorted" else made
     if name == "labelled":
         return _labelled(random.Random(55), [2, *_LENGTHS[1:]])
     if name == "long":
@@ -229,6 +247,31 @@ def _users_with_lists(made: Tables) -> set[str]:
 def _of_common_users(made: Tables) -> Tables:
     with_interactions = {row["user_id"] for row in made["interactions"]}
     return _of_users(made, _users_with_lists(made) & with_interactions)
+
+
+def _of_versed_users(made: Tables) -> Tables:
+    pairs = {(row["user_id"], row["item_id"]): row for row in made["history"]}
+    with_history = {user for user, _ in pairs}
+    judged = {row["user_id"] for row in made["interactions"]}
+    kept = _of_users(made, _users_with_lists(made) & judged & with_history)
+    return {**kept, "history": list(pairs.values())}
+
+
+def _aspects(draw: random.Random, interactions: list[Row]) -> list[Row]:
+    """Return one to three aspects of each pair, which differ by user."""
+    return [
+        {"user_id": row["user_id"], "item_id": row["item_id"], "aspect": aspect}
+        for row in interactions
+        for aspect in sorted(draw.sample("pqrst", draw.choice([1, 1, 2, 3])))
+    ]
+
+
+def _sorted(draw: random.Random, items: list[Row]) -> list[Row]:
+    """Give each item one to three categories, with | between them."""
+    return [
+        {"item_id": row["item_id"], "category": "|".join(draw.sample("abcde", draw.choice([1, 2, 3])))}
+        for row in items
+    ]
 
 
 def _of_known_items(made: Tables) -> Tables:

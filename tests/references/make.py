@@ -56,20 +56,20 @@ SYSTEMS = {
         "rectools",
         "3.11",
         "rectools",
-        ("plain", "partial", "relisted", "repeats"),
+        ("plain", "partial", "relisted", "repeats", "full"),
         # differences that the convention names
         left_out={
-            "relisted": ("Intersection",),
-            "repeats": ("MAP", "MAP(divide_by_k=True)", "Serendipity", "Intersection"),
+            "relisted": ("Intersection", "Intersection(ref_k=4)"),
+            "repeats": ("MAP", "MAP(divide_by_k=True)", "Serendipity", "Intersection", "Intersection(ref_k=4)"),
         },
     ),
-    "lenskit": System("lenskit", "3.11", "lenskit", ("plain", "common", "relisted")),
+    "lenskit": System("lenskit", "3.11", "lenskit", ("plain", "common", "relisted", "full", "sorted")),
     "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),
     "recommenders": System(
         "recommenders",
         "3.11",
         "recommenders",
-        ("plain", "ties", "repeats"),
+        ("plain", "ties", "repeats", "versed"),
         # likewise
         left_out={"repeats": (*_NDCG_OF_RECOMMENDERS, "auc")},
     ),
@@ -95,7 +95,15 @@ SYSTEMS = {
     "rs_metrics-0.2": System(
         "rs_metrics", "3.8", "rs-metrics", ("plain", "common", "partial", "repeats")
     ),
-    "recbole": System("recbole", "3.11", "recbole", ("full",), settles_ties=False),
+    "recbole": System(
+        "recbole",
+        "3.11",
+        "recbole",
+        ("full", "tested"),
+        settles_ties=False,
+        # differences that the convention names
+        left_out={"full": ("GiniIndex", "ShannonEntropy")},
+    ),
     "lightgbm": System("lightgbm", "3.11", "lightgbm", ("labelled",)),
     "xgboost": System("xgboost", "3.11", "xgboost-cpu", ("labelled",)),
     "catboost": System("catboost", "3.11", "catboost", ("labelled",)),
@@ -103,8 +111,11 @@ SYSTEMS = {
         "ir_measures",
         "3.11",
         "ir-measures",
-        ("plain", "ties"),
-        left_out={"ties": ("RR",)},  # a difference that the convention names
+        ("plain", "ties", "aspects"),
+        # differences that the convention names
+        left_out={
+            "ties": ("RR", "Compat", "Compat(p=0.8)", "Compat(p=0.8, normalize=False)"),
+        },
     ),
     "recpack": System(
         "recpack",
@@ -134,7 +145,7 @@ SYSTEMS = {
         "evidently",
         "3.11",
         "evidently",
-        ("labelled", "long", "known", "full"),
+        ("labelled", "long", "known", "full", "versed"),
         settles_ties=False,
     ),
     "spark": System("spark", "3.11", "pyspark", ("plain", "labelled")),
@@ -206,7 +217,7 @@ def outside(folder: Path) -> data.Tables:
     import duckdb
 
     found: data.Tables = {}
-    for name in ("recommendations", "interactions", "history", "items", "baseline", "logs"):
+    for name in ("recommendations", "interactions", "history", "items", "aspects", "baseline", "logs"):
         for path in sorted(folder.glob(f"{name}.*")):
             with duckdb.connect() as connection:
                 frame = connection.sql(f"FROM '{path}'").df()

@@ -42,6 +42,9 @@ def as_read(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataF
             found[table] = found[table].sort_values("rank", kind="stable")
         found[table] = found[table].drop(columns=surplus)
     if "items" in found:
+        if "category" in found["items"]:
+            names = found["items"]["category"].str.split("|")
+            return found | {"items": found["items"].assign(category=names)}
         features = [column for column in found["items"] if column != "item_id"]
         vectors = found["items"][features].to_numpy().tolist()
         found["items"] = found["items"][["item_id"]].assign(features=vectors)

@@ -126,8 +126,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "counted": "users",
         "relevance": "hits",
     },
-    "alpha_ndcg": {"alpha": 0.5, "normalise": "ideal"},
-    "err_ia": {"alpha": 0.5, "normalise": "ideal_ideal"},
+    "alpha_ndcg": {"alpha": 0.5, "normalise": "ideal", "ideal_ties": "item_asc"},
+    "err_ia": {"alpha": 0.5, "normalise": "ideal_ideal", "ideal_ties": "item_asc"},
     "ips_recall": {
         "propensity": "share",
         "gamma": 2,
@@ -150,7 +150,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "subtopic_recall": {},
     "p_ia": {},
     "map_ia": {},
-    "nrbp": {"alpha": 0.5, "p": 0.5, "normalise": "ideal_ideal"},
+    "nrbp": {
+        "alpha": 0.5,
+        "p": 0.5,
+        "normalise": "ideal_ideal",
+        "ideal_ties": "item_asc",
+    },
     "intra_list_diversity": {
         "over": "features",
         "distance": "cosine",
@@ -1110,11 +1115,11 @@ def gain_of_aspects(
 
     ideal = []
     taken: list[Item] = []
-    left = sorted(relevant)
+    left = sorted(relevant, reverse=params["ideal_ties"] == "item_desc")
     while left and (k is None or len(taken) < k):
         best = left[0]
         for item in left:
-            if gain(item, taken) > gain(best, taken):  # of equals, the smaller id stays
+            if gain(item, taken) > gain(best, taken):  # of equals, the first one stays
                 best = item
         ideal.append((len(taken) + 1, gain(best, taken)))
         taken.append(best)
@@ -1297,6 +1302,8 @@ def entropy(exposures: list[float], scale: str, n_catalogue: int) -> float | Non
     shares = [exposure / total for exposure in exposures]
     if scale == "nats":
         return -math.fsum(share * math.log(share) for share in shares)
+    if scale == "nats_per_item":
+        return -math.fsum(share * math.log(share) for share in shares) / len(shares)
     bits = -math.fsum(share * math.log2(share) for share in shares)
     if scale == "normalised":
         return bits / math.log2(n_catalogue) if n_catalogue > 1 else None
@@ -1320,9 +1327,10 @@ def value_of_exposure(
             exposures[item] = exposures.get(item, 0) + weight
     if metric == "item_entropy":
         return entropy(list(exposures.values()), params["scale"], len(set(catalogue)))
-    if params["population"] == "catalogue":
+    if params["population"] != "recommended":
         exposures = {item: exposures.get(item, 0) for item in catalogue}
-    return gini(list(exposures.values()), params["divisor"])
+    padding = [0.0] if params["population"] == "catalogue_plus_one" else []
+    return gini([*exposures.values(), *padding], params["divisor"])
 
 
 # ---------------------------------------------------------------- attributes of items

@@ -46,6 +46,15 @@ def measure(given, model):
             for k in given.cutoffs:
                 yield name, k, lambda n=name, k=k: value(getattr(recsys, n)(k=k), lists)
         return
+    past = pd.DataFrame(columns(given.rows("history"), user_id="user_id", item_id="item_id"))
+    if past.shape[0] and not past.duplicated().any():
+        features = pd.DataFrame(given.rows("items")).set_index("item_id")
+        lists["target"] = [float((r["user_id"], r["item_id"]) in grades) for r in rows]
+        described = lists.join(features, on="item_id"), past.join(features, on="item_id")
+        for k in given.cutoffs:
+            metric = recsys.Serendipity(k=k, item_features=list(features))
+            yield "Serendipity", k, lambda m=metric: value(m, *described)
+        return
     lists["target"] = 0
     history = pd.DataFrame(columns(given.rows("history"), user_id="user_id", item_id="item_id"))
     known = set(lists["item_id"]) <= set(history["item_id"])

@@ -12,12 +12,15 @@ from recbole.evaluator.collector import DataStruct
 from given import main
 
 NAMES = ("Hit", "Precision", "Recall", "MAP", "MRR", "NDCG", "AveragePopularity")
+NAMES += ("GiniIndex", "ShannonEntropy", "TailPercentage")
 
 
 def measure(given, model):
     longest = max(given.cutoffs)
     truth = given.by_user(given.rows("interactions"))
-    number = {row["item_id"]: place for place, row in enumerate(given.rows("items"), start=1)}
+    # its own numbers; the smaller one breaks ties of TailPercentage
+    items = sorted(row["item_id"] for row in given.rows("items"))
+    number = {item: place for place, item in enumerate(items, start=1)}
     lists = {
         user: items[:longest]
         for user, items in given.by_user(given.lists(model)).items()
@@ -39,7 +42,8 @@ def measure(given, model):
     handed_over.set("rec.items", torch.tensor(numbered))
     counts = Counter(number[row["item_id"]] for row in given.rows("history"))
     handed_over.set("data.count_items", counts)
-    config = {"topk": given.cutoffs, "metric_decimal_place": 17}
+    handed_over.set("data.num_items", len(items) + 1)  # with the padding item
+    config = {"topk": given.cutoffs, "metric_decimal_place": 17, "tail_ratio": 0.1}
     for name in NAMES:
         for k in given.cutoffs:
             yield (

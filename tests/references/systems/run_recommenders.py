@@ -1,5 +1,6 @@
 """Recommenders, evaluation in Python; AUC takes ratings of 0 and 1."""
 
+import numpy as np
 import pandas as pd
 from recommenders.evaluation import python_evaluation as evaluation
 
@@ -32,6 +33,41 @@ def measure(given, model):
         None,
         lambda: evaluation.catalog_coverage(history.drop_duplicates(), lists[["userID", "itemID"]]),
     )
+    past = history.drop_duplicates()
+    seen = set(zip(past["userID"], past["itemID"]))
+    if seen & set(zip(lists["userID"], lists["itemID"])) or past.shape != history.shape:
+        return  # the functions of the history take no repeated rows
+    yield (
+        "distributional_coverage",
+        None,
+        lambda: evaluation.distributional_coverage(past, lists[["userID", "itemID"]]),
+    )
+    pairs = set(zip(truth["userID"], truth["itemID"]))
+    hits = [pair in pairs for pair in zip(lists["userID"], lists["itemID"])]
+    lists = lists[["userID", "itemID"]].assign(relevance=[float(hit) for hit in hits])
+    rows = given.rows("items")
+    features = pd.DataFrame(
+        {
+            "itemID": [row["item_id"] for row in rows],
+            "features": [
+                np.array([value for name, value in row.items() if name != "item_id"])
+                for row in rows
+            ],
+        }
+    )
+    vectors = {"item_feature_df": features, "item_sim_measure": "item_feature_vector"}
+    of_vectors = '(item_sim_measure="item_feature_vector")'
+    for name, options in (("", {}), (of_vectors, vectors)):
+        yield (
+            "diversity" + name,
+            None,
+            lambda o=options: evaluation.diversity(past, lists, **o),
+        )
+        yield (
+            "serendipity" + name,
+            None,
+            lambda o=options: evaluation.serendipity(past, lists, col_relevance="relevance", **o),
+        )
 
 
 main(measure)

@@ -2,6 +2,7 @@
 
 import pandas as pd
 from rectools import metrics
+from rectools.metrics.distances import PairwiseHammingDistanceCalculator
 
 from given import columns, main
 
@@ -46,6 +47,23 @@ def measure(given, model):
                     k,
                     lambda m=metric, o=options, k=k, t=table: m(k=k, **o).calc(lists, t),
                 )
+    for name, metric, options in (
+        ("SufficientReco", metrics.SufficientReco, {}),
+        ("SufficientReco(deep=True)", metrics.SufficientReco, {"deep": True}),
+        ("UnrepeatedReco", metrics.UnrepeatedReco, {}),
+        ("UnrepeatedReco(deep=True)", metrics.UnrepeatedReco, {"deep": True}),
+    ):
+        for k in given.cutoffs:
+            yield name, k, lambda m=metric, o=options, k=k: m(k=k, **o).calc(lists)
+    features = pd.DataFrame(given.rows("items")).set_index("item_id")
+    hamming = PairwiseHammingDistanceCalculator(features)
+    partial = not set(lists["item_id"]) <= set(features.index)
+    for k in given.cutoffs:
+        covered = metrics.CoveredUsers(k=k)
+        yield "CoveredUsers", k, lambda m=covered: m.calc(lists, interactions)
+        if not partial and not lists.duplicated(["user_id", "item_id"]).any():
+            diversity = metrics.IntraListDiversity(k=k, distance_calculator=hamming)
+            yield "IntraListDiversity(Hamming)", k, lambda m=diversity: m.calc(lists)
     baseline = pd.DataFrame(columns(given.rows("baseline"), **pair, rank="rank"))
     for k in given.cutoffs:
         serendipity = metrics.Serendipity(k=k)
@@ -56,6 +74,8 @@ def measure(given, model):
         )
         overlap = metrics.Intersection(k=k)
         yield "Intersection", k, lambda m=overlap: m.calc(lists, baseline)
+        overlap = metrics.Intersection(k=k, ref_k=4)
+        yield "Intersection(ref_k=4)", k, lambda m=overlap: m.calc(lists, baseline)
 
 
 main(measure)
