@@ -104,6 +104,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "pool_hits": ("inf_ap", 2),
     "popularity_ranks": ("serendipity", 4),
     "popularity_quantiles": ("popularity(scale=rank)", 4),
+    "ordered_groups": ("pairwise_parity", 4),
     "positions": ("ndcg", 2),
     "predictions": ("mae", 4),
     "probabilities": ("brier(scores=logit)", 4),

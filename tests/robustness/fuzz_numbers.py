@@ -70,6 +70,7 @@ WITHOUT_INTERACTIONS = {
     "sufficient", "unrepeated", "user_coverage", "unseen", "tail_share", "tail_count",
     "category_coverage", "category_entropy", "calibration", "overlap", "rbo", "popularity_lift",
     "exposure_parity", "statistical_parity", "awrf", "ndkl", "bias_disparity",
+    "pairwise_parity",
     "group_popularity_lift", "least_item_promoted", "attribute_shift",
 }  # fmt: skip
 OF_BASELINE = {"unexpectedness", "overlap", "rbo", "least_item_promoted"}
@@ -534,7 +535,7 @@ def missing(
     if metric in OF_CATEGORIES and not listed <= set(known.categories):
         yield "recommended items without a category"
     of_groups = metric in oracle.OF_GROUPS | {"awrf", "ndkl"}
-    if of_groups and params.get("groups") != "popularity":
+    if of_groups and params.get("groups", oracle.DEFAULTS[metric]["groups"]) == "column":
         if not listed <= set(known.groups):
             yield "recommended items without a group"
         of_relevant = metric not in WITHOUT_INTERACTIONS
