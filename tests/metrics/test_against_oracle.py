@@ -264,10 +264,18 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         "statistic": ["mean_abs", "max_abs", "max", "min"],
         "groups": ["column", "popularity"],
     },
+    "pairwise_parity": {
+        "statistic": STATISTICS_OF_GROUPS,
+        "groups": ["column", "popularity"],
+    },
+    "iaa": {
+        "discount": ["log2", "geometric", "log2_max2", "none"],
+        "groups": ["items", "column", "popularity"],
+    },
     "expected_exposure": {
         "part": ["loss", "disparity", "relevance"],
         "discount": ["rbp", "log2", "geometric", "log2_max2", "none"],
-        "groups": ["column", "popularity"],
+        "groups": ["column", "popularity", "items"],
     },
     "awrf": {
         "divergence": ["tv", "js", "kl"],

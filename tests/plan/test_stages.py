@@ -111,6 +111,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "popularity_groups": ("upd", 4),
     "popularity_ranks": ("serendipity", 4),
     "popularity_quantiles": ("popularity(scale=rank)", 4),
+    "ordered_groups": ("pairwise_parity", 4),
     "positions": ("ndcg", 2),
     "predictions": ("mae", 4),
     "probabilities": ("brier(scores=logit)", 4),

@@ -51,6 +51,7 @@ NOT_DRAWN: dict[str, str] = {
     "unlisted": "error refuses nearly all drawn lists; see test_incomplete_lists.py",
 }
 _SOME = {"sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7], "missing_value": [0, 2.5]}
+_SOME["history_weight"] = ["none"]  # the histories have no times and weights here
 _NUMBERS = [-1, 0, 0.1, 0.15, 0.3, 0.5, 0.9, 1, 2, 3, 4, 6.5]
 
 # what compares the score with the truth
@@ -70,6 +71,7 @@ WITHOUT_INTERACTIONS = {
     "sufficient", "unrepeated", "user_coverage", "unseen", "tail_share", "tail_count",
     "category_coverage", "category_entropy", "calibration", "overlap", "rbo", "popularity_lift",
     "exposure_parity", "statistical_parity", "awrf", "ndkl", "bias_disparity",
+    "pairwise_parity",
     "group_popularity_lift", "least_item_promoted", "attribute_shift",
 }  # fmt: skip
 OF_BASELINE = {"unexpectedness", "overlap", "rbo", "least_item_promoted"}
@@ -396,6 +398,8 @@ def unknown_to_the_oracle(case: Case, call: Call) -> str:
     copies = listed in ("keep", "count_once", "join")
     if metric == "doubly_robust" and copies and not one_score_per_item(case):
         return "it knows one score per item of a list"
+    if metric == "debiased" and case.n_worlds > 1:
+        return "it does not know the popularity of items in all worlds"
     return ""
 
 
@@ -536,7 +540,7 @@ def missing(
     if metric in OF_CATEGORIES and not listed <= set(known.categories):
         yield "recommended items without a category"
     of_groups = metric in oracle.OF_GROUPS | {"awrf", "ndkl"}
-    if of_groups and params.get("groups") != "popularity":
+    if of_groups and params.get("groups", oracle.DEFAULTS[metric]["groups"]) == "column":
         if not listed <= set(known.groups):
             yield "recommended items without a group"
         of_relevant = metric not in WITHOUT_INTERACTIONS

@@ -151,7 +151,7 @@ def renamed(table: pa.Table, *columns: str) -> pa.Table:
 
 OF_GROUPS = [
     "awrf", "ndkl", "bias_disparity", "equal_opportunity", "expected_exposure",
-    "exposure_parity", "exposure_utility", "gain_utility", "statistical_parity",
+    "exposure_parity", "exposure_utility", "gain_utility", "pairwise_parity", "statistical_parity",
 ]  # fmt: skip
 # table -> the metrics that need it, each with the column that the table may lack
 NEEDS: dict[str, dict[str, str | None]] = {
@@ -164,6 +164,7 @@ NEEDS: dict[str, dict[str, str | None]] = {
             *OF_GROUPS,
             "gini",
             "group_popularity_lift",
+            "iaa",
             "intra_list_diversity(over=history)",
             "ips_ndcg",
             "ips_recall",
@@ -187,7 +188,7 @@ NEEDS: dict[str, dict[str, str | None]] = {
         "calibration": "category",
         "category_coverage": "category",
         "category_entropy": "category",
-        **dict.fromkeys(OF_GROUPS, "item_group"),
+        **dict.fromkeys([*OF_GROUPS, "iaa(groups=column)"], "item_group"),
         "ips_recall(propensity=column)": "propensity",
         "money_precision": "price",
         "money_recall": "price",

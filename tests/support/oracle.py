@@ -178,6 +178,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "exposure_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "gain_utility": {**GROUPS, "statistic": "min_max_ratio", "discount": "log2"},
     "equal_opportunity": {**GROUPS, "statistic": "std_over_mean", "seen_items": "drop"},
+    "pairwise_parity": {**GROUPS, "statistic": "max_min_difference"},
+    "iaa": {**GROUPS, "groups": "items", "discount": "log2"},
     "bias_disparity": {**GROUPS, "statistic": "mean_abs"},
     "expected_exposure": {**GROUPS, "part": "loss", "discount": "rbp"},
     "awrf": {
@@ -286,7 +288,8 @@ OF_MISSES = {"partial_auc", "pap"}
 # One value for all users together, from the values of groups of items.
 OF_GROUPS = {
     "exposure_parity", "exposure_utility", "gain_utility", "equal_opportunity",
-    "statistical_parity", "expected_exposure", "bias_disparity",
+    "statistical_parity", "expected_exposure", "bias_disparity", "iaa",
+    "pairwise_parity",
 }  # fmt: skip
 
 # One value for all users together.
@@ -305,6 +308,7 @@ OF_RECOMMENDED = {
     "sufficient", "unrepeated", "unseen", "tail_share", "tail_count", "category_coverage",
     "category_entropy", "calibration", "overlap", "rbo", "popularity_lift", "least_item_promoted",
     "exposure_parity", "statistical_parity", "awrf", "ndkl", "bias_disparity",
+    "pairwise_parity",
 }  # fmt: skip
 
 # Averaged over users with any row in the interactions.
@@ -2394,6 +2398,8 @@ def groups_of(
     world: World, wanted: Iterable[Item], params: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[Item, set[Any]]:
     """Return the groups of the items of the catalogue; `wanted` are items that need one."""
+    if params["groups"] == "items":
+        return {item: {item} for item in world.catalogue}
     if params["groups"] == "popularity":
         head = world.head(params["head"])
         return {item: {"head" if item in head else "tail"} for item in world.catalogue}
@@ -2457,6 +2463,20 @@ def value_of_groups(
     groups = groups_of(world, wanted, params, settings)
     if metric == "expected_exposure":
         return expected_exposure(groups, world, users, relevant, params)
+    if metric == "iaa":
+        attention = [
+            (weight_of_rank(rank, params), groups[item])
+            for user in users
+            for rank, item in enumerate(world.lists.get(user, []), start=1)
+            if item in groups
+        ]
+        wanted_groups = [groups[i] for user in users for i in relevant.get(user, []) if i in groups]
+        if not attention or not wanted_groups:
+            return None
+        given, due = shares_of(attention), shares_of((1.0, one) for one in wanted_groups)
+        return math.fsum(abs(given.get(g, 0) - due.get(g, 0)) for g in {*given, *due})
+    if metric == "pairwise_parity":
+        return pairwise_parity(groups, world, users, params)
     if metric == "bias_disparity":
         return bias_disparity(groups, world, users, params)
     totals = {group: [0.0, 0.0] for of_item in groups.values() for group in of_item}
@@ -2520,6 +2540,28 @@ def expected_exposure(
         {"loss": (x - y) ** 2, "disparity": x * x, "relevance": 2 * x * y}[params["part"]]
         for x, y in pairs
     )
+
+
+def pairwise_parity(
+    groups: Mapping[Item, set[Any]],
+    world: World,
+    users: Iterable[User],
+    params: Mapping[str, Any],
+) -> float | None:
+    """Compare how often the groups are above others in a list, pair by pair of its items."""
+    above: dict[Any, Fraction] = {}
+    pairs: dict[Any, Fraction] = {}
+    for user in users:
+        items = [item for item in world.lists.get(user, []) if item in groups]
+        for high, low in itertools.combinations(items, 2):
+            for group in groups[high] | groups[low]:
+                p, q = (
+                    Fraction(int(group in groups[item]), len(groups[item])) for item in (high, low)
+                )
+                above[group] = above.get(group, Fraction()) + p * (1 - q)
+                pairs[group] = pairs.get(group, Fraction()) + p * (1 - q) + q * (1 - p)
+    values = [float(above[group] / n) for group, n in pairs.items() if n]
+    return statistic_of_groups(values, params["statistic"])
 
 
 def bias_disparity(
