@@ -50,8 +50,10 @@ NOT_DRAWN: dict[str, str] = {
     "runs": "more runs of everybody say nothing new",
     "unlisted": "error refuses nearly all drawn lists; see test_incomplete_lists.py",
 }
-_SOME = {"sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7], "missing_value": [0, 2.5]}
-_SOME["history_weight"] = ["none"]  # the histories have no times and weights here
+_SOME = {
+    "sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7], "missing_value": [0, 2.5],
+    "history_weight": ["none"],  # the histories have no times and weights here
+}  # fmt: skip
 _NUMBERS = [-1, 0, 0.1, 0.15, 0.3, 0.5, 0.9, 1, 2, 3, 4, 6.5]
 
 # what compares the score with the truth
