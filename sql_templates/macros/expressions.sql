@@ -306,20 +306,34 @@ md5('{{ seed }}:' || {{ user }})
 max(CAST(hash({{ item }}) >> 1 AS BIGINT), {{ n_rows }})
 {%- endmacro -%}
 
-{#- The mean of the values of all groups of items, in the row of each group. The sum has the order of
-    the groups, so the mean has the same digits in every run. -#}
-{%- macro mean_of_groups(value, keys) -%}
-avg({{ value }}) OVER (
+{#- The end of a metric that compares groups of items: a statistic of their values, NULL for fewer than
+    two groups, and if no value is above 0. `relation` has one row per model, cutoff and group with
+    the column `value`. Deviations are relative to the mean, so that exact sums keep their digits; the
+    mean is summed in the order of the groups, so that it has the same digits in every run. -#}
+{%- macro statistic_of_groups(statistic, relation, value, keys) -%}
+{%- set mean = "mean_" ~ value -%}
+{%- set of_deviations = statistic in ("mean_abs_deviation", "variance", "std_over_mean") -%}
+{%- if of_deviations -%}
+,
+
+-- one row per model and group, with the mean of all groups
+deviations AS (
+    SELECT
+        {{ keys }},
+        k,
+        {{ value }},
+        avg({{ value }}) OVER (
             PARTITION BY {{ keys }}, k
             ORDER BY item_group ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        )
-{%- endmacro -%}
+        ) AS {{ mean }}
+    FROM {{ relation }}
+)
+{%- endif %}
 
-{#- A statistic of the values of groups of items; NULL for fewer than two groups, and if no value is
-    above 0. `mean`: the column with the mean of the values, for statistics of deviations from it.
-    Deviations are relative to the mean, so that exact sums keep their digits. -#}
-{%- macro group_statistic(statistic, value, mean="") -%}
-CASE
+SELECT
+    {{ keys }},
+    k,
+    CASE
         WHEN count(*) > 1
             THEN
                 {% if statistic == "min_max_ratio" -%} min({{ value }}) / max({{ value }})
@@ -332,5 +346,7 @@ CASE
                 power(max({{ mean }}), 2) * sum(power({{ value }} / {{ mean }} - 1, 2)) / count(*)
                 {%- else -%} sqrt(sum(power({{ value }} / {{ mean }} - 1, 2)) / count(*))
                 {%- endif %}
-    END
+    END AS value
+FROM {{ "deviations" if of_deviations else relation }}
+GROUP BY {{ keys }}, k
 {%- endmacro -%}
