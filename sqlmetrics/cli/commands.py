@@ -42,7 +42,7 @@ from sqlmetrics.cli.options import (
     question_options,
     record_options,
     resampling_options,
-    slice_options,
+    small_slice_options,
     summary_options,
     templates_option,
     test_options,
@@ -172,7 +172,7 @@ def reduce(directory: Path, **options: Any) -> None:
 @click.argument("metrics", nargs=-1)
 @input_options
 @convention_options
-@slice_options
+@small_slice_options
 @click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too.")
 @output_options
 def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
