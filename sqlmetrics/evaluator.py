@@ -333,11 +333,11 @@ class Evaluator(OnSession):
         return comparing.leaderboard(self._session, asked, testing, alpha, against)
 
     @public
-    def check(self, metrics: Metrics = None, k: Cutoffs = None) -> pd.DataFrame:
+    def check(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> pd.DataFrame:
         """Check the tables for problems that make results wrong or unreliable.
 
-        Problems for which `evaluate` raises a `DataError` are findings with the level "error".
-        `metrics`: by default, all that the tables allow; `k`: by default 10.
+        Problems for which `evaluate` raises a `DataError` have the level "error". `metrics`: by
+        default, all that the tables allow; `k`: 10; `by`, `by_item`: also find small slices.
 
         Returns: one row per finding, errors first, then warnings and notes: `level, check, table,
             column, n, found, remedy, examples`. `n` counts rows, lists or users.
@@ -345,12 +345,12 @@ class Evaluator(OnSession):
         Raises:
             UsageError: see `evaluate`; or no table was given, or `trust_input` is set.
         """
-        return frame_of(self.findings(metrics, k))
+        return frame_of(self.findings(metrics, k, **options))
 
     @public
-    def findings(self, metrics: Metrics = None, k: Cutoffs = None) -> list[Finding]:
+    def findings(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> list[Finding]:
         """Return the findings of `check` as objects with the same fields."""
-        return looking.findings(self._session, metrics, k)
+        return looking.findings(self._session, metrics, k, **options)
 
     @public
     def report(

@@ -42,6 +42,7 @@ from sqlmetrics.cli.options import (
     question_options,
     record_options,
     resampling_options,
+    small_slice_options,
     summary_options,
     templates_option,
     test_options,
@@ -171,6 +172,7 @@ def reduce(directory: Path, **options: Any) -> None:
 @click.argument("metrics", nargs=-1)
 @input_options
 @convention_options
+@small_slice_options
 @click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too.")
 @output_options
 def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
@@ -178,7 +180,8 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 
     Errors are problems for which evaluate rejects the tables. Warnings are data problems that may
     distort results. Notes are other facts worth knowing. Check the tables for METRICS only, or
-    without METRICS for every metric that the tables allow. Exit with code 1 if there are errors.
+    without METRICS for every metric that the tables allow. With --by or --by-item, also warn of
+    slices with few users. Exit with code 1 if there are errors.
     """
     from sqlmetrics.checks.survey import rows_of, unreadable
     from sqlmetrics.cli.layout import render_findings
@@ -190,7 +193,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
         if isinstance(evaluator, DataError):
             findings.append(unreadable(evaluator))
         else:
-            findings.extend(evaluator.findings(**asked_of(metrics, options)))
+            findings.extend(evaluator.findings(**asked_of(metrics, options, "by", "by_item")))
         return rows_of(findings, on_command_line)
 
     write(options, compute, render=render_findings, opened=evaluator_or_error(options))

@@ -258,22 +258,31 @@ tried_option = click.option(
     help="Conventions to try, separated by commas (default: all).",
 )
 
-slice_options = _options(
-    click.option(
-        "--by",
-        multiple=True,
-        metavar="NAMES",
-        help="Report each slice in its own row. Slices: a column of users, or of recommendations "
-        "or interactions if constant per user, for numbers also in bins: 'age(groups=4)' or "
-        "'age(bins=25|35|50)'; items.COLUMN, activity, activity_group, popularity, "
-        "month.",
-    ),
-    click.option(
-        "--by-item",
-        multiple=True,
-        metavar="NAMES",
-        help="Slice the relevant items by a column of items, popularity or month.",
-    ),
+
+def _slice_options(of_by: str, of_by_item: str) -> Callable[[Any], Any]:
+    """Return the options for slices; the arguments say what a command does with slices."""
+    return _options(
+        click.option(
+            "--by",
+            multiple=True,
+            metavar="NAMES",
+            help=f"{of_by} Slices: a column of users, or of recommendations "
+            "or interactions if constant per user, for numbers also in bins: 'age(groups=4)' or "
+            "'age(bins=25|35|50)'; items.COLUMN, activity, activity_group, popularity, "
+            "month.",
+        ),
+        click.option(
+            "--by-item",
+            multiple=True,
+            metavar="NAMES",
+            help=f"{of_by_item} a column of items, popularity or month.",
+        ),
+    )
+
+
+slice_options = _slice_options("Report each slice in its own row.", "Slice the relevant items by")
+small_slice_options = _slice_options(
+    "Warn of slices with few users.", "Warn of slices with few users, of the relevant items by"
 )
 
 # the request: metrics, tables, conventions and slices

@@ -428,8 +428,14 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
             )
 
 
-def warn_of_small_slices(frame: Frame, sliced_by: Sequence[Attribute]) -> None:
-    """Warn if a slice whose values are compared has too few users to say anything."""
+def small_slices(
+    frame: Frame, sliced_by: Sequence[Attribute]
+) -> tuple[dict[tuple[str, ...], int], int]:
+    """Return the slices with too few users to say anything, the smallest first.
+
+    Returns: the labels of each slice with its number of users, and the number of all slices; slices
+        of users or items without a value do not count.
+    """
     names = [attribute.name for attribute in sliced_by]
     missing = [attribute.missing for attribute in sliced_by]
     sizes: dict[tuple[str, ...], int] = {}
@@ -437,13 +443,20 @@ def warn_of_small_slices(frame: Frame, sliced_by: Sequence[Attribute]) -> None:
         is_named = all(label != none for label, none in zip(labels, missing, strict=True))
         if is_named and hasattr(n_users, "__index__"):  # missing for values of the whole run
             sizes[*labels] = max(int(n_users), sizes.get((*labels,), 0))
-    small = {labels: size for labels, size in sizes.items() if size < FEW_USERS}
+    ordered = sorted(sizes.items(), key=lambda known: known[1])
+    return {labels: size for labels, size in ordered if size < FEW_USERS}, len(sizes)
+
+
+def warn_of_small_slices(frame: Frame, sliced_by: Sequence[Attribute]) -> None:
+    """Warn if a slice whose values are compared has too few users to say anything."""
+    small, n_slices = small_slices(frame, sliced_by)
     if small:
-        least, size = min(small.items(), key=lambda known: known[1])
+        least, size = next(iter(small.items()))
+        names = [attribute.name for attribute in sliced_by]
         slice_ = ", ".join(f"{name}={label}" for name, label in zip(names, least, strict=True))
         warnings.warn(
             SqlmetricsWarning(
-                f"gap: {len(small)} of {len(sizes)} slices have fewer than {FEW_USERS} users, such "
+                f"gap: {len(small)} of {n_slices} slices have fewer than {FEW_USERS} users, such "
                 f"as {slice_} with {size}; differences of this size can come by chance",
                 remedy=Message(
                     "look at the p_value, and at the interval with ", Argument("ci", "bootstrap")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,19 +18,41 @@ from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import parse_spec, unique
-from sqlmetrics.plan.request import PlannedRun, Reads, reads_of, that_can_be_planned
+from sqlmetrics.plan.request import (
+    Names,
+    PlannedRun,
+    Reads,
+    planned,
+    reads_of,
+    that_can_be_planned,
+)
 from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import (
+    FEW_USERS,
+    Attribute,
+    Slicing,
+    attributes_of,
+    small_slices,
+)
 from sqlmetrics.run.path import execute, own_templates_named, validate
 from sqlmetrics.run.session import Session
+from sqlmetrics.stats.intervals import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_EXAMPLES = 5  # maximum number of small slices that a finding shows
 _SHOWN = 1000  # maximum number of rows of a stage, if the engine cannot return all
 
 
 def findings(
-    session: Session, metrics: Metrics, k: Cutoffs, levels: Iterable[str] = LEVELS
+    session: Session,
+    metrics: Metrics,
+    k: Cutoffs,
+    levels: Iterable[str] = LEVELS,
+    *,
+    by: Names = None,
+    by_item: Names = None,
 ) -> list[Finding]:
     """Find errors and data problems in the tables; see `Evaluator.check`.
 
@@ -55,7 +77,69 @@ def findings(
             if failures and metrics is not None:
                 raise failures[0][1]
         cutoffs = unique(cutoff for of_spec in specs.values() for cutoff in of_spec)
-        return session.data_warnings.survey(calls, requests, cutoffs, levels)
+        attributes = attributes_of(
+            by, by_item, session.catalog, session.tables, session.planner.user_keys
+        )
+        found = session.data_warnings.survey(calls, requests, cutoffs, levels)
+        if any(finding.level == "error" for finding in found):  # no slice can be computed
+            return found
+        small = [
+            one for attribute in attributes for one in _small_slices(session, calls, attribute)
+        ]
+        return sorted([*small, *found], key=lambda finding: LEVELS.index(finding.level))
+
+
+def _small_slices(
+    session: Session, calls: Sequence[MetricCall], attribute: Attribute
+) -> Iterator[Finding]:
+    """Find the slices with too few users.
+
+    Raises:
+        UsageError: no metric has values of users in these slices.
+        DataError: the tables cannot be sliced.
+    """
+    results = _counted(session, calls, attribute)
+    run = planned(results, results.summary())
+    rows = session.executor.run(
+        run.plan,
+        lambda rows_of, passed: validate(session, run.reads, run.slices, rows_of, passed),
+        session.engine.rows,
+        session.note,
+    )
+    small, n_slices = small_slices(rows, [attribute])
+    if small:
+        table = attribute.table or attribute.of
+        yield Finding(
+            "warning",
+            "slices_small",
+            table,
+            f"{len(small)} of {n_slices} slices by {attribute.name} have fewer than {FEW_USERS} "
+            "users",
+            n=len(small),
+            remedy="combine small slices, or collect more lists: differences between these slices "
+            "can come by chance",
+            examples=[
+                {attribute.name: label, "n_users": size}
+                for (label,), size in list(small.items())[:_EXAMPLES]
+            ],
+            column=attribute.name,
+        )
+
+
+def _counted(session: Session, calls: Sequence[MetricCall], attribute: Attribute) -> Results:
+    """Plan the slices of the first metric that has values of users in these slices."""
+    planner = session.planner
+    slicing = Slicing(planner, [attribute], False, session.definitions.values)
+    problem = UsageError(f"by: no metric has values of users in slices by {attribute.name}")
+    for call in calls:
+        if call.metric.grain != "user":
+            continue
+        request = replace(call.requests[0], spec=replace(call.requests[0].spec, implied=False))
+        try:
+            return Results(planner, [request], slicing=slicing, interval=Interval("none"))
+        except UsageError as error:  # for example, slices of items and a metric of all items
+            problem = error
+    raise problem
 
 
 def explain(

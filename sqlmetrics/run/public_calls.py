@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -113,12 +114,33 @@ class OnSession:
         return "\n  ".join([type(self).__name__, *self._session.shown()])
 
 
+_arguments: dict[str, set[str]] = {}  # of every public call, by its name
+
+
+def _check_arguments(method: str, given: Iterable[str]) -> None:
+    """Check that a method has all of the given arguments.
+
+    Raises:
+        TypeError: the method has no such argument; the message names methods that have it.
+    """
+    for name in given:
+        if name not in _arguments[method]:
+            others = [other for other, names in _arguments.items() if name in names]
+            of = f"; it is an argument of {', '.join(others)}" if others else ""
+            raise TypeError(f"{method} has no argument {name!r}{of}")
+
+
 def public(method: _Method) -> _Method:
     """Turn a method of the evaluator into a public call; a nested call joins the outer one."""
+    parameters = inspect.signature(method).parameters.values()
+    _arguments[method.__name__] = {one.name for one in parameters}
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
 
     @functools.wraps(method)
     def called(evaluator: OnSession, *args: Any, **kwargs: Any) -> Any:
         with evaluator._session.calling():
+            if not takes_all:
+                _check_arguments(method.__name__, kwargs)
             return method(evaluator, *args, **kwargs)
 
     return cast("_Method", called)

@@ -303,6 +303,31 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
             {"user_id": 30, "n_own_rows": 30},
         ),
     ],
+    "item_groups_small": [
+        (  # 30 users have a relevant item of x, 29 of y, which also has item 13, and one of z
+            {
+                "interactions": pairs(
+                    *((user, item) for user in range(1, 31) for item in (11, 12)[: 30 - user + 1]),
+                    (2, 14),
+                ),
+                "items": pd.DataFrame(
+                    {
+                        "item_id": [11, 12, 13, 14],
+                        "item_group": [["x"], ["y"], ["y"], ["z", "x"]],
+                    }
+                ),
+            },
+            2,
+            "2 of 3 groups have relevant items of fewer than 30 users",
+            {"item_group": "z", "n_items": 1, "n_users": 1},
+        ),
+        (  # a group without a relevant item
+            {"items": pd.DataFrame({"item_id": [11, 13, 14], "item_group": ["x", "y", "x"]})},
+            2,
+            "2 of 2 groups",
+            {"item_group": "y", "n_items": 1, "n_users": 0},
+        ),
+    ],
     "recommendations_dominant_items": [
         (
             {
@@ -476,6 +501,58 @@ def test_what_cannot_be_checked() -> None:
         pytest.raises(sm.UsageError, match="cannot be combined with trust_input=True"),
     ):
         evaluator.check()
+
+
+# ---------------------------------------------------------------- small slices
+
+MANY = range(1, 61)
+COUNTRIES = ["A"] * 30 + ["B"] * 29 + ["C"]
+
+
+def sliced(**asked: Any) -> list[Any]:
+    """Return the findings about slices of 60 users and of the categories of their items."""
+    tables = {
+        "recommendations": lists(*((user, 11, 1) for user in MANY)),
+        "interactions": pairs(*((user, 11 if user > 2 else 12) for user in MANY)),
+        "users": pd.DataFrame({"user_id": MANY, "country": COUNTRIES}),
+        "items": pd.DataFrame({"item_id": [11, 12], "category": ["red", "blue"]}),
+        "history": pairs((99, 11), (99, 12)),
+    }
+    with sm.Evaluator(**tables) as evaluator:
+        found = evaluator.findings(**asked)
+    return [finding for finding in found if finding.check == "slices_small"]
+
+
+def test_slices_of_few_users() -> None:
+    assert sliced(metrics="recall@1") == []
+    (finding,) = sliced(metrics="recall@1", by="country")
+    assert (finding.level, finding.table, finding.column) == ("warning", "users", "country")
+    assert str(finding.found) == "2 of 3 slices by country have fewer than 30 users"
+    assert finding.n == 2
+    assert list(finding.examples) == [
+        {"country": "C", "n_users": 1},
+        {"country": "B", "n_users": 29},
+    ]
+    of_users, of_items = sliced(by="country", by_item="category")
+    assert of_users == finding
+    assert str(of_items.found) == "1 of 2 slices by category have fewer than 30 users"
+    assert list(of_items.examples) == [{"category": "blue", "n_users": 2}]
+
+
+def test_slices_without_a_value_of_users() -> None:
+    with pytest.raises(sm.UsageError, match="no metric has values of users in slices by country"):
+        sliced(metrics="inter_list_diversity@1", by="country")
+    with pytest.raises(sm.UsageError, match="unknown column or slice 'planet'"):
+        sliced(metrics="recall@1", by="planet")
+    with pytest.raises(sm.UsageError, match="slices of items support only metrics of relevant"):
+        sliced(metrics="popularity@1", by_item="category")
+
+
+def test_broken_tables_are_not_sliced() -> None:
+    with sm.Evaluator(**BROKEN, users=EVERYBODY) as evaluator:
+        found = evaluator.findings("recall@1", by="country")
+    assert "error" in {finding.level for finding in found}
+    assert "slices_small" not in {finding.check for finding in found}
 
 
 # ---------------------------------------------------------------- found by using it

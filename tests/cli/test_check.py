@@ -46,6 +46,22 @@ def test_exit_codes(files: Path) -> None:
     assert run(files, "check", "lists", "-o", "found.parquet").exit_code == 2
 
 
+def test_slices_of_few_users(files: Path) -> None:
+    users = files / "users.csv"
+    users.write_text("user_id,country\n1,A\n2,B\n", encoding="utf-8")
+    sliced = ["-k", "2", "--users", str(users), "--by", "country", "--format", "json"]
+    result = run(files, "check", "lists", *sliced)
+    assert result.exit_code == 0, result.output
+    (finding,) = json.loads(result.stdout)
+    assert finding["check"] == "slices_small"
+    assert finding["found"] == "2 of 2 slices by country have fewer than 30 users"
+    assert finding["examples"] == [
+        {"country": "A", "n_users": 1},
+        {"country": "B", "n_users": 1},
+    ]
+    assert run(files, "check", "lists", *sliced, "--strict").exit_code == 1
+
+
 def test_a_table_for_people(files: Path) -> None:
     result = run(files, "check", "broken", "--format", "table")
     assert result.stdout.startswith(

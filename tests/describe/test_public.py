@@ -20,6 +20,17 @@ def test_the_package_shows_its_public_names_only() -> None:
     assert get_args(FigureKind) == tuple(KINDS)
 
 
+def test_an_argument_of_another_method_names_the_method() -> None:
+    with sm.Evaluator({"a": {1: ["x"]}, "b": {1: ["y"]}}, {1: ["x"]}) as evaluator:
+        message = r"compare has no argument 'gap'; it is an argument of evaluate$"
+        with pytest.raises(TypeError, match=message):
+            evaluator.compare("recall@1", baseline="a", gap="difference")  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"compare has no argument 'gaps'$"):
+            evaluator.compare("recall@1", baseline="a", gaps="mad")  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="per_user has no argument 'gap'"):
+            evaluator.per_user("recall@1", gap="difference")
+
+
 def test_lists() -> None:
     catalog = Catalog.load()
     assert list(sm.list_metrics()["metric"]) == list(catalog.metrics)
