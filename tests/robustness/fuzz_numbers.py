@@ -88,7 +88,7 @@ OF_HISTORY = {
     "surprisal", "popularity", "coverage", "gini", "item_entropy", "fallout", "accuracy", "mcc",
     "mean_rank", "percentile_rank", "gauc", "auc", "epc", "efd", "tail_share", "tail_count",
     "popularity_lift", "group_popularity_lift", "serendipity", "intra_list_diversity",
-    "awrf", "ndkl", *oracle.OF_GROUPS, *oracle.WEIGHTED,
+    "awrf", "ndkl", "calibration", *oracle.OF_GROUPS, *oracle.WEIGHTED,
 }  # fmt: skip
 
 ITEM_IDS: list[list[Any]] = [
