@@ -62,7 +62,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_distances": ("intra_list_diversity(distance=hamming)", 1),
     "item_lists": ("inter_list_diversity", 4),
     "group_divergences": ("ndkl", 4),
-    "group_exposures": ("expected_exposure", 8),  # those of lists, and two of ideal lists
+    "group_exposures": ("expected_exposure", 6),  # four recommended items, and two of ideal lists
     "group_places": ("awrf", 4),
     "group_targets": ("awrf", 2),
     "group_sizes": ("exposure_parity", 2),
