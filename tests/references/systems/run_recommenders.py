@@ -45,13 +45,14 @@ def measure(given, model):
     pairs = set(zip(truth["userID"], truth["itemID"]))
     hits = [pair in pairs for pair in zip(lists["userID"], lists["itemID"])]
     lists = lists[["userID", "itemID"]].assign(relevance=[float(hit) for hit in hits])
-    rows = given.rows("items")
+    # it divides by the length of a vector, so that a vector of zeros is an error
+    names = [name for name in given.rows("items")[0] if name != "item_id"]
+    rows = [row for row in given.rows("items") if any(row[name] for name in names)]
     features = pd.DataFrame(
         {
             "itemID": [row["item_id"] for row in rows],
             "features": [
-                np.array([value for name, value in row.items() if name != "item_id"])
-                for row in rows
+                np.array([row[name] for name in names]) for row in rows
             ],
         }
     )
