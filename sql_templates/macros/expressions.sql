@@ -333,3 +333,81 @@ CASE
                 {%- endif %}
     END
 {%- endmacro -%}
+
+{#- A value that has one column per cutoff, in the row of a cutoff. -#}
+{%- macro at_each_cutoff(column, k, cutoffs) -%}
+CASE
+{%- for cutoff in cutoffs %}
+        WHEN {{ k }} {{ "IS NULL" if cutoff is none else "= " ~ cutoff }}
+            THEN {{ column }}_{{ loop.index0 }}
+{%- endfor %}
+    END
+{%- endmacro -%}
+
+{#- The divergence of the categories of a list from those in the history, as an aggregate of the
+    categories of the list. `p`: the share in the history, `q`: the share in the list, `n`: the
+    number of categories in the history, NULL for a category that is not in the history.
+    kl: categories that only the history has add p · ln(1 / smoothing).
+    js: categories that only one side has add half their share.
+    hellinger: categories that only the history has add their share; 1 - sum(p) may be slightly
+    beside 0. -#}
+{%- macro divergence_from_history(divergence, smoothing, p="p", q="q", n="n_categories") -%}
+{%- if divergence == "kl" -%}
+greatest(
+        sum(
+            CASE
+                WHEN {{ p }} > 0
+                    THEN {{ p }} * ln({{ p }} / ({{ 1 - smoothing }} * {{ q }} + {{ smoothing }} * {{ p }}))
+                ELSE 0
+            END
+        ) - (1 - sum({{ p }})) * ln({{ smoothing }}),
+        0
+    )
+{%- elif divergence == "js" -%}
+greatest(
+        1 + sum(
+            CASE
+                WHEN {{ p }} > 0
+                    THEN
+                        {{ p }} * log2({{ p }} / ({{ p }} + {{ q }}))
+                        + {{ q }} * log2({{ q }} / ({{ p }} + {{ q }}))
+                ELSE 0
+            END
+        ) / 2,
+        0
+    )
+{%- elif divergence == "hellinger" -%}
+sqrt((
+        sum(power(sqrt({{ p }}) - sqrt({{ q }}), 2))
+        + CASE WHEN count({{ n }}) = max({{ n }}) THEN 0 ELSE 1 - sum({{ p }}) END
+    ) / 2)
+{%- else -%}
+greatest(1 - sum(least({{ p }}, {{ q }})), 0)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The divergence of the groups of a list from the shares that they should have, as an aggregate of
+    the groups of the list. `q`: the share in the list, `t`: the share that the group should have.
+    tv: a group that is not in the list has no share in common.
+    js: a group that is not in the list adds half its target.
+    kl: a group that is not in the list adds nothing. -#}
+{%- macro divergence_from_target(divergence, q="q", t="t") -%}
+{%- if divergence == "tv" -%}
+greatest(1 - sum(least({{ q }}, {{ t }})), 0)
+{%- elif divergence == "js" -%}
+greatest(
+        1 + sum(
+            CASE
+                WHEN {{ q }} > 0
+                    THEN
+                        {{ t }} * log2({{ t }} / ({{ t }} + {{ q }}))
+                        + {{ q }} * log2({{ q }} / ({{ t }} + {{ q }}))
+                ELSE 0
+            END
+        ) / 2,
+        0
+    )
+{%- else -%}
+greatest(sum(CASE WHEN {{ q }} > 0 THEN {{ q }} * ln({{ q }} / {{ t }}) ELSE 0 END), 0)
+{%- endif -%}
+{%- endmacro -%}
