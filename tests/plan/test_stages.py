@@ -26,6 +26,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "baseline_users": ("unexpectedness", 2),
     "cascades": ("err", 2),
     "catalogue": ("coverage", 4),
+    "category_totals": ("category_entropy", 2),
     "category_weights": ("category_coverage", 4),
     "catalogue_hits": ("gauc", 4),  # two hits, and a row of the whole list per user
     "credited": ("rbp(gain=linear, unjudged=best)", 4),
