@@ -350,3 +350,113 @@ SELECT
 FROM {{ "deviations" if of_deviations else relation }}
 GROUP BY {{ keys }}, k
 {%- endmacro -%}
+
+{#- A value that has one column per cutoff, in the row of a cutoff. -#}
+{%- macro at_each_cutoff(column, k, cutoffs) -%}
+CASE
+{%- for cutoff in cutoffs %}
+        WHEN {{ k }} {{ "IS NULL" if cutoff is none else "= " ~ cutoff }}
+            THEN {{ column }}_{{ loop.index0 }}
+{%- endfor %}
+    END
+{%- endmacro -%}
+
+{#- The divergence of the categories of a list from those in the history, as an aggregate of the
+    categories of the list. `p`: the share in the history, `q`: the share in the list, `n`: the
+    number of categories in the history, NULL for a category that is not in the history.
+    kl: categories that only the history has add p · ln(1 / smoothing).
+    js: categories that only one side has add half their share; with js_smoothing, their terms do
+    not depend on the category.
+    hellinger: categories that only the history has add their share; 1 - sum(p) may be slightly
+    beside 0. -#}
+{%- macro divergence_from_history(
+    divergence, smoothing, js_smoothing, p="p", q="q", n="n_categories"
+) -%}
+{%- if divergence == "kl" -%}
+greatest(
+        sum(
+            CASE
+                WHEN {{ p }} > 0
+                    THEN {{ p }} * ln({{ p }} / ({{ 1 - smoothing }} * {{ q }} + {{ smoothing }} * {{ p }}))
+                ELSE 0
+            END
+        ) - (1 - sum({{ p }})) * ln({{ smoothing }}),
+        0
+    )
+{%- elif divergence in ("js", "js_distance") -%}
+{%- set kept = 1 - js_smoothing -%}
+{%- set own = p -%}
+{%- set other = q -%}
+{%- if js_smoothing -%}
+{%- set own = "(" ~ kept ~ " * " ~ p ~ " + " ~ js_smoothing ~ " * " ~ q ~ ")" -%}
+{%- set other = "(" ~ kept ~ " * " ~ q ~ " + " ~ js_smoothing ~ " * " ~ p ~ ")" -%}
+{%- endif -%}
+{%- set of_one = js_smoothing ~ " * log2(" ~ js_smoothing ~ ") + " ~ kept ~ " * log2(" ~ kept ~ ")" -%}
+{%- set js -%}
+greatest(
+        1 + sum(
+            CASE
+                WHEN {{ p }} > 0
+                    THEN
+                        {{ own }} * log2({{ own }} / ({{ p }} + {{ q }}))
+                        + {{ other }} * log2({{ other }} / ({{ p }} + {{ q }}))
+                ELSE {{ q ~ " * (" ~ of_one ~ ")" if js_smoothing else 0 }}
+            END
+        ) / 2
+        {%- if js_smoothing %} + (1 - sum({{ p }})) * ({{ of_one }}) / 2{% endif %},
+        0
+    )
+{%- endset -%}
+{#- The root of the rounding error of equal shares would be larger than the error: 14 digits. -#}
+{{ "sqrt(round(1e14 * " ~ js ~ ") / 1e14)" if divergence == "js_distance" else js }}
+{%- elif divergence == "hellinger" -%}
+sqrt((
+        sum(power(sqrt({{ p }}) - sqrt({{ q }}), 2))
+        + CASE WHEN count({{ n }}) = max({{ n }}) THEN 0 ELSE 1 - sum({{ p }}) END
+    ) / 2)
+{%- else -%}
+greatest(1 - sum(least({{ p }}, {{ q }})), 0)
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The divergence of the groups of a list from the shares that they should have, as an aggregate of
+    the groups of the list. `q`: the share in the list, `t`: the share that the group should have.
+    tv: a group that is not in the list has no share in common.
+    js: a group that is not in the list adds half its target, and one without a target half its
+    share.
+    kl: a group that is not in the list adds nothing; the divergence from a target of 0, which only
+    a group without a history has, is infinite. -#}
+{%- macro divergence_from_target(divergence, target, q="q", t="t") -%}
+{%- if divergence == "tv" -%}
+greatest(1 - sum(least({{ q }}, {{ t }})), 0)
+{%- elif divergence == "js" -%}
+greatest(
+        1 + sum(
+            CASE
+                WHEN {{ q }} > 0 AND {{ t }} > 0
+                    THEN
+                        {{ t }} * log2({{ t }} / ({{ t }} + {{ q }}))
+                        + {{ q }} * log2({{ q }} / ({{ t }} + {{ q }}))
+                ELSE 0
+            END
+        ) / 2,
+        0
+    )
+{%- elif target == "history" -%}
+CASE
+        WHEN min(CASE WHEN {{ q }} > 0 THEN {{ t }} END) > 0
+            THEN
+                greatest(
+                    sum(
+                        CASE
+                            WHEN {{ q }} > 0 AND {{ t }} > 0 THEN {{ q }} * ln({{ q }} / {{ t }})
+                            ELSE 0
+                        END
+                    ),
+                    0
+                )
+    END
+{%- else -%}
+greatest(sum(CASE WHEN {{ q }} > 0 THEN {{ q }} * ln({{ q }} / {{ t }}) ELSE 0 END), 0)
+{%- endif -%}
+{%- endmacro -%}

@@ -154,7 +154,7 @@ class Alternative(Template):
     """
 
     engine: str = ""
-    when: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    when: Mapping[str, Sequence[str | float]] = field(default_factory=dict)
     spares: str = ""
     printed_for: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlmetrics.metrics.front_matter import Alternative
+from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.plan.planner import CUTOFFS_OF_ROWS, Planner
 from sqlmetrics.sql.binding import bound
 from sqlmetrics.sql.exact_sums import exact
@@ -90,6 +91,8 @@ def _in_place(planner: Planner, alternative: Alternative, node: Node) -> Node:
     assert isinstance(node, Query)
     assert node.values is not None
     values = node.values
+    if node.name in planner.catalog.metrics:
+        values = {**values, **cutoff_context(values[CUTOFFS_OF_ROWS])}
     text = planner.stage_text(alternative, values)
     query = bound(node.name, text, lambda table: planner.node(table, values), node.stage)
     if node.name in planner.catalog.metrics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.checks.validate import Finding
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
@@ -174,12 +174,7 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
     known = [*session.catalog.stages, *session.tables]
     if name not in known:
         raise UsageError(f"unknown stage {name!r}{suggestion(name, known)}")
-    if metric is None:
-        values = definitions.values
-    else:
-        under_first = replace(definitions, conventions=[definitions.first])
-        (request,) = under_first.requests({parse_spec(metric): [None]})
-        values = dict(request.values)
+    values = definitions.values if metric is None else _values_of(session, metric)
     limit = None if session.engine.fetches_users else _SHOWN
     try:
         plan = planner.stage(name, values, limit)
@@ -190,10 +185,27 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
         owners = [m.name for m in session.catalog.metrics.values() if lacking in m.params]
         if not owners:
             raise
+        complete = (owner for owner in owners if _has_settings(session, owner, name))
         raise UsageError(
             f"the stage {name} depends on {lacking}, a setting of {', '.join(owners)}; choose a "
-            f"metric: stage({name!r}, metric={owners[0]!r})"
+            f"metric: stage({name!r}, metric={next(complete, owners[0])!r})"
         ) from error
     validate(session, [Reads({node.name: node for node in plan.nodes()}, values)])
     session.warn(plan.warnings)
     return session.engine.frame(session.executor.physical(plan))
+
+
+def _values_of(session: Session, metric: str) -> dict[str, Any]:
+    """Return the settings of a metric under the first convention."""
+    under_first = replace(session.definitions, conventions=[session.definitions.first])
+    (request,) = under_first.requests({parse_spec(metric): [None]})
+    return dict(request.values)
+
+
+def _has_settings(session: Session, metric: str, stage: str) -> bool:
+    """Return whether a metric has all settings that a stage depends on."""
+    try:
+        session.planner.stage(stage, _values_of(session, metric), None)
+    except UsageError:
+        return False
+    return True

@@ -9,6 +9,7 @@ in the parsed query, and the marks survive fusion. Printed queries have plain su
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection
 
 from sqlmetrics.sql.query_graph import SameTree
@@ -16,12 +17,16 @@ from sqlmetrics.sql.syntax import exp
 
 _MARK = "exact"
 _UNITS = "1e15"
+_NUMBER = re.compile(r"_\d+$")
 
 
 def mark(tree: exp.Expr, columns: Collection[str]) -> None:
-    """Mark the sums in the named columns of a parsed query, in place."""
+    """Mark the sums in the named columns of a parsed query, in place.
+
+    `weight_N` names the columns weight_0, weight_1, and so on.
+    """
     for column in tree.find_all(exp.Alias):
-        if column.alias in columns:
+        if column.alias in columns or _NUMBER.sub("_N", column.alias) in columns:
             for total in column.this.find_all(exp.Sum):
                 total.meta[_MARK] = True
 

@@ -136,7 +136,7 @@ STAGES: dict[tuple[str, str], dict[str, list[Any]]] = {  # the settings that are
     ("duckdb", "repeated_recommendations"): {},
     ("duckdb", "repeated_interactions"): {},
     ("duckdb", "repeated_baseline"): {},
-    ("spark", "diverse_ideal"): {"alpha": [0, 0.3, 0.5]},
+    ("spark", "diverse_ideal"): {"alpha": [0, 0.3, 0.5], "ideal_ties": ["item_asc", "item_desc"]},
 }
 # with repeated items, the rank among equals is another for each of them
 WITHOUT_REPEATS = {"hit_ranks", "diverse_ideal"}
@@ -234,31 +234,76 @@ def test_results_are_the_same(
 
 # ---------------------------------------------------------------- of metrics
 
-METRICS_BY_BLOCKS = {("", "intra_list_diversity"): ["over=features", "over=category, single=zero",
-                                                    "sample_users=9, runs=2"]}  # fmt: skip
+# the variants that are tried, a stage that only the alternative reads, and the tolerance
+BY_METRIC: dict[tuple[str, str], tuple[list[str], str, float]] = {
+    ("", "intra_list_diversity"): (
+        ["over=features", "over=category, single=zero", "sample_users=9, runs=2"],
+        "list_blocks",
+        1e-9,  # components of blocks are rounded to units of 2^-40
+    ),
+    ("", "category_coverage"): (
+        [f"divisor={one}" for one in ("k", "length", "min_k_categories", "categories")],
+        "category_weights",
+        1e-13,
+    ),
+    ("", "category_entropy"): (
+        ["scale=bits", "scale=normalised", "scale=effective, rank_weight=log2",
+         "rank_weight=geometric"],
+        "category_weights",
+        1e-13,
+    ),
+    ("", "calibration"): (
+        [*(f"divergence={one}" for one in ("kl", "js", "hellinger", "tv")),
+         "divergence=tv, rank_weight=log2", "smoothing=0.1, rank_weight=geometric"],
+        "category_weights",
+        1e-13,
+    ),
+    ("", "awrf"): (
+        [*(f"divergence={one}, patience=0.7" for one in ("tv", "js", "kl")),
+         "discount=log2, target=equal", "discount=none, groups=popularity"],
+        "group_weights",
+        1e-13,
+    ),
+}  # fmt: skip
+
+
+def with_further_attributes(tables: dict[str, Any]) -> dict[str, Any]:
+    """Give items several categories or groups, or none."""
+    draw = random.Random(13)
+    several = [draw.sample("abcde", draw.choice([0, 1, 1, 2, 3])) for _ in range(40)]
+    groups = [draw.choice([["p"], ["q"], ["p", "q"], []]) for _ in range(40)]
+    return {**tables, "items": tables["items"].assign(category=several, item_group=groups)}
 
 
 @pytest.mark.parametrize("key", KEYS, ids=len)
-def test_metrics_are_the_same(key: list[str]) -> None:
-    tables = by_score(world(7, key))
-    for (_, name), variants in METRICS_BY_BLOCKS.items():
+@pytest.mark.parametrize("metric", BY_METRIC, ids=lambda one: one[1])
+@pytest.mark.every_case
+def test_metrics_are_the_same(metric: tuple[str, str], key: list[str]) -> None:
+    variants, stage, within = BY_METRIC[metric]
+    drawn = world(7, key)
+    # ranks have gaps, some of them beyond all cutoffs; more than 20 cutoffs have several statements
+    for tables, cutoffs in (
+        (by_score(drawn), (1, 4, None)),
+        (with_further_attributes(drawn), (9, 3)),
+        (with_further_attributes(drawn), (None, *range(1, 22))),
+    ):
         with evaluator_of(tables) as evaluator:
             planner = evaluator._session.planner
-            specs = [parse_spec(f"{name}({one})") for one in variants]
-            requests = under_standard(planner, dict.fromkeys(specs, (1, 4, None)))
-            plan = Results(planner, requests).per_user()
-            changed = physical(planner, plan)
-            names = {node.name for node in changed.nodes()}
-            assert "list_blocks" in names
-            assert "listed_vectors" not in names
-            logical, other = evaluator.engine.frame(plan), evaluator.engine.frame(changed)
-        # components of blocks are rounded to units of 2^-40
-        assert_same(logical, other, 1e-9)
+            specs = [parse_spec(f"{metric[1]}({one})") for one in variants]
+            requests = under_standard(planner, dict.fromkeys(specs, cutoffs))
+            results = Results(planner, requests)
+            frames: list[pd.DataFrame] = []
+            for plan in (results.per_user(), physical(planner, results.per_user())):
+                names = {node.name for node in plan.nodes()}
+                assert (stage in names) == bool(frames)
+                frames.append(evaluator.engine.frame(plan))
+        assert_same(frames[0], frames[1], within)
+        assert frames[0].drop(columns=key).notna().any().all()
 
 
 def test_every_alternative_is_tested() -> None:
     known = {(one.engine, one.name): one for one in CATALOG.alternatives}
-    assert known.keys() == STAGES.keys() | set(RESULTS) | set(METRICS_BY_BLOCKS)
+    assert known.keys() == STAGES.keys() | set(RESULTS) | set(BY_METRIC)
     for one, settings in STAGES.items():
         for name, values in known[one].when.items():
             assert set(values) <= set(settings[name]), f"{one}: {name}"
