@@ -24,16 +24,18 @@ _OWN = Path(__file__).resolve().parent / "conventions"
 Cell = Mapping[str, Any]  # model, name, k, value
 
 
-def path_of(name: str) -> Path:
-    """Return the file of a convention of the package, or of a system that has only this file."""
+def named(name: str) -> str | Path:
+    """Return the name of a convention of the package, or the file of another one."""
     own = _OWN / f"{name}.toml"
-    return own if own.exists() else _CONVENTIONS / f"{name}.toml"
+    return own if own.exists() else name
 
 
 @cache
 def convention(name: str) -> dict[str, Any]:
     """Return a convention as its file has it."""
-    return tomllib.loads(path_of(name).read_text(encoding="utf-8"))
+    path = _CONVENTIONS / f"{name}.toml"
+    path = path if path.exists() else _OWN / path.name
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def as_read(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -62,14 +64,14 @@ def values(
 ) -> dict[tuple[str, str, int | None], float]:
     """Return {(model, name of the system, k): our value} for the cells, in two calls at most."""
     covers = convention(name)["covers"]
-    settings = Settings(Catalog.load(), Convention.load(path_of(name)), {})
+    settings = Settings(Catalog.load(), Convention.load(named(name)), {})
     asked: dict[bool, set[str]] = {}
     cutoffs = set()
     for cell in cells:
         asked.setdefault(cell["k"] is not None, set()).add(cell["name"])
         cutoffs.add(cell["k"])
     found: dict[tuple[str, str, int | None], float] = {}
-    with sm.Evaluator(**as_read(name, tables), convention=path_of(name)) as evaluator:
+    with sm.Evaluator(**as_read(name, tables), convention=named(name)) as evaluator:
         for has_cutoffs, names in asked.items():
             specs = sorted({covers[theirs] for theirs in names})
             result = evaluator.evaluate(specs, k=sorted(cutoffs - {None}) if has_cutoffs else None)

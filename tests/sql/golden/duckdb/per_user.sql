@@ -7,7 +7,7 @@ WITH recommendations AS (
     FROM shop.popular
 ), recommendation_profile AS (
     -- one row per recommendation list
-    SELECT model, user_id FROM recommendations GROUP BY model, user_id
+    SELECT model, user_id, count(*) AS n_rows FROM recommendations GROUP BY model, user_id
 ), judged AS (
     -- one row per judged (user, item)
     SELECT user_id, item_id, CAST(relevance AS DOUBLE) AS relevance FROM shop.interactions
@@ -83,8 +83,9 @@ WITH recommendations AS (
     SELECT item_id, count(*) AS n_users FROM seen GROUP BY item_id
 ), listed_popularity AS (
     -- one row per recommended item, with the number of users in the history who have it
-    SELECT model, user_id, rank, coalesce(n_users, 0) AS n_users
+    SELECT model, user_id, rank, coalesce(n_users, 0) AS n_users, n_rows AS n_recommended
     FROM ranked
+    INNER JOIN recommendation_profile USING (model, user_id)
     LEFT JOIN item_popularity USING (item_id)
     WHERE rank <= 10
 ), users AS (
@@ -102,7 +103,7 @@ WITH recommendations AS (
                 count(CASE WHEN rank <= 10 THEN 1 END) * log2((
                     SELECT n_users FROM history_users
                 )) - sum(CASE WHEN rank <= 10 THEN log2(greatest(n_users, 1)) END)
-            ) / nullif(least(10, max(listed_popularity.n_recommended)), 0)
+            ) / least(10, max(n_recommended))
             ELSE 0
         END AS surprisal_at_10
     FROM listed_popularity
