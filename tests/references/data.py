@@ -23,6 +23,8 @@ items that the history does not know and items that nobody is recommended.
               whose history has no repeated rows
     sorted    versed, with the categories of the items in place of their features
     known     plain, without recommended items that the history does not know
+    grouped   full, with a group of every item, and baseline lists of 25 for all users
+    groups_of_labelled   labelled, with a group of every item
 """
 
 from __future__ import annotations
@@ -75,6 +77,11 @@ def tables(name: str) -> Tables:
         return _labelled(random.Random(55), [2, *_LENGTHS[1:]])
     if name == "long":
         return _labelled(random.Random(66), [25])
+    if name == "groups_of_labelled":
+        made = _labelled(random.Random(77), [2, *_LENGTHS[1:]])
+        return {**made, "items": _groups(random.Random(78))}
+    if name == "grouped":
+        return _grouped(random.Random(88))
     draw = random.Random({"plain": 11, "ties": 22, "repeats": 33, "full": 44}[name])
     lengths = [25] if name == "full" else _LENGTHS
     made = _make(draw, lengths, ties=name == "ties", repeats=name == "repeats")
@@ -107,6 +114,27 @@ def _make(draw: random.Random, lengths: list[int], *, ties: bool, repeats: bool)
         "baseline": _baseline(draw, items, ties),
         "logs": _logs(draw, items, taken),
     }
+
+
+def _grouped(draw: random.Random) -> Tables:
+    made = _make(draw, [25], ties=False, repeats=False)
+    made = _of_users(made, _users_with_lists(made))
+    users = dict.fromkeys(row["user_id"] for row in made["recommendations"])
+    items = [f"i{number}" for number in range(1, 81)]
+    baseline = [
+        {"user_id": user, "item_id": item, "score": round(1 / (2 + place), 6)}
+        for user in users
+        for place, item in enumerate(draw.sample(items[:40], 25))
+    ]
+    return {**made, "items": _groups(draw), "baseline": ranked(baseline)}
+
+
+def _groups(draw: random.Random) -> list[Row]:
+    """Return all items, each with one of three groups of different sizes."""
+    return [
+        {"item_id": f"i{number}", "item_group": draw.choice([1, 1, 1, 2, 2, 3])}
+        for number in range(1, 81)
+    ]
 
 
 def _labelled(draw: random.Random, lengths: list[int]) -> Tables:

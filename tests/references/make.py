@@ -41,6 +41,7 @@ class System:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {data: metrics}
     alone: tuple[str, ...] = ()  # installed without what they ask for
     single: bool = False  # its values are in single precision
+    folder: str = ""  # of its file, for cells that are no metrics of a convention
 
 
 # which of several items with equal scores at the cut counts is left open, and nothing else
@@ -153,6 +154,11 @@ SYSTEMS = {
         "torchmetrics", "3.11", "torchmetrics", ("labelled",), settles_ties=False, single=True
     ),
     "mlflow": System("mlflow", "3.11", "mlflow", ("common",)),
+    "fairranktune": System(
+        "fairranktune", "3.11", "fairranktune", ("grouped", "groups_of_labelled")
+    ),
+    "fairlearn": System("fairlearn", "3.11", "fairlearn", ("plain",), folder="gaps"),
+    "rbo": System("rbo", "3.11", "rbo", ("grouped",)),
     "mteb": System("mteb", "3.11", "mteb", ("plain", "ties"), alone=("mteb==2.26.0",)),
 }
 
@@ -321,8 +327,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.names or SYSTEMS:
             result = make(name, given.envs or Path(scratch), given.data, cutoffs)
-            given.out.mkdir(parents=True, exist_ok=True)
-            path = given.out / f"{name}.json"
+            path = given.out / SYSTEMS[name].folder / f"{name}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(one_cell_per_line(result), encoding="utf-8")
             counts = f"{len(result['cells'])} cells, {len(result['without_value'])} without a value"
             print(f"{name}: {counts}", flush=True)

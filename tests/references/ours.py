@@ -19,14 +19,23 @@ from sqlmetrics.metrics.spec import parse_spec
 TOLERANCE = 1e-9
 SINGLE = 1e-6  # of systems that compute in single precision
 _CONVENTIONS = Path(sm.__file__).resolve().parent / "metrics" / "conventions"
+_OWN = Path(__file__).resolve().parent / "conventions"
 
 Cell = Mapping[str, Any]  # model, name, k, value
+
+
+def named(name: str) -> str | Path:
+    """Return the name of a convention of the package, or the file of another one."""
+    own = _OWN / f"{name}.toml"
+    return own if own.exists() else name
 
 
 @cache
 def convention(name: str) -> dict[str, Any]:
     """Return a convention as its file has it."""
-    return tomllib.loads((_CONVENTIONS / f"{name}.toml").read_text(encoding="utf-8"))
+    path = _CONVENTIONS / f"{name}.toml"
+    path = path if path.exists() else _OWN / path.name
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def as_read(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -45,9 +54,11 @@ def as_read(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataF
         if "category" in found["items"]:
             names = found["items"]["category"].str.split("|")
             return found | {"items": found["items"].assign(category=names)}
-        features = [column for column in found["items"] if column != "item_id"]
+        kept = [name for name in ("item_id", "item_group") if name in found["items"]]
+        features = [column for column in found["items"] if column not in kept]
         vectors = found["items"][features].to_numpy().tolist()
-        found["items"] = found["items"][["item_id"]].assign(features=vectors)
+        if features:
+            found["items"] = found["items"][kept].assign(features=vectors)
     return found
 
 
@@ -56,14 +67,14 @@ def values(
 ) -> dict[tuple[str, str, int | None], float]:
     """Return {(model, name of the system, k): our value} for the cells, in two calls at most."""
     covers = convention(name)["covers"]
-    settings = Settings(Catalog.load(), Convention.load(name), {})
+    settings = Settings(Catalog.load(), Convention.load(named(name)), {})
     asked: dict[bool, set[str]] = {}
     cutoffs = set()
     for cell in cells:
         asked.setdefault(cell["k"] is not None, set()).add(cell["name"])
         cutoffs.add(cell["k"])
     found: dict[tuple[str, str, int | None], float] = {}
-    with sm.Evaluator(**as_read(name, tables), convention=name) as evaluator:
+    with sm.Evaluator(**as_read(name, tables), convention=named(name)) as evaluator:
         for has_cutoffs, names in asked.items():
             specs = sorted({covers[theirs] for theirs in names})
             result = evaluator.evaluate(specs, k=sorted(cutoffs - {None}) if has_cutoffs else None)

@@ -87,6 +87,7 @@ WITH recommendations AS (
     FROM ranked
     INNER JOIN recommendation_profile USING (model, user_id)
     LEFT JOIN item_popularity USING (item_id)
+    WHERE rank <= 10
 ), users AS (
     SELECT DISTINCT user_id FROM seen
 ), history_users AS (
