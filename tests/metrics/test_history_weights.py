@@ -69,10 +69,10 @@ def test_the_columns_are_needed() -> None:
 
 
 def test_negative_weights_are_refused() -> None:
-    with pytest.raises(sm.DataError, match="history, column weight: 1 weights are negative"):
+    with pytest.raises(sm.DataError, match=r"history, column weight: 1 weights are negative"):
         per_user(history(weight=[1.0, 2.0, -1.0, 5.0, 1.0, 1.0]), "column")
 
 
 def test_patience_needs_recency() -> None:
-    with pytest.raises(sm.UsageError, match="history_patience=0.5 has no effect"):
+    with pytest.raises(sm.UsageError, match=r"history_patience=0.5 has no effect"):
         per_user(history(), "none, history_patience=0.5")

@@ -1,7 +1,7 @@
 """`debiased` against RecTools' `debias_config`, which draws the interactions that it removes.
 
 The literals are means over 4000 random states and their standard errors, printed by
-tests/references/debias.py in an environment with RecTools 0.19.0.
+tests/references/systems/debias_rectools.py in an environment with RecTools 0.19.0.
 """
 
 import pandas as pd

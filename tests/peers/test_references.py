@@ -22,10 +22,7 @@ STORED = sorted(path.stem for path in REFERENCES.glob("*.json"))
 
 # (convention, name): the cutoffs at which the library has no value on any of the tables, and why
 WITHOUT_VALUE = {
-    **{
-        ("ir_measures", name): ({1}, "not divided there at 1")
-        for name in ("ERR_IA", "alpha_DCG")
-    },
+    **{("ir_measures", name): ({1}, "not divided there at 1") for name in ("ERR_IA", "alpha_DCG")},
     ("jurity", "DiversityRecoMetrics.IntraListDiversity"): ({1}, "no pair of items: None there"),
     **{
         ("clayrs", f"Correlation(method={method})"): ({1}, "no pair of items: no row there")

@@ -297,7 +297,10 @@ def _aspects(draw: random.Random, interactions: list[Row]) -> list[Row]:
 def _sorted(draw: random.Random, items: list[Row]) -> list[Row]:
     """Give each item one to three categories, with | between them."""
     return [
-        {"item_id": row["item_id"], "category": "|".join(draw.sample("abcde", draw.choice([1, 2, 3])))}
+        {
+            "item_id": row["item_id"],
+            "category": "|".join(draw.sample("abcde", draw.choice([1, 2, 3]))),
+        }
         for row in items
     ]
 

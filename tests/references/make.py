@@ -61,10 +61,18 @@ SYSTEMS = {
         # differences that the convention names
         left_out={
             "relisted": ("Intersection", "Intersection(ref_k=4)"),
-            "repeats": ("MAP", "MAP(divide_by_k=True)", "Serendipity", "Intersection", "Intersection(ref_k=4)"),
+            "repeats": (
+                "MAP",
+                "MAP(divide_by_k=True)",
+                "Serendipity",
+                "Intersection",
+                "Intersection(ref_k=4)",
+            ),
         },
     ),
-    "lenskit": System("lenskit", "3.11", "lenskit", ("plain", "common", "relisted", "full", "sorted")),
+    "lenskit": System(
+        "lenskit", "3.11", "lenskit", ("plain", "common", "relisted", "full", "sorted")
+    ),
     "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),
     "recommenders": System(
         "recommenders",
@@ -223,7 +231,15 @@ def outside(folder: Path) -> data.Tables:
     import duckdb
 
     found: data.Tables = {}
-    for name in ("recommendations", "interactions", "history", "items", "aspects", "baseline", "logs"):
+    for name in (
+        "recommendations",
+        "interactions",
+        "history",
+        "items",
+        "aspects",
+        "baseline",
+        "logs",
+    ):
         for path in sorted(folder.glob(f"{name}.*")):
             with duckdb.connect() as connection:
                 frame = connection.sql(f"FROM '{path}'").df()

@@ -48,11 +48,13 @@ OF_THE_FUZZ = {"aggregate", "quantile", "rank_gaps"}
 NOT_DRAWN: dict[str, str] = {
     "sample_users": "fewer than all users are a random sample; the oracle knows everybody only",
     "runs": "more runs of everybody say nothing new",
+    "history_weight": "the history has no timestamps and no weights; see test_history_weights.py",
+    "history_patience": "likewise",
     "unlisted": "error refuses nearly all drawn lists; see test_incomplete_lists.py",
 }
 _SOME = {
     "sample_users": [None, 10**6], "runs": [1, 3], "seed": [1, 7], "missing_value": [0, 2.5],
-    "history_weight": ["none"],  # the histories have no times and weights here
+    "history_weight": ["none"], "history_patience": [0.85],
 }  # fmt: skip
 _NUMBERS = [-1, 0, 0.1, 0.15, 0.3, 0.5, 0.9, 1, 2, 3, 4, 6.5]
 

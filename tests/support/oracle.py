@@ -2245,19 +2245,19 @@ def value_of_comparison(
     if kind == "none":
         return agreed * (1 - p)
 
-    def common(depth: int) -> int:
+    def in_both(depth: int) -> int:
         return len(set(items[:depth]) & set(baseline[:depth]))
 
     if kind == "minimum":  # items below the lists are never the same
         below = math.fsum(p ** (depth - 1) / depth for depth in range(longer + 1, longer + 2000))
-        return (1 - p) * (agreed + common(longer) * below)
+        return (1 - p) * (agreed + in_both(longer) * below)
     shorter = min(len(items), len(baseline))
-    at_end = common(shorter) / shorter
+    at_end = in_both(shorter) / shorter
     unknown = math.fsum(
         p ** (depth - 1) * at_end * (depth - shorter) / depth
         for depth in range(shorter + 1, longer + 1)
     )
-    rest = (common(longer) - common(shorter)) / longer + at_end
+    rest = (in_both(longer) - in_both(shorter)) / longer + at_end
     return (1 - p) * (agreed + unknown) + rest * p**longer
 
 
@@ -2352,7 +2352,7 @@ def value_of_contents(
         categories = world.attributes.groups
     if params.get("attribute") == "popularity":
         known = world.popularity_groups(params["head"], params["tail"])
-        categories = dict.fromkeys(items, {"tail"}) | known
+        categories = {item: {"tail"} for item in items} | known
     with_attribute(items, categories, settings)
     places = [(rank, item) for rank, item in enumerate(items, start=1) if item in categories]
     if not places:

@@ -39,7 +39,9 @@ class Given:
             ]
 
     def _value(self, name, text):
-        if name in ("model", "aspect", "category") or (name in ("user_id", "item_id") and name not in self._integers):
+        if name in ("model", "aspect", "category") or (
+            name in ("user_id", "item_id") and name not in self._integers
+        ):
             return text
         return _number(text)
 

@@ -5,7 +5,6 @@ Its functions of two lists or of categories are called per list, and averaged ov
 
 import numpy as np
 import pandas as pd
-
 from lenskit.data import ItemList, ItemListCollection, from_interactions_df
 from lenskit.metrics import DCG, NDCG, Hit, Precision, Recall, RecipRank, RunAnalysis
 from lenskit.metrics.ranking._entropy import entropy, rank_biased_entropy
@@ -48,11 +47,15 @@ def of_contents(given, model):
         every = sorted({one for of_item in categories.values() for one in of_item})
         for name, function in (("entropy", entropy), ("rank_biased_entropy", rank_biased_entropy)):
             for k in given.cutoffs:
-                yield name, k, lambda f=function, k=k: np.mean(
-                    [
-                        f(lists[user], matrix(of_user[user], categories, every), n=k)
-                        for user in lists
-                    ]
+                yield (
+                    name,
+                    k,
+                    lambda f=function, k=k: np.mean(
+                        [
+                            f(lists[user], matrix(of_user[user], categories, every), n=k)
+                            for user in lists
+                        ]
+                    ),
                 )
         return
     pair = {"user_id": "user_id", "item_id": "item_id"}
@@ -62,16 +65,20 @@ def of_contents(given, model):
         gini = ListGini(k, items=len(items))
         yield "ListGini", k, lambda m=gini: global_value(m, lists.values())
         popular = MeanPopRank(history, n=k)
-        yield "MeanPopRank", k, lambda m=popular: np.mean(
-            [m.measure_list(of, None) for of in lists.values()]
+        yield (
+            "MeanPopRank",
+            k,
+            lambda m=popular: np.mean([m.measure_list(of, None) for of in lists.values()]),
         )
     if min(map(len, of_user.values())) < max(given.cutoffs):
         return  # the depths below a short list count as well, which the convention names
     baseline = given.by_user(given.rows("baseline"))
     both = [(ItemList(item_ids=baseline[u]), lists[u]) for u in lists if u in baseline]
     for k in given.cutoffs:
-        yield "rank_biased_overlap", k, lambda k=k: np.mean(
-            [rank_biased_overlap(*pair, n=k) for pair in both]
+        yield (
+            "rank_biased_overlap",
+            k,
+            lambda k=k: np.mean([rank_biased_overlap(*pair, n=k) for pair in both]),
         )
 
 

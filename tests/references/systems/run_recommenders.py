@@ -51,9 +51,7 @@ def measure(given, model):
     features = pd.DataFrame(
         {
             "itemID": [row["item_id"] for row in rows],
-            "features": [
-                np.array([row[name] for name in names]) for row in rows
-            ],
+            "features": [np.array([row[name] for name in names]) for row in rows],
         }
     )
     vectors = {"item_feature_df": features, "item_sim_measure": "item_feature_vector"}

@@ -1,6 +1,6 @@
 """Average RecTools' debiased metrics over many random states, for tests/peers/test_debias.py.
 
-    RECTOOLS_PYTHON tests/references/debias.py
+    PYTHONPATH=tests/references RECTOOLS_PYTHON tests/references/systems/debias_rectools.py
 
 Run it with the Python of the environment of make.py for rectools. It prints the border, and for
 each metric the mean over the states and its standard error; the test has them as literals. The
