@@ -318,7 +318,8 @@ def unjudged_without_meaning(metric: str, settings: dict[str, Any]) -> str:
     of_metric = CATALOG.metrics[metric]
     if unjudged == "nonrelevant":
         return ""
-    if of_metric.grain == "run" or of_metric.audience != "relevant":
+    of_run = of_metric.grain == "run" and metric != "debiased"
+    if of_run or of_metric.audience != "relevant":
         return "unjudged items of what reads no relevant items"
     if unjudged == "best" and metric in oracle.ONLY_JUDGED:
         return "unjudged items of what reads only judged items"
@@ -1089,6 +1090,8 @@ def make_case(
             found = draw.choices("pqrs", k=draw.randint(1, 3))
             case.aspects += [(*owner, item, aspect) for aspect in dict.fromkeys(maybe(found) or [])]
     case.aspects = case.aspects or [(*owners[0], items[0], "p")]
+    if case.form == "column":  # a model without rows is in no column
+        case.models = {name: rows for name, rows in case.models.items() if rows} or case.models
     return case
 
 
