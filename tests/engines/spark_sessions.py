@@ -23,8 +23,8 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    # Each hash table of a join takes a page at least. By default a page is a 32nd of the memory, and
-    # a statement of all metrics has more joins than that.
+    # Each hash table of a join takes a page at least. By default a page is a 32nd of the memory,
+    # and a statement of all metrics has more joins than that.
     "spark.buffer.pageSize": "1m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -501,8 +501,15 @@ def plans_of_reports() -> Iterator[tuple[str, Plan]]:
         run: list[Plan] = []
         with evaluator, studied(evaluator, Question(["ndcg", "dcg"], k)) as study:
             study.run = watched(study.run, run)
-            for name in ("histograms", "difference_histograms", "exposure", "popularity",
-                         "group_exposure", "calibration", "lifts"):
+            for name in (
+                "histograms",
+                "difference_histograms",
+                "exposure",
+                "popularity",
+                "group_exposure",
+                "calibration",
+                "lifts",
+            ):
                 getattr(study, name)
             study.add_usual_slices()
             assert study.examples["lists"].size
