@@ -18,6 +18,7 @@ from sqlmetrics.metrics.spec import value_text
 
 CATALOG = Catalog.load()
 CUTOFFS = [1, 5, 20]
+START, DAY = pd.Timestamp("2026-01-01"), pd.Timedelta(days=1)
 
 
 def numbers(param: Param) -> list[str]:
@@ -102,7 +103,8 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
         lists += [(user, item, draw.randint(0, 8) / 8) for item in items]  # or probabilities
         relevant = draw.sample(range(n_items), draw.choice([0, 1, 2, 8, 25]))
         truth += [(user, item, draw.randint(0, 4)) for item in relevant]
-        history += [(user, item) for item in draw.sample(range(n_items - 10), 5)]
+        seen = enumerate(draw.sample(range(n_items - 10), 5))
+        history += [(user, item, START + place * DAY, 1 + item % 3) for place, item in seen]
         expected = draw.sample(range(n_items), draw.choice([0, 5, 20]))
         baseline += [(user, item, place) for place, item in enumerate(expected, start=1)]
         decided = draw.sample(range(n_items), draw.choice([0, 3, 20]))
@@ -119,7 +121,7 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
     columns = {
         "recommendations": (lists, ["user_id", "item_id", "score"]),
         "interactions": (truth, ["user_id", "item_id", "relevance"]),
-        "history": (history, ["user_id", "item_id"]),
+        "history": (history, ["user_id", "item_id", "timestamp", "weight"]),
         "items": (
             items_rows,
             ["item_id", "price", "category", "item_group", "features", "propensity"],
