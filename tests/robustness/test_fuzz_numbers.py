@@ -81,7 +81,9 @@ def test_every_metric_and_setting_is_drawn() -> None:
     for owner, params in owners.items():
         for name, param in params.items():
             found = {fuzz_numbers.value_text(value) for value in values_of(param)}
-            assert len(found) > 1 or name in fuzz_numbers.NOT_DRAWN, name
+            if len(found) == 1:
+                assert name in fuzz_numbers.NOT_DRAWN, name
+                continue
             wanted |= {f"{owner}.{name}={value}".lstrip(".") for value in found}
     assert wanted - set(figures.drawn) == set()
 

@@ -129,7 +129,7 @@ KEYS = {"user_id": "BIGINT", "item_id": "BIGINT"}
 RICH = {
     "recommendations": {"score": "DOUBLE", "rank": "BIGINT"},
     "interactions": {"relevance": "INTEGER", "timestamp": "TIMESTAMP"},
-    "history": {"timestamp": "TIMESTAMP"},
+    "history": {"timestamp": "TIMESTAMP", "weight": "DOUBLE"},
     "items": {
         "price": "DOUBLE",
         "category": "VARCHAR[]",

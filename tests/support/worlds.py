@@ -64,6 +64,8 @@ def variants(every_combination: bool) -> list[str]:
                 if every_combination and ("discount", "log2") not in combination:
                     continue  # it is one more gain, and a discount is one whatever the gain
                 combination = (*combination, ("relevant_from", "1"))  # which it needs
+            if ("combined", "sum") in combination:
+                combination = (*combination, ("no_hits", "drop"))  # which it needs
             if ("distance", "jaccard") in combination:  # which vectors do not have
                 if ("over", "features") in combination:
                     continue
