@@ -32,7 +32,7 @@ CATALOG = Catalog.load()
 # metrics with fixed settings and names of their own
 OF_SETTINGS = {
     "relative_precision", "snips", "lauc", "sdcg", "insq", "inst", "nerr8", "nerr9", "nerr10",
-    "nerr11", "bpm",
+    "nerr11", "bpm", "alpha_dcg", "nerr_ia", "nnrbp", "upd",
 }  # fmt: skip
 # cutoffs within lists, beyond all lists and beyond the most relevant items; None: whole lists
 CUTOFFS: list[list[int] | None] = [[1, 3, 10, 60], None]
