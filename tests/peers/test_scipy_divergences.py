@@ -20,6 +20,8 @@ import scipy.stats
 import sqlmetrics as sm
 
 CUTOFFS = [1, 3, 10, 100]
+# the first alone, unless the slow tests are asked for
+FIRST_CUTOFF = [CUTOFFS[0], *(pytest.param(k, marks=pytest.mark.thorough) for k in CUTOFFS[1:])]
 ITEMS = range(60)
 USERS = range(80)
 Shares = dict[str, float]
@@ -111,7 +113,7 @@ def assert_equal(found: Mapping[Any, float], expected: Mapping[Any, float]) -> N
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.every_case
@@ -128,7 +130,7 @@ def test_calibration(seed: int, divergence: str, weight: str) -> None:
     assert_equal(world.per_user(spec, k), expected)
 
 
-@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("k", FIRST_CUTOFF)
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.every_case
 def test_category_entropy(k: int, weight: str) -> None:
@@ -140,7 +142,7 @@ def test_category_entropy(k: int, weight: str) -> None:
     assert_equal(world.per_user(f"category_entropy(rank_weight={weight})", k), expected)
 
 
-@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("k", FIRST_CUTOFF)
 @pytest.mark.parametrize("scale", ["bits", "nats", "normalised", "effective"])
 @pytest.mark.every_case
 def test_item_entropy(k: int, scale: str) -> None:
@@ -158,7 +160,7 @@ def kl_from_target(q: Shares, target: Shares) -> float:
     return float(scipy.stats.entropy(*aligned(q, target)))
 
 
-@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("k", FIRST_CUTOFF)
 @pytest.mark.parametrize("divergence", ["tv", "js", "kl"])
 @pytest.mark.every_case
 def test_awrf(k: int, divergence: str) -> None:

@@ -36,6 +36,7 @@ from tests.support.templates import (
 )
 
 KEYS = [["user_id"], ["user_id", "shop"]]
+FIRST_KEY = [KEYS[0], pytest.param(KEYS[1], marks=pytest.mark.thorough)]
 
 
 def world(
@@ -168,7 +169,7 @@ def stage_of(
         for one in STAGES
     ],
 )
-@pytest.mark.parametrize("key", KEYS, ids=len)
+@pytest.mark.parametrize("key", FIRST_KEY, ids=len)
 @pytest.mark.every_case
 def test_stages_are_the_same(engine: str, name: str, key: list[str]) -> None:
     for seed, repeats in ((1, False), (2, True)):
@@ -216,8 +217,7 @@ def summary_of(
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 @pytest.mark.parametrize("interval", INTERVALS, ids=lambda one: f"{one.kind}-{one.of_runs}")
 @pytest.mark.parametrize("sliced", [False, True])
-@pytest.mark.parametrize("key", [KEYS[0], pytest.param(KEYS[1], marks=pytest.mark.thorough)],
-                         ids=len)  # fmt: skip
+@pytest.mark.parametrize("key", FIRST_KEY, ids=len)  # fmt: skip
 def test_results_are_the_same(
     engine: str, interval: Interval, sliced: bool, key: list[str]
 ) -> None:
@@ -275,7 +275,7 @@ def with_further_attributes(tables: dict[str, Any]) -> dict[str, Any]:
     return {**tables, "items": tables["items"].assign(category=several, item_group=groups)}
 
 
-@pytest.mark.parametrize("key", KEYS, ids=len)
+@pytest.mark.parametrize("key", FIRST_KEY, ids=len)
 @pytest.mark.parametrize("metric", BY_METRIC, ids=lambda one: one[1])
 @pytest.mark.every_case
 def test_metrics_are_the_same(metric: tuple[str, str], key: list[str]) -> None:
