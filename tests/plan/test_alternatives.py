@@ -217,7 +217,7 @@ def summary_of(
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])
 @pytest.mark.parametrize("interval", INTERVALS, ids=lambda one: f"{one.kind}-{one.of_runs}")
 @pytest.mark.parametrize("sliced", [False, True])
-@pytest.mark.parametrize("key", FIRST_KEY, ids=len)  # fmt: skip
+@pytest.mark.parametrize("key", FIRST_KEY, ids=len)
 def test_results_are_the_same(
     engine: str, interval: Interval, sliced: bool, key: list[str]
 ) -> None:
