@@ -146,6 +146,8 @@ class _MacroStages(StageSource):
         needs_relevance: whether the macro rejects interactions without relevance.
     """
 
+    knows_cutoffs = False
+
     def __init__(self, readers: _ListReaders, needs_relevance: bool = False) -> None:
         self.readers = readers
         self.needs_relevance = needs_relevance

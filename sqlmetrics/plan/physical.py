@@ -40,6 +40,7 @@ def physical_nodes(planner: Planner, roots: Sequence[Node]) -> list[Node]:
         alternative.name: alternative
         for alternative in planner.catalog.alternatives
         if alternative.engine in ("", planner.dialect)
+        and (planner.stages.knows_cutoffs or not alternative.at_cutoffs)
     }
     done: dict[str, Node] = {}
 
