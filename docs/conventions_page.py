@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 import sqlmetrics as sm
-from sqlmetrics.describe.conventions import all_settings, choices, difference_text, listing
+from sqlmetrics.describe.conventions import difference_text, listing
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Param
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import value_text
+
+Rows = list[dict[str, str | None]]
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples/five_users"
 K = 3
@@ -176,14 +179,13 @@ def five_users() -> list[str]:
     return parts
 
 
-def who_chooses_what(catalog: Catalog) -> list[str]:
+def who_chooses_what(chosen: Mapping[str, Rows]) -> list[str]:
     parts = [
         "## Settings by metric\n\n"
         "For every metric: its names in the libraries, its names here, and the settings in which\n"
         "the conventions differ. In an empty cell, the setting makes no difference.\n"
     ]
-    for metric in catalog.metrics:
-        rows = choices(catalog, metric)
+    for metric, rows in chosen.items():
         if len(rows) > 1:
             frame = pd.DataFrame(rows)
             for name in ("theirs", "ours"):
@@ -204,12 +206,15 @@ def in_full(settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def conventions_page(catalog: Catalog) -> str:
+def conventions_page(
+    catalog: Catalog, known: Sequence[Settings], chosen: Mapping[str, Rows]
+) -> str:
+    """Return the page; `known`: all conventions, `chosen`: `choices` of each metric."""
     frame = pd.DataFrame(listing(catalog))
     frame["convention"] = "`" + frame["convention"] + "`"
     parts = [INTRODUCTION, "## The conventions\n", of_frame(frame) + "\n"]
     parts += five_users()
-    parts += who_chooses_what(catalog)
+    parts += who_chooses_what(chosen)
     parts.append("## Conventions in detail\n")
-    parts += [in_full(settings) for settings in all_settings(catalog)[1:]]
+    parts += [in_full(settings) for settings in known[1:]]
     return "\n".join(parts)

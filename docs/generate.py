@@ -22,7 +22,7 @@ from metric_pages import families, metric_pages
 from options_page import options_page
 
 from sqlmetrics.cli.commands import main as cli
-from sqlmetrics.describe.conventions import difference_text
+from sqlmetrics.describe.conventions import all_settings, choices, difference_text
 from sqlmetrics.describe.metric import metric_query
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
@@ -252,6 +252,8 @@ def with_prints(page: str) -> str:
 def generate() -> dict[Path, str]:
     """Return the wanted text of every file that is generated, or in part."""
     catalog = Catalog.load()
+    known = all_settings(catalog)
+    chosen = {name: choices(catalog, name, known) for name in catalog.metrics}
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replaced(readme, "example", example(readme))
     readme = replaced(readme, "explain", console(COMPARED) + "\n\n" + console(EXPLAINED))
@@ -275,9 +277,9 @@ def generate() -> dict[Path, str]:
             ROOT / "docs" / name: with_prints(with_runs(with_conventions(page, catalog)))
             for name, page in pages.items()
         },
-        **metric_pages(catalog),
+        **metric_pages(catalog, known, chosen),
         ROOT / "zensical.toml": navigation(catalog),
-        ROOT / "docs/reference/conventions.md": conventions_page(catalog),
+        ROOT / "docs/reference/conventions.md": conventions_page(catalog, known, chosen),
         ROOT / "docs/reference/options.md": options_page(),
         ROOT / "docs/reference/dialects.md": dialects_page(catalog, table),
     }

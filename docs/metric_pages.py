@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from conventions_page import escaped, meaning, of_frame, table
+from conventions_page import Rows, escaped, meaning, of_frame, table
 
 import sqlmetrics as sm
-from sqlmetrics.describe.conventions import all_settings, choices, difference_text
+from sqlmetrics.describe.conventions import difference_text
 from sqlmetrics.describe.metric import metric_facts, metric_query, tables_needed
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
+from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import value_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,15 +86,21 @@ explains which users count.
 """
 
 
-def metric_pages(catalog: Catalog) -> dict[Path, str]:
-    """Return the text of docs/metrics: the index and a page for every metric."""
+def metric_pages(
+    catalog: Catalog, known: Sequence[Settings], chosen: Mapping[str, Rows]
+) -> dict[Path, str]:
+    """Return the text of docs/metrics: the index and a page for every metric.
+
+    `known`: all conventions, `chosen`: `choices` of each metric.
+    """
     folder = ROOT / "docs" / "metrics"
     pages = {folder / "README.md": _index(catalog)}
     with contextlib.chdir(ROOT), contextlib.ExitStack() as stack:
         arguments = {name: path for name, (_, path) in OPTIONS.items()}
         evaluator = stack.enter_context(sm.Evaluator(**arguments, check=False))
         for name, metric in catalog.metrics.items():
-            pages[folder / f"{name}.md"] = _page(catalog, metric, evaluator)
+            libraries = _libraries(metric, known, chosen[name])
+            pages[folder / f"{name}.md"] = _page(catalog, metric, evaluator) + "\n" + libraries
     return pages
 
 
@@ -128,7 +136,6 @@ def _page(catalog: Catalog, metric: Metric, evaluator: sm.Evaluator) -> str:
     cases = ROOT / "tests" / "cases" / f"{metric.name}.toml"
     if cases.exists():
         parts.append(_cases(metric, cases.read_text(encoding="utf-8")))
-    parts.append(_libraries(catalog, metric))
     return "\n".join(parts)
 
 
@@ -265,8 +272,7 @@ def _plain(text: str) -> str:
     return escaped(text, "\\*_<[`$")
 
 
-def _libraries(catalog: Catalog, metric: Metric) -> str:
-    rows = choices(catalog, metric.name)
+def _libraries(metric: Metric, known: Sequence[Settings], rows: Rows) -> str:
     parts = ["## Other libraries\n"]
     if len(rows) < 2:
         return parts[0] + "\nNo convention of another library covers this metric.\n"
@@ -285,7 +291,7 @@ def _libraries(catalog: Catalog, metric: Metric) -> str:
         "the setting makes no difference.\n\n" + of_frame(frame) + "\n"
     )
     notes = []
-    for settings in all_settings(catalog)[1:]:
+    for settings in known[1:]:
         convention = settings.convention
         notes += [
             f"- `{convention.name}`: {difference_text(difference)}"

@@ -639,7 +639,12 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
     convention chooses for it.
     """
     from sqlmetrics.cli.layout import render_rows
-    from sqlmetrics.describe.conventions import choices, describe_convention, listing
+    from sqlmetrics.describe.conventions import (
+        all_settings,
+        choices,
+        describe_convention,
+        listing,
+    )
     from sqlmetrics.metrics.catalog import Catalog
     from sqlmetrics.metrics.conventions import conventions as known
     from sqlmetrics.rows import Rows
@@ -655,7 +660,7 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
         raise UsageError(
             f"{name!r} is neither a convention nor a metric{suggestion(name, [*known(), *metrics])}"
         )
-    records = listing(catalog) if name is None else choices(catalog, name)
+    records = listing(catalog) if name is None else choices(catalog, name, all_settings(catalog))
     rows = Rows.of_records(records, prose=("release", "title"))
     kind = kind or default_format()
     show(render_rows(rows, kind, None), kind)

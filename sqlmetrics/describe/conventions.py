@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlmetrics.describe.metric import settings_read
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention, Difference, conventions
@@ -28,8 +30,13 @@ def listing(catalog: Catalog) -> list[dict[str, str | int]]:
     ]
 
 
-def choices(catalog: Catalog, name: str) -> list[dict[str, str | None]]:
+def choices(
+    catalog: Catalog, name: str, of_conventions: Iterable[Settings]
+) -> list[dict[str, str | None]]:
     """Return the settings for a metric under every convention that covers it.
+
+    Args:
+        of_conventions: the settings of each convention, from `all_settings`.
 
     Returns:
         One row per convention and name of the metric in its system: `convention, theirs` and `ours`
@@ -47,7 +54,7 @@ def choices(catalog: Catalog, name: str) -> list[dict[str, str | None]]:
             "ours": spec,
             **choices_of(catalog, metric, settings, spec),
         }
-        for settings in all_settings(catalog)
+        for settings in of_conventions
         for theirs, spec in _names(settings, metric)
     ]
     known = ("convention", "theirs", "ours", *catalog.stage_params, *metric.params)

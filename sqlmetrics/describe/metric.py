@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -205,9 +206,10 @@ def settings_read(catalog: Catalog, metric: Metric, values: Mapping[str, Value])
     return read if metric.unjudged_items else read - {"unjudged"}
 
 
-def names_in(body: str) -> set[str]:
+@functools.cache
+def names_in(body: str) -> frozenset[str]:
     """Return the undeclared variables of a template."""
-    return jinja2.meta.find_undeclared_variables(environment().parse(body))
+    return frozenset(jinja2.meta.find_undeclared_variables(environment().parse(body)))
 
 
 def tables_needed(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmetrics.describe.conventions import choices, describe_convention
+from sqlmetrics.describe.conventions import all_settings, choices, describe_convention
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.settings import Settings
 from tests.support.conventions import CATALOG, NAMES
 
 
 def test_choices_of_map() -> None:
-    rows = choices(CATALOG, "map")
+    rows = choices(CATALOG, "map", all_settings(CATALOG))
     chosen = {(row["convention"], row["theirs"]): row for row in rows}
     divisors = {
         ("rectools", "MAP"): "relevant",
@@ -31,7 +31,8 @@ def test_choices_of_map() -> None:
 
 @pytest.mark.thorough
 def test_choices_of_an_alias_are_those_of_its_metric() -> None:
-    assert choices(CATALOG, "ap") == choices(CATALOG, "map")
+    known = all_settings(CATALOG)
+    assert choices(CATALOG, "ap", known) == choices(CATALOG, "map", known)
 
 
 def test_a_convention_in_full() -> None:

@@ -2,8 +2,9 @@
 these tests run only when they are asked for, with --engines.
 
 An engine starts when the first test needs it and runs until the end; pytest runs the tests of one
-engine together. Tables stay loaded between tests: load those that a test needs, or name a fixture
-of session scope that does, and do not count on a table not being there.
+engine together, and with `-n 2 --dist loadfile` those of a file in one process. Tables stay loaded
+between tests: load those that a test needs, or name a fixture of session scope that does, and do
+not count on a table not being there.
 """
 
 from __future__ import annotations
@@ -39,10 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             for warning in THIRD_PARTY:
                 item.add_marker(pytest.mark.filterwarnings(warning))
-            # with -n 2 --dist loadgroup: what shares engines stays together
-            with_all = ("test_metrics.py", "test_psql.py", "test_pages.py")
-            group = "metrics" if item.path.name in with_all else "others"
-            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _started(start: Callable[[], T]) -> T:
