@@ -1,6 +1,6 @@
 """Time and memory of runs with unusual shapes, with and without a memory limit.
 
-    python benchmarks/extremes.py [--scale 1.0] [--cases many_rows 'one_user*']
+    python benchmarks/extremes.py [--scale 1.0] [--cases many_rows 'one_user*'] [--limits 8GB]
 
 The shapes are ten million rows, one user with five million rows, five million users, 200 models,
 10,000 slices and 1,000 cutoffs. Every run is a command in a separate process. A row of the output
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -78,6 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0, help="factor for all sizes")
     parser.add_argument("--cases", nargs="+", default=["*"], metavar="PATTERN")
+    parser.add_argument("--limits", nargs="+", metavar="LIMIT", help="default: by shape")
     options = parser.parse_args()
     print(
         f"{os.cpu_count()} cores, Python {platform.python_version()}, DuckDB {duckdb.__version__}"
@@ -87,17 +89,17 @@ def main() -> None:
     for name, shape in SHAPES.items():
         if any(fnmatch.fnmatch(name, pattern) for pattern in options.cases):
             with tempfile.TemporaryDirectory() as folder:
-                report(name, shape, options.scale, Path(folder))
+                report(name, shape, options.limits or shape.limits, options.scale, Path(folder))
 
 
-def report(name: str, shape: Shape, scale: float, folder: Path) -> None:
+def report(name: str, shape: Shape, limits: Sequence[str], scale: float, folder: Path) -> None:
     """Write the tables of a shape, and measure it without a limit and under each limit."""
     # in a separate process, because the peak memory of a command includes that of its parent
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as writer:
         command = writer.submit(written, shape, scale, folder).result()
     rows = duckdb.sql(f"SELECT count(*) FROM '{folder}/lists.parquet'").fetchall()[0][0]
     whole = 0.0
-    for limit in ("", *shape.limits):
+    for limit in ("", *limits):
         limited = [*command, "--memory-limit", limit] if limit else command
         code, seconds, cpu, peak, message = measured(limited, folder)
         whole = whole or cpu

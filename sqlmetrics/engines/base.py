@@ -159,6 +159,10 @@ class EmbeddedEngine(Engine, Protocol):
     def memory_limit(self) -> int:
         """Return the memory limit of the engine in bytes."""
 
+    @property
+    def has_default_limit(self) -> bool:
+        """Return whether the memory limit is the engine's default, which the user did not choose."""
+
     def scratch(self) -> AbstractContextManager[Path]:
         """Provide an empty folder that is removed afterwards."""
 

@@ -217,6 +217,11 @@ class DuckDBEngine:
         number, unit = text.split()
         return int(float(number) * 1024 ** _UNITS.index(unit))
 
+    @property
+    def has_default_limit(self) -> bool:
+        """Return whether the memory limit is the engine's default, which the user did not choose."""
+        return self.owned and self._limit is None
+
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
         """Provide an empty folder that is removed afterwards."""

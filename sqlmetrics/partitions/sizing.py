@@ -28,6 +28,8 @@ _TEXT_WIDTH = 32
 _COPIES = 2  # of the rows of a table: as read, and sorted or hashed
 # measured bytes per user or list of a table, for counts, aggregates and hits
 _OF_USER = 300
+# share of the engine's default limit, four fifths of the machine: a run that nobody limits shares it
+_OF_DEFAULT = 2 / 5
 _OF_WHOLE = 1 / 2  # maximum share of the limit for a run that is computed as a whole
 _OF_PARTITION = 1 / 4  # maximum share for a partition; smaller, since more partitions cost little
 _SMALL = 1 << 24  # maximum bytes of files that are not examined
@@ -47,7 +49,8 @@ class Division:
     Attributes:
         rows: the number of rows of all tables with users.
         needed: the estimated memory for these rows, in bytes.
-        limit: the memory limit of the engine, in bytes.
+        limit: the memory for the run, in bytes.
+        is_default: whether the user chose no limit.
         count: the number of partitions; 1 for a run computed as a whole.
         bounds: the ranges of users of the partitions, if known.
         to_sort: tables to sort by user, after which the ranges are known.
@@ -57,6 +60,7 @@ class Division:
     rows: int = 0
     needed: int = 0
     limit: int = 0
+    is_default: bool = False
     count: int = 1
     bounds: Sequence[Bounds] = ()
     to_sort: Sequence[str] = ()
@@ -71,8 +75,9 @@ class Division:
         how = "ranges" if self.bounds or self.to_sort else "a hash"
         # the boundaries of row groups are known only after sorting
         count = f"up to {self.count}" if self.to_sort else str(self.count)
+        limit = "the default limit is" if self.is_default else "the limit is"
         text = (
-            f"{self.rows:,} rows need about {_size(self.needed)} of memory, the limit is "
+            f"{self.rows:,} rows need about {_size(self.needed)} of memory, {limit} "
             f"{_size(self.limit)}: computed in {count} partitions of the users, by {how} of "
             "the key"
         )
@@ -140,8 +145,10 @@ def divide(
     needed = {
         table.name: _COPIES * rows[table.name] * _width(table, user_keys) for table in of_users
     }
-    limit = engine.memory_limit()
-    whole = Division(sum(rows.values()), sum(needed.values()), limit)
+    limit, is_default = engine.memory_limit(), engine.has_default_limit
+    if is_default:
+        limit = int(_OF_DEFAULT * limit)
+    whole = Division(sum(rows.values()), sum(needed.values()), limit, is_default)
     # count users, which takes a scan, only if assuming one user per row would exceed the limit
     if asked is None and whole.needed + _OF_USER * whole.rows > _OF_WHOLE * limit:
         users = sum(

@@ -58,6 +58,7 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no table be too small to be split, and the limit be two megabytes."""
     monkeypatch.setattr(sizing, "_SMALL", 0)
     monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 2_000_000)
+    monkeypatch.setattr(DuckDBEngine, "has_default_limit", False)
 
 
 def opened(tables: dict[str, Any], partitions: Any = None, **options: Any) -> sm.Evaluator:
@@ -202,10 +203,24 @@ def test_users_need_memory_too(
 ) -> None:
     """As many rows are not split if they are of few users."""
     monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 16_000_000)
+    monkeypatch.setattr(DuckDBEngine, "has_default_limit", False)
     rows = pd.DataFrame({"row": range(60_000)})
     lists = pd.DataFrame({"user_id": rows["row"] // per_user, "item_id": rows["row"] % per_user})
     with sm.Evaluator(lists.assign(rank=lists["item_id"] + 1), lists) as evaluator:
         assert evaluator.sql("ndcg@3", physical=True).startswith("WITH") == is_whole
+
+
+@pytest.mark.parametrize(
+    ("chosen", "limit"), [(None, "the default limit is 2.0 MB"), ("5MB", "the limit is 5.0 MB")]
+)
+def test_a_run_without_a_limit_leaves_memory_for_others(
+    by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch, chosen: str | None, limit: str
+) -> None:
+    """It uses two fifths of the engine's default, which is four fifths of the machine."""
+    monkeypatch.setattr(sizing, "_SMALL", 0)
+    monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 5_000_000)
+    with opened(by_user, memory_limit=chosen) as evaluator:
+        assert f"of memory, {limit}: computed in" in evaluator.sql("ndcg@3", physical=True)
 
 
 def test_what_fits_is_left_whole(by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
