@@ -25,7 +25,11 @@ THIRD_PARTY = (
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
 )
 
-SAMPLED_ON_SPARK = {"test_options": "options", "test_settings": "settings"}
+SAMPLED_ON_SPARK = {
+    "test_options": "options",
+    "test_settings": "settings",
+    "test_whole_lists": "first",
+}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -41,6 +41,8 @@ _SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
+    # statistics of small tables, taken at some moment, make Postgres join tables row by row
+    "autovacuum": "off",
     "jit": "off",  # compiles for longer than queries over small tables take
     "max_connections": "10",
     "timezone": "UTC",

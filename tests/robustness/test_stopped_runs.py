@@ -13,6 +13,8 @@ import pytest
 from tests.support.commands import command, temporary_files
 from tests.support.processes import ENDLESS, PATIENCE, wait_for
 
+N_MOMENTS = 8
+
 
 @pytest.mark.parametrize(
     ("stage", "how"),
@@ -78,11 +80,11 @@ def test_a_run_that_is_stopped_at_any_time(data: Path, place: Path) -> None:
     started = time.monotonic()
     subprocess.run(command(*arguments), capture_output=True, timeout=PATIENCE, check=True)
     duration, whole, codes = time.monotonic() - started, pd.read_csv(place / "out.csv"), []
-    for number in range(12):
+    for number in range(N_MOMENTS):
         with subprocess.Popen(
             command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as process:
-            time.sleep(duration * number / 12)
+            time.sleep(duration * number / N_MOMENTS)
             process.send_signal(signal.SIGINT if number % 2 else signal.SIGTERM)
             _, messages = process.communicate(timeout=PATIENCE)
         # before our own code runs, Python ends as it does; at the very end, there is a result

@@ -14,7 +14,7 @@ from tests.support.worlds import CUTOFFS, OF_MANY, variants
     "step",
     [
         15,
-        pytest.param(5, marks=pytest.mark.thorough),
+        pytest.param(9, marks=pytest.mark.thorough),
         pytest.param(1, marks=pytest.mark.exhaustive),
     ],
 )
