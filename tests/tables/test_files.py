@@ -195,6 +195,33 @@ def test_columns_of_folders_are_noted(tmp_path: Path, monkeypatch: pytest.Monkey
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "n_notes"),
+    [
+        (["--by", "country"], 1),
+        (["--by", "users.COUNTRY"], 1),
+        (["--where", "users=country = 'FR'", "--by", "tier"], 1),
+        (["--where", "users=country = 'FR'", "--by", "country"], 1),
+        (["--partition", "1/2", "-o", "part", "--by", "country"], 1),
+        ([], 0),
+    ],
+)
+def test_columns_of_folders_that_slices_and_conditions_read_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], n_notes: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("users/country=FR").mkdir(parents=True)
+    users = pa.table({"user_id": list(LISTS), "tier": ["new"] * len(LISTS)})
+    write_parquet(Path("users/country=FR/a.parquet"), users)
+    write_parquet(Path("lists.parquet"), lists_table())
+    write_parquet(Path("truth.parquet"), truth_table())
+    tables = ["-r", "lists.parquet", "-i", "truth.parquet", "--users", "users"]
+    result = CliRunner().invoke(main, ["evaluate", METRIC, *tables, "--no-check", *more])
+    assert result.exit_code == 0
+    assert result.stderr.count("is read from the names of folders (country=…/)") == n_notes
+    assert result.stderr.count("\n") == n_notes
+
+
 # name of a file -> one that it would match as a glob, or that is the home folder's
 PATTERNS = {
     "part[1]": "part1",
