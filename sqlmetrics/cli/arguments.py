@@ -346,12 +346,15 @@ def _is_named_table(value: str) -> bool:
 def _is_path(value: str) -> bool:
     if value == "-" or os.path.exists(value):  # False, not an error, for a name that is too long
         return True
-    if not glob.has_magic(value):
+    from sqlmetrics.tables.models import glob_of
+
+    pattern = glob_of(value)
+    if not glob.has_magic(pattern):
         return False
     from sqlmetrics.tables.files import matching_files
 
     with contextlib.suppress(OSError):  # reading the source reports the error
-        return bool(matching_files(value))
+        return bool(matching_files(pattern, folders=pattern != value))
     return False
 
 
