@@ -71,6 +71,11 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
             )
         if path.exists():
             return Expanded([text])
+        if path.is_symlink():
+            raise DataError(
+                f"{label}: {text} is a symbolic link to {os.readlink(path)}, which cannot be found",
+                remedy="correct the link, or give another file",
+            )
         if glob.has_magic(text):
             if matches := matching_files(text):
                 return _visible(label, text, _existing_folder(text), matches)

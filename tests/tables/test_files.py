@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,17 @@ def test_columns_of_folders_are_noted(tmp_path: Path, monkeypatch: pytest.Monkey
         "sqlmetrics: recommendations: the column model of parts/model=als/a.parquet is read from "
         "the names of folders (model=…/), because the files do not have this column\n"
     )
+
+
+@pytest.mark.parametrize("target", ["missing.parquet", "link.parquet"])
+def test_a_link_to_no_file_is_told(tmp_path: Path, target: str) -> None:
+    """Also a link to itself; before, the message suggested the name of the link."""
+    link = tmp_path / "link.parquet"
+    link.symlink_to(target)
+    told = f"recommendations: {link} is a symbolic link to {target}, which cannot be found"
+    for source in (str(link), [link]):
+        with pytest.raises(sm.DataError, match=re.escape(told)):
+            sm.Evaluator(source, truth_table())
 
 
 @pytest.mark.parametrize(
