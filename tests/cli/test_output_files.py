@@ -225,6 +225,22 @@ def test_an_input_given_as_a_url_is_not_overwritten(inputs: bytes, start: str, n
     assert target.read_bytes() == inputs
 
 
+@pytest.mark.parametrize("target", ["hard.csv", "gates.toml"])
+def test_the_inputs_of_tests_are_not_overwritten(inputs: bytes, target: str) -> None:
+    gates = f"""[evaluate]
+        recommendations = "in/lists.parquet"
+        interactions = {str(TRUTH)!r}
+        metrics = "ndcg@10"
+        fail-if = "ndcg@10 < 0"
+    """
+    Path("gates.toml").write_text(gates)
+    os.rename("hard.parquet", "hard.csv")
+    command = ["test", "gates.toml", "-o", f"./{target}", "--format", "csv", "--force"]
+    assert f"{target} is not overwritten: the" in run(*command, code=2).stderr
+    assert Path("in/lists.parquet").read_bytes() == Path("hard.csv").read_bytes() == inputs
+    assert Path("gates.toml").read_text() == gates
+
+
 def test_an_input_on_stdin_is_not_overwritten(inputs: bytes) -> None:
     Path("lists.csv").write_bytes(inputs)
     command = [sys.executable, "-m", "sqlmetrics", "evaluate", "-r", "-", "-i", str(TRUTH)]
