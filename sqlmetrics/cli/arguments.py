@@ -15,7 +15,7 @@ from sqlmetrics import interrupts
 from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.spelling import spelled
 from sqlmetrics.engines import database_files
-from sqlmetrics.engines.lake_tables import is_lake_table
+from sqlmetrics.engines.lake_tables import is_lake_table, path_of
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.terminal import one_line, say
@@ -148,6 +148,11 @@ def _files_of(source: Any) -> list[str]:
         return [file for part in source for file in _files_of(part)]
     if not isinstance(source, str):
         return []
+    if source == "-":
+        return ["/dev/stdin"]
+    from sqlmetrics.tables.files import without_scheme
+
+    source = without_scheme(path_of(source) if is_lake_table(source) else source)
     if database := database_files.split(source):
         return [database[0]]
     if os.path.isdir(source):
@@ -346,12 +351,15 @@ def _is_named_table(value: str) -> bool:
 def _is_path(value: str) -> bool:
     if value == "-" or os.path.exists(value):  # False, not an error, for a name that is too long
         return True
-    if not glob.has_magic(value):
+    from sqlmetrics.tables.models import glob_of
+
+    pattern = glob_of(value)
+    if not glob.has_magic(pattern):
         return False
     from sqlmetrics.tables.files import matching_files
 
     with contextlib.suppress(OSError):  # reading the source reports the error
-        return bool(matching_files(value))
+        return bool(matching_files(pattern, folders=pattern != value))
     return False
 
 

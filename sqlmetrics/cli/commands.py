@@ -250,7 +250,7 @@ def run_tests(file: str, typed: tuple[str, ...], **options: Any) -> None:
     from sqlmetrics.cli.suite import Suite
 
     check_not_parquet(options, "verdicts")
-    suite = Suite(file, typed)
+    suite = Suite(file, typed, options["output"])
     write(options, lambda _: suite.run(), render=suite.text, opened=contextlib.nullcontext())
     suite.check()
 

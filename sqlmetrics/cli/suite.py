@@ -22,6 +22,7 @@ from sqlmetrics.cli.layout import render_rows
 from sqlmetrics.cli.options import EVALUATED, GATED
 from sqlmetrics.cli.output import Gates, comparison
 from sqlmetrics.errors import GateError, UsageError, suggestion
+from sqlmetrics.files import check_not_read
 from sqlmetrics.rows import NUMBER, TEXT, Rows
 
 if TYPE_CHECKING:
@@ -58,13 +59,17 @@ class Suite:
     Args:
         path: the file.
         typed: further options of the command line, which override those of the file.
+        output: the file for the verdicts; None for stdout.
 
     Raises:
-        UsageError: the file cannot be read, or has an unknown key or a test without gates.
+        UsageError: the file cannot be read, is also the output, or has an unknown key or a test
+            without gates.
     """
 
-    def __init__(self, path: str, typed: Sequence[str]) -> None:
-        self._path = path
+    def __init__(self, path: str, typed: Sequence[str], output: str | None = None) -> None:
+        if output:
+            check_not_read(Path(output), {path: "tests"}, "the {} are")
+        self._path, self._output = path, output
         self._tests = list(_tests_of(path))
         self._options = [self._parsed(test, typed) for test in self._tests]
         self.failed: list[str] = []  # the reasons
@@ -132,7 +137,7 @@ class Suite:
             def compute(evaluator: Evaluator) -> Any:
                 return evaluator.rows(**asked_of(metrics, options, *EVALUATED, *GATED))
 
-        with evaluator_of(options) as evaluator:
+        with evaluator_of({**options, "output": self._output}) as evaluator:
             gates.result_of(compute, evaluator)
 
     def text(self, rows: Rows, kind: str, digits: int | None) -> str:

@@ -23,6 +23,8 @@ def has_query(text: str) -> bool:
 def is_database(path: str) -> bool:
     """Return whether a path is a DuckDB file, which has the letters DUCK in its header."""
     try:
+        if not os.path.isfile(path):  # reading from a pipe would wait, or take its first bytes
+            return False
         with open(path, "rb") as file:
             return file.read(12)[8:] == b"DUCK"
     except (OSError, ValueError):

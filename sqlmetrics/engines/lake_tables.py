@@ -51,6 +51,11 @@ def is_lake_table(source: Any) -> bool:
     return _kind_of(source) is not None
 
 
+def path_of(source: str) -> str:
+    """Return the location in `delta:LOCATION@VERSION` or `iceberg:LOCATION@VERSION`."""
+    return _split(source.partition(":")[2])[0]
+
+
 def open_lake_table(label: str, source: Any) -> LakeTable:
     """Open the version of a lake table that a source names, or its current version.
 

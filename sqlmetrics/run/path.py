@@ -119,6 +119,7 @@ def write_partition(
     check_folder(folder, part, force)
     with own_templates_named(session):
         run = plan(session, asked)
+        _note_folders(session, run)
         engine, split = executor.embedded(), executor.split()
         before, root = set(engine.kept()), executor.physical(run.plan).root
         try:
@@ -174,6 +175,7 @@ def execute(
         DataError: a table fails validation.
     """
     session.ran(run)
+    _note_folders(session, run)
 
     def warned(plan: Plan) -> _T:
         session.warn(run.plan.warnings)
@@ -191,6 +193,14 @@ def execute(
         warned,
         session.note,
     )
+
+
+def _note_folders(session: Session, run: PlannedRun) -> None:
+    """Note the columns to slice by that only folder names have."""
+    for attribute in (sliced.attribute for sliced in run.slices if sliced.attribute.table):
+        for source in session.tables[attribute.table].sources:
+            if note := source.folder_note(attribute.table, attribute.name):
+                session.note(note)
 
 
 def validate(

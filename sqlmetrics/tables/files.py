@@ -44,9 +44,7 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
     Raises:
         DataError: no file can be read, or a job is still writing into a folder.
     """
-    text = _LOCAL.sub("", str(source))
-    if text != str(source) and not os.path.lexists(text):
-        text = unquote(text)  # as Path.as_uri() writes it
+    text = without_scheme(str(source))
     if not text or (isinstance(source, Path) and text == "."):
         raise DataError(f"{label}: the file name is empty")
     if any(ord(character) < 32 for character in text):
@@ -66,8 +64,18 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
             if not files.paths:
                 raise DataError(f"{label}: the folder {text} has no files")
             return files
+        if path.is_fifo():
+            raise DataError(
+                f"{label}: {text} is a pipe, which cannot be read more than once",
+                remedy="pass - and pipe the rows into standard input, or write them to a file",
+            )
         if path.exists():
             return Expanded([text])
+        if path.is_symlink():
+            raise DataError(
+                f"{label}: {text} is a symbolic link to {os.readlink(path)}, which cannot be found",
+                remedy="correct the link, or give another file",
+            )
         if glob.has_magic(text):
             if matches := matching_files(text):
                 return _visible(label, text, _existing_folder(text), matches)
@@ -90,6 +98,14 @@ def _visible(label: str, shown: str, base: str, paths: Sequence[str]) -> Expande
     hidden_files.check_finished(label, shown, hidden_files.folders_between(base, paths))
     are_rows = [path for path in paths if format_by_name(path)]
     return Expanded(*hidden_files.without_hidden(label, base, paths, are_rows))
+
+
+def without_scheme(source: str) -> str:
+    """Return the path of a `file:` URL, and other texts unchanged."""
+    text = _LOCAL.sub("", source)
+    if text != source and not os.path.lexists(text):
+        return unquote(text)  # as Path.as_uri() writes it
+    return text
 
 
 def is_file(value: Any) -> bool:

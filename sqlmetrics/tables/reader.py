@@ -12,7 +12,7 @@ from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import RANKED, Argument, Message, map_column
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
-from sqlmetrics.tables.filters import check_rows, read_condition
+from sqlmetrics.tables.filters import check_rows, columns_of, read_condition
 from sqlmetrics.tables.models import aligned, is_models
 from sqlmetrics.tables.runs import RUN, Runs
 from sqlmetrics.tables.schema import (
@@ -216,15 +216,6 @@ class TableReader:
                 raise self._missing(table, name, column, relation)
         if table in USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
-        of_folders = (
-            {column.name for column in relation.folders.columns} if relation.folders else set()
-        )
-        self.notes += [
-            f"{table}: the column {name} of {relation.label} is read from the names of folders "
-            f"({column}=…/), because the files do not have this column"
-            for name, column in actual.items()
-            if column in of_folders
-        ]
         ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
         numbers = [actual[name] for name in NUMBERS if name in actual]
         with lines_checked(self.engine, table, relation):
@@ -263,7 +254,7 @@ class TableReader:
             of_lists = [c.source for c in columns if c.name in lists]
             self._check_lengths(table, relation, of_lists, where)
         ranked_by_list = is_list and table in RANKED and not has_order
-        return Source(
+        source = Source(
             relation=relation.sql,
             ordered_relation=relation.ordered or relation.sql,
             columns=tuple(columns),
@@ -281,7 +272,15 @@ class TableReader:
             where=where,
             unread=relation.unread,
             levels=relation.levels,
+            of_folders=tuple(relation.of_folders),
         )
+        if not source.of_folders:
+            return source
+        in_condition = columns_of(where) if where else set()
+        read = [*actual, *sorted(in_condition - {*actual.values()})]
+        self.notes += filter(None, (source.folder_note(table, name) for name in read))
+        noted = {*actual.values(), *in_condition}
+        return replace(source, of_folders=tuple(c for c in source.of_folders if c not in noted))
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
         """Read and check the condition on a table; return "" if there is no condition.

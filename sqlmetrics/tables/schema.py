@@ -87,7 +87,8 @@ class Source:
     the files of the relation, and `format` is their format. `watched` and `is_held` are those of
     the relation. `where` is the condition on the rows in DuckDB's SQL, or "". `list_column` has
     whole lists, whose order is read as the column `list_order`: "rank", or "score" for minus the
-    rank. `levels` are the values of ordered categories in their order, by column.
+    rank. `levels` are the values of ordered categories in their order, by column. `of_folders` are
+    the columns that only folder names have and that no note has named yet.
     """
 
     relation: str
@@ -108,6 +109,7 @@ class Source:
     unread: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     run: str | None = None
+    of_folders: tuple[str, ...] = ()
 
     def find_read(self, name: str) -> SourceColumn | None:
         """Find a column that queries read, by its name in the queries."""
@@ -121,6 +123,16 @@ class Source:
         if known is not None or actual is None:
             return known
         return SourceColumn(name, actual, self.types[actual])
+
+    def folder_note(self, table: str, name: str) -> str | None:
+        """Return the note for a column that queries read from folder names; None for others."""
+        found = self.find(name)
+        if found is None or found.source not in self.of_folders:
+            return None
+        return (
+            f"{table}: the column {name} of {self.label} is read from the names of folders "
+            f"({found.source}=…/), because the files do not have this column"
+        )
 
     def assume(self, name: str) -> SourceColumn | None:
         """Return a column of a table of which only the name is known; None for other tables."""

@@ -212,12 +212,54 @@ def test_an_input_is_not_overwritten(inputs: bytes, source: str, target: str, op
     assert sorted(os.listdir()) == ["hard.parquet", "in", "soft.parquet"]
 
 
-@pytest.mark.parametrize("start", ["file://", "file:", "FILE://localhost"])
-def test_an_input_given_as_a_url_is_not_overwritten(inputs: bytes, start: str) -> None:
-    url = f"{start}{Path('in/lists.parquet').absolute()}"
-    arguments = ["-r", url, "-i", str(TRUTH), "ndcg@10", "-o", "in/lists.parquet", "--force"]
+@pytest.mark.every_case
+@pytest.mark.parametrize("start", ["file://", "file:", "FILE://localhost", "delta:", "delta:file:"])
+@pytest.mark.parametrize("name", ["lists.parquet", "lists.csv"])
+def test_an_input_given_as_a_url_is_not_overwritten(inputs: bytes, start: str, name: str) -> None:
+    """The engine writes Parquet files, other files are written by the command line."""
+    target = Path("in", name)
+    Path("in/lists.parquet").rename(target)
+    url = f"{start}{Path('in').absolute() if 'delta' in start else target.absolute()}"
+    arguments = ["-r", url, "-i", str(TRUTH), "ndcg@10", "-o", target, "--force"]
     assert "is not overwritten: the rows of rec" in run("evaluate", *arguments, code=2).stderr
-    assert Path("in/lists.parquet").read_bytes() == inputs
+    assert target.read_bytes() == inputs
+
+
+@pytest.mark.parametrize("target", ["hard.csv", "gates.toml"])
+def test_the_inputs_of_tests_are_not_overwritten(inputs: bytes, target: str) -> None:
+    gates = f"""[evaluate]
+        recommendations = "in/lists.parquet"
+        interactions = {str(TRUTH)!r}
+        metrics = "ndcg@10"
+        fail-if = "ndcg@10 < 0"
+    """
+    Path("gates.toml").write_text(gates)
+    os.rename("hard.parquet", "hard.csv")
+    command = ["test", "gates.toml", "-o", f"./{target}", "--format", "csv", "--force"]
+    assert f"{target} is not overwritten: the" in run(*command, code=2).stderr
+    assert Path("in/lists.parquet").read_bytes() == Path("hard.csv").read_bytes() == inputs
+    assert Path("gates.toml").read_text() == gates
+
+
+def test_an_input_on_stdin_is_not_overwritten(inputs: bytes) -> None:
+    Path("lists.csv").write_bytes(inputs)
+    command = [sys.executable, "-m", "sqlmetrics", "evaluate", "-r", "-", "-i", str(TRUTH)]
+    with Path("lists.csv").open("rb") as lists:
+        done = subprocess.run(
+            [*command, "ndcg@10", "-o", "./lists.csv", "--force"], stdin=lists, capture_output=True
+        )
+    assert done.returncode == 2
+    assert b"lists.csv is not overwritten: the rows of recommendations" in done.stderr
+    assert Path("lists.csv").read_bytes() == inputs
+
+
+@pytest.mark.usefixtures("place")
+def test_a_pipe_is_no_input() -> None:
+    """It would be read once to find its format, and then be empty, or wait forever."""
+    os.mkfifo("lists")
+    error = run("evaluate", "-r", "lists", "-i", str(TRUTH), "ndcg@10", code=1).stderr
+    assert "recommendations: lists is a pipe, which cannot be read more than once" in error
+    assert "Pass - and pipe the rows into standard input" in error
 
 
 @pytest.mark.every_case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,44 @@ def test_columns_of_folders_are_noted(tmp_path: Path, monkeypatch: pytest.Monkey
         "sqlmetrics: recommendations: the column model of parts/model=als/a.parquet is read from "
         "the names of folders (model=…/), because the files do not have this column\n"
     )
+
+
+@pytest.mark.parametrize("target", ["missing.parquet", "link.parquet"])
+def test_a_link_to_no_file_is_told(tmp_path: Path, target: str) -> None:
+    """Also a link to itself; before, the message suggested the name of the link."""
+    link = tmp_path / "link.parquet"
+    link.symlink_to(target)
+    told = f"recommendations: {link} is a symbolic link to {target}, which cannot be found"
+    for source in (str(link), [link]):
+        with pytest.raises(sm.DataError, match=re.escape(told)):
+            sm.Evaluator(source, truth_table())
+
+
+@pytest.mark.parametrize(
+    ("more", "n_notes"),
+    [
+        (["--by", "country"], 1),
+        (["--by", "users.COUNTRY"], 1),
+        (["--where", "users=country = 'FR'", "--by", "tier"], 1),
+        (["--where", "users=country = 'FR'", "--by", "country"], 1),
+        (["--partition", "1/2", "-o", "part", "--by", "country"], 1),
+        ([], 0),
+    ],
+)
+def test_columns_of_folders_that_slices_and_conditions_read_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], n_notes: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("users/country=FR").mkdir(parents=True)
+    users = pa.table({"user_id": list(LISTS), "tier": ["new"] * len(LISTS)})
+    write_parquet(Path("users/country=FR/a.parquet"), users)
+    write_parquet(Path("lists.parquet"), lists_table())
+    write_parquet(Path("truth.parquet"), truth_table())
+    tables = ["-r", "lists.parquet", "-i", "truth.parquet", "--users", "users"]
+    result = CliRunner().invoke(main, ["evaluate", METRIC, *tables, "--no-check", *more])
+    assert result.exit_code == 0
+    assert result.stderr.count("is read from the names of folders (country=…/)") == n_notes
+    assert result.stderr.count("\n") == n_notes
 
 
 # name of a file -> one that it would match as a glob, or that is the home folder's

@@ -141,6 +141,26 @@ def test_models_named_by_their_files(tmp_path: Path) -> None:
         sm.Evaluator(str(tmp_path / "{model}.csv"), truth_table())
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "pattern", ["runs/model={model}/a.csv", "runs/model={model}", "k=1/{model}.csv"]
+)
+def test_a_path_that_names_models_may_have_an_equals_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """Folders as Hive names them; NAME=FILE is another form of the same option."""
+    monkeypatch.chdir(tmp_path)
+    write_csv(Path("truth.csv"), truth_table())
+    for model in ("als", "popular"):
+        for path in (Path(f"runs/model={model}/a.csv"), Path(f"k=1/{model}.csv")):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_csv(path, lists_table())
+    command = ["evaluate", METRIC, "-r", pattern, "-i", "truth.csv", "--format", "json"]
+    result = CliRunner().invoke(main, [*command, "--no-check"])
+    assert result.exit_code == 0, result.stderr
+    assert [row["model"] for row in json.loads(result.stdout)] == ["als", "popular"]
+
+
 @pytest.mark.parametrize(
     ("files", "pattern"),
     [
