@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from sqlmetrics.messages import Message, joined, sentences
+from sqlmetrics.messages import Argument, Message, joined, sentences
 from sqlmetrics.terminal import one_line
 
 
@@ -96,15 +96,31 @@ class UndefinedNameError(TemplateError):
 
 
 class MissingTableError(UsageError):
-    """A metric reads a table or column that was not given.
+    """A metric or another part of a request reads a table or column that was not given.
 
-    `what` is a clause for messages about several metrics: the missing table or column, and the
-    argument that gives it.
+    Attributes:
+        what: a clause for messages about several metrics: the missing table or column, and the
+            argument that gives it.
+        need: the message without its subject; empty if the message names what reads the table.
     """
 
-    def __init__(self, *parts: Any, what: Any = "", **fields: Any) -> None:
-        super().__init__(*parts, **fields)
+    def __init__(self, *parts: Any, need: str = "", what: Any = "", **fields: Any) -> None:
+        super().__init__(*parts or (f"the request {need}",), **fields)
+        self.need = need
         self.what = Message(what or self)
+
+    def of_metric(self, name: str) -> MissingTableError:
+        """Return this error as one of a metric, unless it names what reads the table."""
+        if not self.need:
+            return self
+        skip = Message("; ", Argument("skip_missing", True), " omits such metrics")
+        return MissingTableError(
+            f"the metric {name} {self.need}",
+            what=self.what,
+            table=self.table,
+            column=self.column,
+            remedy=Message(self.remedy, skip),
+        )
 
 
 class DataError(SqlmetricsError):

@@ -161,7 +161,7 @@ class EmbeddedEngine(Engine, Protocol):
 
     @property
     def has_default_limit(self) -> bool:
-        """Return whether the memory limit is the engine's default, which the user did not choose."""
+        """Return whether the memory limit is the default of the engine, which nobody chose."""
 
     def scratch(self) -> AbstractContextManager[Path]:
         """Provide an empty folder that is removed afterwards."""

@@ -219,7 +219,7 @@ class DuckDBEngine:
 
     @property
     def has_default_limit(self) -> bool:
-        """Return whether the memory limit is the engine's default, which the user did not choose."""
+        """Return whether the memory limit is the default of the engine, which nobody chose."""
         return self.owned and self._limit is None
 
     @contextlib.contextmanager

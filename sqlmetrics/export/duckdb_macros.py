@@ -21,7 +21,7 @@ from sqlmetrics.errors import DataError, TemplateError, UsageError
 from sqlmetrics.messages import TABLES, Message, Unfilled, filled, in_files, set_to
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
-from sqlmetrics.metrics.front_matter import Check, Metric
+from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
@@ -152,24 +152,20 @@ class _MacroStages(StageSource):
         self.readers = readers
         self.needs_relevance = needs_relevance
 
-    def node(
-        self, planner: Planner, name: str, values: Mapping[str, Any], metric: Metric | None
-    ) -> Query | None:
+    def node(self, planner: Planner, name: str, values: Mapping[str, Any]) -> Query | None:
         """Plan the reading of a table by name, or a stage for unknown cutoffs."""
         if name in planner.tables:
             rows = self._table(name, values)
-            return planner.inputs.kept(
-                rows, values, lambda table: planner.node(table, values, metric)
-            )
+            return planner.inputs.kept(rows, values, lambda table: planner.node(table, values))
         if name in ATTRIBUTES:
             return input_node(name, _text(name), ATTRIBUTES[name][0])
         if name == "cutoffs":
             stage = planner.catalog.stages[name]
             text = Text(_text("cutoffs"), "duckdb_macros/cutoffs")
-            return bound(name, text, lambda _: None, replace(stage, keep=False))
+            return bound(name, text, {}, replace(stage, keep=False))
         if name in planner.catalog.stages:
             largest = _LARGEST_CUTOFF.get(name, _CUT_AT)
-            return planner.stage_node(name, values, metric, {"max_cutoff": largest})
+            return planner.stage_node(name, values, {"max_cutoff": largest})
         return None
 
     def _table(self, name: str, values: Mapping[str, Any]) -> Query:

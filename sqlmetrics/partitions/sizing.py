@@ -28,7 +28,7 @@ _TEXT_WIDTH = 32
 _COPIES = 2  # of the rows of a table: as read, and sorted or hashed
 # measured bytes per user or list of a table, for counts, aggregates and hits
 _OF_USER = 300
-# share of the engine's default limit, four fifths of the machine: a run that nobody limits shares it
+# share of the default limit of the engine, which is four fifths of the machine
 _OF_DEFAULT = 2 / 5
 _OF_WHOLE = 1 / 2  # maximum share of the limit for a run that is computed as a whole
 _OF_PARTITION = 1 / 4  # maximum share for a partition; smaller, since more partitions cost little

@@ -9,16 +9,15 @@ from typing import Any
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.messages import (
     RANKED,
-    Argument,
     Message,
     give,
     how_to_give,
     map_column,
     set_to,
 )
-from sqlmetrics.sql.binding import Text, bound, input_node
+from sqlmetrics.sql.binding import Text, bound, input_node, tables_of
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.query_graph import Node, Query
+from sqlmetrics.sql.query_graph import Query
 from sqlmetrics.sql.templates import Keys, render_file
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
 
@@ -51,27 +50,24 @@ class Inputs:
         """Return whether a table was given and has the columns of the user key."""
         return table in self.tables and {*self.keys.users} <= {*self.tables[table].columns}
 
-    def require(self, table: str, column: str | None, metric: str = "", setting: str = "") -> None:
+    def require(self, table: str, column: str | None, setting: str = "") -> None:
         """Check that a table was given and that it has a column.
 
         Args:
             table, column: the required table and column.
-            metric, setting: the metric and the setting that need them, for messages.
+            setting: the setting that needs them, for messages.
 
         Raises:
             MissingTableError: the table or column is missing; names the argument that supplies it.
         """
-        who = f"the metric {metric}" if metric else "the request"
-        who += f" with {setting}" if setting else ""
-        skip = Message("; ", Argument("skip_missing", True), " omits such metrics")
-        leave = skip if metric else ""
+        needs = f"with {setting} needs" if setting else "needs"
         if table not in self.tables:
             what = table if column is None else f"{table} with a column {column}"
             raise MissingTableError(
-                f"{who} needs the table {what}, which was not given",
+                need=f"{needs} the table {what}, which was not given",
                 table=table,
                 column=column or "",
-                remedy=Message(how_to_give(table), leave),
+                remedy=how_to_give(table),
                 what=Message(f"the table {what} was not given (", give(table), ")"),
             )
         if column is not None and (lacking := self._lacking(table, column)):
@@ -79,11 +75,11 @@ class Inputs:
             found = None if column in self.tables[table].columns else lacking.find(column)
             fault = "does not have" if found is None else f"has as {found.type}, not as numbers"
             raise MissingTableError(
-                f"{who} needs the column {column} of the table {table}, which {lacking.label} "
+                need=f"{needs} the column {column} of the table {table}, which {lacking.label} "
                 f"{fault}",
                 table=table,
                 column=column,
-                remedy=Message("name the column that holds it with ", mapped, leave),
+                remedy=Message("name the column that holds it with ", mapped),
                 what=Message(f"the table {table} has no column {column} (", mapped, ")"),
             )
 
@@ -192,12 +188,9 @@ class Inputs:
             unjudged_is_dropped="unjudged=drop" in settings,
         )
 
-        def of(table: str) -> Node:
-            return rows if table == rows.name else find(table)
-
-        return replace(
-            bound(f"kept_{rows.name}", Text(sql, "inputs/kept_rows"), of), table=rows.table
-        )
+        text = Text(sql, "inputs/kept_rows")
+        read = {table: rows if table == rows.name else find(table) for table in tables_of(text)}
+        return replace(bound(f"kept_{rows.name}", text, read), table=rows.table)
 
     def _masked_scores_left(self, rows: Query, values: Mapping[str, Any]) -> Message:
         """Return a warning if masked scores stay in lists that are not ordered by score."""

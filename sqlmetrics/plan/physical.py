@@ -16,7 +16,6 @@ from typing import Any
 from sqlmetrics.metrics.front_matter import Alternative
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.plan.planner import CUTOFFS_OF_ROWS, Planner
-from sqlmetrics.sql.binding import bound
 from sqlmetrics.sql.exact_sums import exact
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 
@@ -95,7 +94,7 @@ def _in_place(planner: Planner, alternative: Alternative, node: Node) -> Node:
     if node.name in planner.catalog.metrics:
         values = {**values, **cutoff_context(values[CUTOFFS_OF_ROWS])}
     text = planner.stage_text(alternative, values)
-    query = bound(node.name, text, lambda table: planner.node(table, values), node.stage)
+    query = planner.bound(node.name, text, values, node.stage)
     if node.name in planner.catalog.metrics:
         query = planner.at_cutoffs(query, values, values[CUTOFFS_OF_ROWS])
     return replace(query, key=node.key, warnings=node.warnings, needs=node.needs)

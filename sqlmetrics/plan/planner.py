@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from sqlmetrics.errors import TemplateError
+from sqlmetrics.errors import MissingTableError, TemplateError
 from sqlmetrics.messages import RANKED, TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
@@ -18,7 +18,7 @@ from sqlmetrics.plan import kept_plans
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
 from sqlmetrics.plan.kept_plans import Memo
 from sqlmetrics.plan.template_context import Heard, template_context
-from sqlmetrics.sql.binding import Text, bound, node_of
+from sqlmetrics.sql.binding import Text, bound, node_of, tables_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
 from sqlmetrics.sql.syntax import exp
 from sqlmetrics.sql.templates import Keys, render
@@ -46,7 +46,6 @@ class StageSource:
         planner: Planner,
         name: str,
         values: Mapping[str, Any],
-        metric: Metric | None,
     ) -> Query | None:
         """Plan the query that replaces a stage or table; None for the usual query."""
 
@@ -218,7 +217,7 @@ class Planner:
 
         def plan() -> Plan:
             text = self.text(check.body, str(check.path), known)
-            return Plan(bound(check.name, text, lambda table: self.node(table, known)))
+            return Plan(self.bound(check.name, text, known))
 
         return self.once(("check", check.name, _settings(known)), plan)
 
@@ -232,13 +231,16 @@ class Planner:
         """
         metric, values = call.metric, call.values
         of_users = metric.grain == "user"
-        query = self.metric_query(metric, values)
-        everybody = self.stages.everybody(metric, values)
-        if everybody is None:
-            everybody = self.node("audience" if of_users else "models", values, metric)
-        defined = self.node(metric.defined_for, values, metric) if metric.defined_for else None
         is_weighted = of_users and values["aggregate"] == "weighted_mean"
-        weights = self.node("user_weights", values, metric) if is_weighted else None
+        try:
+            query = self.metric_query(metric, values)
+            everybody = self.stages.everybody(metric, values)
+            if everybody is None:
+                everybody = self.node("audience" if of_users else "models", values)
+            defined = self.node(metric.defined_for, values) if metric.defined_for else None
+            weights = self.node("user_weights", values) if is_weighted else None
+        except MissingTableError as error:
+            raise error.of_metric(metric.name) from None
         return Queries(call, query, everybody, defined, weights)
 
     def metric_text(self, metric: Metric, values: Mapping[str, Any]) -> Text:
@@ -251,7 +253,7 @@ class Planner:
                 "keys_of": context["model_keys_of"],
                 "same_keys": context["same_model_keys"],
             }
-        text = self.text(metric.body, str(metric.path), values, metric, more)
+        text = self.text(metric.body, str(metric.path), values, more)
         return replace(text, exact=metric.exact)
 
     def metric_query(self, metric: Metric, values: Mapping[str, Any]) -> Query:
@@ -263,7 +265,7 @@ class Planner:
 
         def plan() -> Query:
             text = self.metric_text(metric, values)
-            query = bound(metric.name, text, lambda table: self.node(table, values, metric))
+            query = self.bound(metric.name, text, values)
             keys = self.keys
             expected = keys.values_of_models if metric.grain == "run" else keys.lists
             expected = [*expected, "k", "value"]
@@ -316,10 +318,8 @@ class Planner:
 
     # ---- nodes ---------------------------------------------------------------------------------
 
-    def node(self, name: str, values: Mapping[str, Any], metric: Metric | None = None) -> Query:
+    def node(self, name: str, values: Mapping[str, Any]) -> Query:
         """Plan a stage or an input table under the given settings.
-
-        `metric` is the metric that needs it, for messages.
 
         Raises:
             MissingTableError: the table was not given.
@@ -327,55 +327,74 @@ class Planner:
         """
 
         def plan() -> Query:
-            other = self.stages.node(self, name, values, metric)
-            return self._usual(name, values, metric) if other is None else other
+            other = self.stages.node(self, name, values)
+            return self._usual(name, values) if other is None else other
 
         return self.once((name, _settings(values)), plan)
 
-    def _usual(self, name: str, values: Mapping[str, Any], metric: Metric | None) -> Query:
+    def _usual(self, name: str, values: Mapping[str, Any]) -> Query:
         inputs = self.inputs
         if name in self.catalog.stages:
-            return self.stage_node(name, values, metric)
+            return self.stage_node(name, values)
         if name in self.tables:
             return inputs.kept(
-                inputs.rows(name, values), values, lambda table: self.node(table, values, metric)
+                inputs.rows(name, values), values, lambda table: self.node(table, values)
             )
-        asker = "" if metric is None else metric.name
         if name in ATTRIBUTES:
-            inputs.require(*ATTRIBUTES[name], asker)
+            inputs.require(*ATTRIBUTES[name])
             return inputs.rows(name, values)
         if name == UNREAD_RELEVANCE and "interactions" in self.tables:
             return inputs.unread_relevance()
         if name in TABLES:
-            inputs.require(name, None, asker)
-        where = "" if metric is None else f"{metric.path}: "
-        raise TemplateError(
-            f"{where}there is no stage or table {name!r}; stages: " + ", ".join(self.catalog.stages)
-        )
+            inputs.require(name, None)
+        raise TemplateError(self._no_stage(name))
+
+    def _is_known(self, name: str) -> bool:
+        return name in {*self.catalog.stages, *TABLES, *ATTRIBUTES, UNREAD_RELEVANCE}
+
+    def _no_stage(self, name: str) -> str:
+        return f"there is no stage or table {name!r}; stages: {', '.join(self.catalog.stages)}"
 
     def stage_node(
         self,
         name: str,
         values: Mapping[str, Any],
-        metric: Metric | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Query:
         """Plan a stage from its template; `context` has further variables of the template."""
         stage = self.catalog.stages[name]
-        text = self.stage_text(self._as_printed(name) or stage, values, metric, context)
+        text = self.stage_text(self._as_printed(name) or stage, values, context)
         stage = stage if self.keeps else replace(stage, keep=False)
-        query = bound(name, text, lambda table: self.node(table, values, metric), stage)
+        query = self.bound(name, text, values, stage)
         return replace(query, values=dict(values)) if self._has_alternative(name) else query
+
+    def bound(
+        self,
+        name: str,
+        text: Text,
+        values: Mapping[str, Any],
+        stage: Stage | None = None,
+    ) -> Query:
+        """Plan a query with the stages and tables that it reads under the same settings.
+
+        Raises:
+            MissingTableError: a table was not given.
+            TemplateError: no stage or table has a name that the query reads.
+        """
+        names = tables_of(text)
+        for unknown in (name for name in names if not self._is_known(name)):
+            raise TemplateError(f"{text.where}: {self._no_stage(unknown)}")
+        read = {table: self.node(table, values) for table in names}
+        return bound(name, text, read, stage)
 
     def stage_text(
         self,
         stage: Stage | Alternative,
         values: Mapping[str, Any],
-        metric: Metric | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Text:
         """Render the query of a stage, or of an alternative to a stage, from its template."""
-        text = self.text(stage.body, str(stage.path), values, metric, context)
+        text = self.text(stage.body, str(stage.path), values, context)
         return replace(text, exact=stage.exact)
 
     def _as_printed(self, name: str) -> Alternative | None:
@@ -394,7 +413,6 @@ class Planner:
         body: str,
         where: str,
         values: Mapping[str, Any],
-        metric: Metric | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> Text:
         """Render a template under the given settings.
@@ -403,7 +421,6 @@ class Planner:
             body: the template.
             where: the path of the template, for messages.
             values: the settings and cutoffs.
-            metric: the metric that needs the template, for messages.
             context: further variables of the template.
 
         Raises:
@@ -412,7 +429,7 @@ class Planner:
         """
         heard = Heard()
         known = {
-            **template_context(self.inputs, values, heard, "" if metric is None else metric.name),
+            **template_context(self.inputs, values, heard),
             "checked": self.checked,
             "baseline_model": self.baseline_model,
             **self.context,

@@ -19,7 +19,7 @@ from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Slicing
-from sqlmetrics.sql.binding import Text, bound
+from sqlmetrics.sql.binding import Text, bound, tables_of
 from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.templates import render
 from sqlmetrics.stats.intervals import Interval
@@ -57,30 +57,31 @@ class SlicedStages(StageSource):
         planner: Planner,  # noqa: ARG002
         name: str,
         values: Mapping[str, Any],
-        metric: Metric | None,
     ) -> Query | None:
         """Plan a stage once per slice; return that of `base` if it reads no sliced stage."""
-        usual = self.base.node(name, values, metric)
+        usual = self.base.node(name, values)
         if name in self._templates:
-            return self.instead(name, values, metric)
+            return self.instead(name, values)
         return None if self._reads_sliced(usual) else usual
 
-    def instead(self, name: str, values: Mapping[str, Any], metric: Metric | None = None) -> Query:
+    def instead(self, name: str, values: Mapping[str, Any]) -> Query:
         """Plan the template of the folder that replaces a stage."""
         path = self._templates[name]
         stage, names = self.base.catalog.stages.get(name), list[str]()
         if stage is not None:
             stage = replace(stage, keep=False)
-            names = self.base.node(name, values, metric).columns
+            names = self.base.node(name, values).columns
         context = {**self.base.keys.context, **self.context, "stage": name, "names": names}
         text = Text(render(path.read_text(encoding="utf-8"), context, str(path)), str(path))
 
-        def find(table: str) -> Node | None:
-            if table == "populations":
-                return self.populations(values)
-            return self.more.get(table) or self.base.node(table, values, metric)
+        read = {table: self._read(table, values) for table in tables_of(text)}
+        return bound(f"{name}_{self.folder}", text, read, stage)
 
-        return bound(f"{name}_{self.folder}", text, find, stage)
+    def _read(self, table: str, values: Mapping[str, Any]) -> Node:
+        """Plan what a template of the folder reads."""
+        if table == "populations":
+            return self.populations(values)
+        return self.more.get(table) or self.base.node(table, values)
 
     def populations(self, values: Mapping[str, Any]) -> Query:
         """Plan the populations that values of a run are computed for: every model and slice."""
@@ -93,7 +94,7 @@ class SlicedStages(StageSource):
         information about the others.
         """
         if metric.grain == "run" and not self.context.get("resampled"):
-            return self.instead("populated", values, metric)
+            return self.instead("populated", values)
         return None
 
     def check_metric(self, metric: Metric, query: Query) -> None:

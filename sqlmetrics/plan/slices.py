@@ -29,7 +29,7 @@ from sqlmetrics.metrics.front_matter import Slice
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.sql.binding import bound, input_node
+from sqlmetrics.sql.binding import input_node
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
@@ -373,7 +373,7 @@ class Slicing:
         values = {**self.values, **attribute.params}
         try:
             text = self.planner.text(template.body, str(template.path), values)
-            node = bound(template.name, text, lambda name: self.planner.node(name, values))
+            node = self.planner.bound(template.name, text, values)
         except MissingTableError as error:
             message = Message(f"by: {attribute.name}: ", error)
             raise MissingTableError(message, table=error.table, column=error.column) from error

@@ -21,16 +21,13 @@ class Heard:
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
 
 
-def template_context(
-    inputs: Inputs, values: Mapping[str, Any], heard: Heard, metric: str = ""
-) -> dict[str, Any]:
+def template_context(inputs: Inputs, values: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
     """Build the context of a template under the given settings.
 
     Args:
         inputs: the tables; without tables, the template is only described and requires none.
         values: the settings and cutoffs.
         heard: collects the warnings and required columns of the template.
-        metric: the name of the metric that needs the template.
     """
     tables, has = inputs.tables, inputs.has
     lists = tables.get("recommendations")
@@ -39,7 +36,7 @@ def template_context(
         """Declare a column that the template, or one of its settings, requires."""
         heard.needs[table, column] = None
         if tables:
-            inputs.require(table, column, metric, setting)
+            inputs.require(table, column, setting)
         return ""
 
     def need_time(table: str, column: str, unit: str = "timestamp") -> str:

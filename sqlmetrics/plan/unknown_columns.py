@@ -21,7 +21,6 @@ from sqlmetrics.metrics.front_matter import Check, Metric, Slice, Stage, Templat
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.sql.binding import bound
 from sqlmetrics.sql.query_graph import Query
 
 
@@ -53,7 +52,7 @@ def _query(template: Template, definitions: Definitions, planner: Planner) -> Qu
     else:
         assert isinstance(template, Slice | Check)
         text = planner.text(template.body, str(template.path), values)
-    return bound(template.name, text, lambda name: planner.node(name, values))
+    return planner.bound(template.name, text, values)
 
 
 def _unknown(query: Query) -> Iterator[tuple[str, Mapping[str, list[str]]]]:

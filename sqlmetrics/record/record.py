@@ -315,9 +315,7 @@ def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[UsersEntry
             names.append("relevant_users")
         reads: dict[str, Node] = {
             name: planner.node(
-                name,
-                without_credit(call.values) if name == "relevant_users" else call.values,
-                call.metric,
+                name, without_credit(call.values) if name == "relevant_users" else call.values
             )
             for name in names
         }

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.planner import Planner, StageSource, without_credit
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
-from sqlmetrics.sql.binding import Text, bound
+from sqlmetrics.sql.binding import Text, bound, tables_of
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
@@ -850,18 +849,15 @@ class _RowsOfUsers(StageSource):
         self.usual = usual
         self.users = users
 
-    def node(
-        self, planner: Planner, name: str, values: Mapping[str, Any], metric: Metric | None
-    ) -> Query | None:
+    def node(self, planner: Planner, name: str, values: Mapping[str, Any]) -> Query | None:
         """Plan the rows of these users in a table that has users."""
         if name not in planner.tables or not planner.inputs.has_user(name):
             return None
-        rows = self.usual.node(name, values, metric)
+        rows = self.usual.node(name, values)
         context = {**planner.keys.context, "table": rows.name, "columns": rows.columns}
         text = Text(render_file("inputs/rows_of_users", context), "inputs/rows_of_users")
-        return bound(
-            f"{name}_of_examples", text, lambda table: rows if table == rows.name else self.users
-        )
+        read = {table: rows if table == rows.name else self.users for table in tables_of(text)}
+        return bound(f"{name}_of_examples", text, read)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

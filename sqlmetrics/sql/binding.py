@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlmetrics.errors import UsageError
@@ -33,23 +33,25 @@ class Text:
     exact: tuple[str, ...] = ()
 
 
-def bound(
-    name: str, text: Text, find: Callable[[str], Node | None], stage: Stage | None = None
-) -> Query:
-    """Create a node from a query; `find` returns the node for each table name in the query.
+def tables_of(text: Text) -> list[str]:
+    """List the stages and tables that a query reads, those of lists first.
+
+    If several are missing, the first is reported.
+    """
+    return sorted(names_read(text.sql, text.where), key=lambda table: table not in RANKED)
+
+
+def bound(name: str, text: Text, read: Mapping[str, Node], stage: Stage | None = None) -> Query:
+    """Create a node from a query; `read` has the nodes of the tables from `tables_of`.
 
     Raises:
         TemplateError: the text is not a single SELECT.
         UsageError: two columns have the same name.
     """
-    names = names_read(text.sql, text.where)
-    # if several tables are missing, report the table of the lists
-    nodes = {name: find(name) for name in sorted(names, key=lambda table: table not in RANKED)}
-    parents = {name: node for name in names if (node := nodes[name]) is not None}
-    keys = {table: node.key for table, node in parents.items()}
+    keys = {table: read[table].key for table in names_read(text.sql, text.where) if table in read}
     key = identity_of(name, text.sql, *(f"{table}={key}" for table, key in keys.items()))
     tree, tables = _bound(name, text.sql, text.where, text.exact, tuple(keys.items()))
-    by_key = {node.key: node for node in parents.values()}
+    by_key = {node.key: node for node in read.values()}
     return Query(
         key,
         name,
