@@ -425,7 +425,7 @@ greatest(1 - sum(least({{ p }}, {{ q }})), 0)
     js: a group that is not in the list adds half its target, and one without a target half its
     share.
     kl: a group that is not in the list adds nothing; the divergence from a target of 0, which only
-    a group without a history has, is infinite. -#}
+    target=history and target=given have, is infinite. -#}
 {%- macro divergence_from_target(divergence, target, q="q", t="t") -%}
 {%- if divergence == "tv" -%}
 greatest(1 - sum(least({{ q }}, {{ t }})), 0)
@@ -442,7 +442,7 @@ greatest(
         ) / 2,
         0
     )
-{%- elif target == "history" -%}
+{%- elif target in ("history", "given") -%}
 CASE
         WHEN min(CASE WHEN {{ q }} > 0 THEN {{ t }} END) > 0
             THEN

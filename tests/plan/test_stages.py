@@ -69,6 +69,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "group_places": ("awrf", 4),
     "group_weights": ("awrf", 4),
     "group_targets": ("awrf", 2),
+    "given_targets": ("awrf(target=given)", 2),
     "group_sizes": ("exposure_parity", 2),
     "grouped_items": ("exposure_parity", 4),
     "hit_groups": ("gain_utility", 4),  # two hits, and two groups
@@ -76,6 +77,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_category_shares": ("category_coverage", 5),  # an item has two categories
     "item_similarities": ("serendipity(against=history)", 6),
     "item_popularity": ("popularity", 4),
+    "item_targets": ("awrf(target=given)", 4),
     "item_propensities": ("ips_recall(propensity=column)", 4),
     "item_rows": ("popularity(counted=rows)", 4),
     "item_prices": ("money_precision", 4),

@@ -6,8 +6,8 @@ library only. `evaluate` is the way in; everything above it is one small step ea
     recommendations   rows (user, item, score) or (user, item, score, rank)
     interactions      rows (user, item, relevance); relevance None: no such column, the row counts 1
     history           rows (user, item)
-    items             rows (item, price, categories, features, propensity, [groups]); None: the item
-                      lacks it
+    items             rows (item, price, categories, features, propensity, [groups, [target]]);
+                      None: the item lacks it
     aspects           rows (item, aspect), or (user, item, aspect): aspects for that user only
     baseline          rows like recommendations
     logs              rows (user, item, reward) or (user, item, reward, propensity)
@@ -1349,6 +1349,7 @@ class Attributes:
     features: dict[Item, list[float]] = field(default_factory=dict)
     groups: dict[Item, set[Any]] = field(default_factory=dict)
     propensity: dict[Item, float] = field(default_factory=dict)
+    targets: dict[Any, float] = field(default_factory=dict)  # of groups
 
     def vectors(self, over: str) -> dict[Item, Sequence[float]]:
         """Return a vector per item: its features, or 1 for every category that it has."""
@@ -1376,6 +1377,8 @@ def attributes_of(items: Iterable[tuple[Any, ...]]) -> Attributes:
             found.groups[item] = set(groups[0])
         if propensity is not None:
             found.propensity[item] = propensity
+        if len(groups) > 1 and groups[1] is not None:
+            found.targets |= dict.fromkeys(found.groups.get(item, ()), groups[1])
     return found
 
 
@@ -2417,7 +2420,17 @@ def value_of_targets(
 ) -> float | None:
     """Compare the groups of the items of a list with the shares that they should have."""
     groups = groups_of(world, items, params, settings)
-    targets = shares_of((1.0, of_item) for of_item in groups.values())
+    if params["target"] == "given":
+        given = world.attributes.targets
+        with_attribute({g for of_item in groups.values() for g in of_item}, given, settings)
+        groups = {i: of_item & set(given) for i, of_item in groups.items() if of_item & set(given)}
+        of_catalogue = {group: given[group] for of_item in groups.values() for group in of_item}
+        if not any(of_catalogue.values()):
+            return None
+        whole = math.fsum(of_catalogue.values())
+        targets = {group: target / whole for group, target in of_catalogue.items()}
+    else:
+        targets = shares_of((1.0, of_item) for of_item in groups.values())
     if params["target"] == "equal":
         targets = {group: 1 / len(targets) for group in targets}
     if params["target"] == "history":
