@@ -224,12 +224,16 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "nrbp": {"alpha": [0.5, 0, 1], "p": [0.5, 0.8], "normalise": ["ideal_ideal", "ideal"]},
     "ips_recall": {
         "propensity": ["share", "power", "jain", "column"],
-        "divisor": ["weights", "relevant"],
+        "divisor": ["weights", "relevant", "one"],
         "max_weight": [None, 3],
     },
     "ips_ndcg": {
         "propensity": ["share", "power", "jain", "column"],
-        "divisor": ["ideal", "weights", "relevant"],
+        "divisor": ["ideal", "weights", "relevant", "one"],
+    },
+    "effective_relevant": {
+        "propensity": ["share", "power", "jain", "column"],
+        "max_weight": [None, 3],
     },
     "psp": {"a": [0.55, 1], "b": [1.5, 1]},
     "psndcg": {},

@@ -130,7 +130,10 @@ SYSTEMS = {
         "recpack",
         "3.11",
         "recpack",
+        ("plain", "known"),
         settles_ties=False,
+        # a difference that the convention names
+        left_out={"plain": ("IPSHitRateK",)},
         alone=("recpack==0.3.6",),
     ),
     "cornac": System(

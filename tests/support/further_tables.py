@@ -88,6 +88,7 @@ VALUES = {
     "ips": (1 / 0.5 + 0 + 1 / 1) / 4,
     "ips_recall": 1.0,
     "ips_recall(propensity=column)": 1.0,
+    "effective_relevant": 1.0,
     "ips(divisor=weights)": (1 / 0.5 + 1 / 1) / (1 / 0.5 + 1 / 0.25 + 1 / 1),
 }
 DIVERSITY, BY_CATEGORY = "intra_list_diversity", "intra_list_diversity(over=category)"
@@ -164,6 +165,7 @@ NEEDS: dict[str, dict[str, str | None]] = {
             "accuracy",
             "coverage",
             "efd",
+            "effective_relevant",
             "epc",
             *OF_GROUPS,
             "gini",
@@ -194,6 +196,7 @@ NEEDS: dict[str, dict[str, str | None]] = {
         "category_entropy": "category",
         **dict.fromkeys([*OF_GROUPS, "iaa(groups=column)"], "item_group"),
         **dict.fromkeys(["awrf(target=given)", "ndkl(target=given)"], "group_target"),
+        "effective_relevant(propensity=column)": "propensity",
         "ips_recall(propensity=column)": "propensity",
         "money_precision": "price",
         "money_recall": "price",

@@ -136,6 +136,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "max_weight": None,
         "divisor": "weights",
     },
+    "effective_relevant": {
+        "propensity": "share",
+        "gamma": 2,
+        "a": 0.55,
+        "b": 1.5,
+        "max_weight": None,
+    },
     "ips_ndcg": {
         "propensity": "share",
         "gamma": 2,
@@ -268,7 +275,7 @@ OF_HITS |= OF_ASPECTS
 OF_HITS |= {"ips_recall", "ips_ndcg", "compat"}
 
 # metrics in which a relevant item weighs 1 / propensity
-WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg", "debiased"}
+WEIGHTED = {"ips_recall", "ips_ndcg", "effective_relevant", "psp", "psndcg", "debiased"}
 
 # 1 for a user without a relevant item, with no_relevant=one.
 BEST_WITHOUT_RELEVANT = OF_HITS - {
@@ -1999,8 +2006,13 @@ def value_of_weights(
     """Return the value of a metric of hits that weigh 1 / propensity."""
     if not weights:
         return None
+    if metric == "effective_relevant":
+        squares = math.fsum(weight**2 for weight in weights.values())
+        return math.fsum(weights.values()) ** 2 / squares
     gained, best = weighted_sums(items, flags, weights, k)
     total = math.fsum(gained) if metric == "ips_recall" else dcg_of(gained)
+    if params["divisor"] == "one":
+        return total
     if params["divisor"] == "relevant":
         return total / len(weights)
     if params["divisor"] == "weights":
