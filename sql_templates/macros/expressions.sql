@@ -361,6 +361,25 @@ CASE
     END
 {%- endmacro -%}
 
+{#- The table of the values of an attribute of items, its column, and the share of a value in the
+    weight of its item. -#}
+{%- macro table_of_values(attribute) -%}
+{{ {
+    "category": "item_category_shares", "group": "item_group_shares", "popularity": "popularity_groups"
+}[attribute] }}
+{%- endmacro -%}
+
+{%- macro column_of_values(attribute) -%}
+{{ {"category": "category", "group": "item_group", "popularity": "popularity_group"}[attribute] }}
+{%- endmacro -%}
+
+{%- macro share_of_value(attribute) -%}
+{%- if attribute == "category" -%} item_category_shares.category_share
+{%- elif attribute == "group" -%} item_group_shares.group_share
+{%- else -%} CAST(1 AS DOUBLE)
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The divergence of the categories of a list from those in the history, as an aggregate of the
     categories of the list. `p`: the share in the history, `q`: the share in the list, `n`: the
     number of categories in the history, NULL for a category that is not in the history.

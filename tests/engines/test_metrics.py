@@ -106,6 +106,8 @@ VARIANTS = [
     "nrbp(normalise=ideal)@5",
     "compat(p=0.5,normalise=depths)@5",
     "attribute_shift(divergence=js)@5",
+    "attribute_shift(attribute=group)@5",
+    "attribute_shift(attribute=popularity)@5",
     "ips_recall(propensity=power,divisor=relevant)@5",
     "ips_recall(divisor=one)@5",
     "ips_ndcg(divisor=one,max_weight=3)@5",

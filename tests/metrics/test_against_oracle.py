@@ -204,7 +204,10 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "group_popularity_lift": {},
     "least_item_promoted": {},
     "compat": {"p": [0.95, 0.5, 1], "normalise": ["ideal", "depths"]},
-    "attribute_shift": {"divergence": ["tv", "js"]},
+    "attribute_shift": {
+        "divergence": ["tv", "js"],
+        "attribute": ["category", "group", "popularity"],
+    },
     "serendipity": {
         "against": ["popularity", "history"],
         "over": ["history", "features", "category"],

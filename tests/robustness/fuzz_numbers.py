@@ -544,8 +544,10 @@ def missing(
     of_column = params.get("propensity") == "column"
     if of_column and not {item for _, item in relevant} <= set(known.propensity):
         yield "relevant items without a propensity"
-    if metric in OF_CATEGORIES and not listed <= set(known.categories):
-        yield "recommended items without a category"
+    attribute = params.get("attribute", "category")
+    of_items = {"category": known.categories, "group": known.groups}.get(attribute)
+    if metric in OF_CATEGORIES and of_items is not None and not listed <= set(of_items):
+        yield f"recommended items without a {attribute}"
     of_groups = metric in oracle.OF_GROUPS | {"awrf", "ndkl"}
     if of_groups and params.get("groups", oracle.DEFAULTS[metric]["groups"]) == "column":
         if not listed <= set(known.groups):

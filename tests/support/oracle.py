@@ -118,7 +118,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "group_popularity_lift": {},
     "least_item_promoted": {},
     "compat": {"p": 0.95, "normalise": "ideal"},
-    "attribute_shift": {"divergence": "tv"},
+    "attribute_shift": {
+        "divergence": "tv",
+        "attribute": "category",
+        "head": 0.2,
+        "tail": 0.2,
+    },
     "serendipity": {
         "against": "popularity",
         "over": "history",
@@ -1668,7 +1673,7 @@ def value_of_run(
 
     if metric == "attribute_shift":
         every = [item for items in world.lists.values() for item in items]
-        with_attribute(every, world.attributes.categories, settings)
+        with_attribute(every, values_of_items(world, params), settings)
         return attribute_shift(world, params)
 
     if metric == "group_popularity_lift":
@@ -2304,9 +2309,18 @@ def compat(
     )
 
 
+def values_of_items(world: World, params: Mapping[str, Any]) -> dict[Item, set[Any]]:
+    """Return the values of an attribute of each item."""
+    attribute = params.get("attribute", "category")
+    if attribute == "popularity":
+        listed = {item: {"tail"} for items in world.lists.values() for item in items}
+        return listed | world.popularity_groups(params["head"], params["tail"])
+    return world.attributes.groups if attribute == "group" else world.attributes.categories
+
+
 def attribute_shift(world: World, params: Mapping[str, Any]) -> float | None:
     """Compare the categories of all lists with those in the history of their users."""
-    categories = world.attributes.categories
+    categories = values_of_items(world, params)
     listed = [item for items in world.lists.values() for item in items if item in categories]
     known = [
         item
@@ -2362,12 +2376,7 @@ def value_of_contents(
         if not items or (not seen and params["no_history"] == "undefined"):
             return None
         return 1 - len(seen & set(items)) / len(items)
-    categories = world.attributes.categories
-    if params.get("attribute") == "group":
-        categories = world.attributes.groups
-    if params.get("attribute") == "popularity":
-        known = world.popularity_groups(params["head"], params["tail"])
-        categories = {item: {"tail"} for item in items} | known
+    categories = values_of_items(world, params)
     with_attribute(items, categories, settings)
     places = [(rank, item) for rank, item in enumerate(items, start=1) if item in categories]
     if not places:
