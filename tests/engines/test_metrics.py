@@ -106,6 +106,7 @@ VARIANTS = [
     "nrbp(normalise=ideal)@5",
     "compat(p=0.5,normalise=depths)@5",
     "attribute_shift(divergence=js)@5",
+    "subtopic_recall(divisor=all)@5",
     "attribute_shift(attribute=group)@5",
     "attribute_shift(attribute=popularity)@5",
     "ips_recall(propensity=power,divisor=relevant)@5",

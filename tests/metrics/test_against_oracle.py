@@ -221,7 +221,7 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         "ideal_ties": ["item_asc", "item_desc"],
     },
     "err_ia": {"alpha": [0.5, 0, 1, 0.3], "normalise": ["ideal_ideal", "ideal", "none"]},
-    "subtopic_recall": {},
+    "subtopic_recall": {"divisor": ["relevant", "all"]},
     "p_ia": {},
     "map_ia": {},
     "nrbp": {"alpha": [0.5, 0, 1], "p": [0.5, 0.8], "normalise": ["ideal_ideal", "ideal"]},

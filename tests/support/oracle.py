@@ -159,7 +159,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "psp": {"a": 0.55, "b": 1.5},
     "debiased": {"of": "recall", "iqr_coef": 1.5},
     "psndcg": {"a": 0.55, "b": 1.5},
-    "subtopic_recall": {},
+    "subtopic_recall": {"divisor": "relevant"},
     "p_ia": {},
     "map_ia": {},
     "nrbp": {
@@ -1832,7 +1832,9 @@ def value_of_user(
         with_attribute(relevant, aspects, settings)
         if metric in ("alpha_ndcg", "err_ia", "nrbp"):
             return gain_of_aspects(metric, items, flags, relevant, aspects, k, params)
-        return value_of_aspects(metric, items, flags, relevant, aspects, k)
+        of_all = len({row[-1] for row in world.aspects})
+        n_aspects = of_all if params.get("divisor") == "all" else None
+        return value_of_aspects(metric, items, flags, relevant, aspects, k, n_aspects)
 
     if metric in WEIGHTED:
         weighted = list(relevant)
@@ -2110,6 +2112,7 @@ def value_of_aspects(
     relevant: Mapping[Item, float],
     aspects: Mapping[Item, set[Any]],
     k: int | None,
+    n_aspects: int | None,
 ) -> float | None:
     """Return the value of a metric that looks at each aspect of the relevant items."""
     every = {aspect for item in relevant for aspect in aspects.get(item, ())}
@@ -2132,7 +2135,7 @@ def value_of_aspects(
             total += len(ranks) / (len(items) if k is None else k)
         else:
             total += sum((n + 1) / rank for n, rank in enumerate(ranks)) / n_relevant
-    return total / len(every)
+    return total / (n_aspects or len(every))
 
 
 def of_all_items(params: Mapping[str, Any]) -> bool:
