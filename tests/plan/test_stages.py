@@ -95,7 +95,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_categories": ("category_coverage", 5),
-    "listed_groups": ("exposure_parity", 6),  # four recommended items, and two groups
+    "listed_groups": ("exposure_parity", 4),  # two ranks, of one group each, and two groups
     "listed_history": ("unseen", 4),
     "listed_items": ("gini", 4),
     "listed_pairs": ("intra_list_diversity(distance=hamming)", 4),
