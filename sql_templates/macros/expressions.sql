@@ -361,6 +361,25 @@ CASE
     END
 {%- endmacro -%}
 
+{#- The table of the values of an attribute of items, its column, and the share of a value in the
+    weight of its item. -#}
+{%- macro table_of_values(attribute) -%}
+{{ {
+    "category": "item_category_shares", "group": "item_group_shares", "popularity": "popularity_groups"
+}[attribute] }}
+{%- endmacro -%}
+
+{%- macro column_of_values(attribute) -%}
+{{ {"category": "category", "group": "item_group", "popularity": "popularity_group"}[attribute] }}
+{%- endmacro -%}
+
+{%- macro share_of_value(attribute) -%}
+{%- if attribute == "category" -%} item_category_shares.category_share
+{%- elif attribute == "group" -%} item_group_shares.group_share
+{%- else -%} CAST(1 AS DOUBLE)
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The divergence of the categories of a list from those in the history, as an aggregate of the
     categories of the list. `p`: the share in the history, `q`: the share in the list, `n`: the
     number of categories in the history, NULL for a category that is not in the history.
@@ -425,7 +444,7 @@ greatest(1 - sum(least({{ p }}, {{ q }})), 0)
     js: a group that is not in the list adds half its target, and one without a target half its
     share.
     kl: a group that is not in the list adds nothing; the divergence from a target of 0, which only
-    a group without a history has, is infinite. -#}
+    target=history and target=given have, is infinite. -#}
 {%- macro divergence_from_target(divergence, target, q="q", t="t") -%}
 {%- if divergence == "tv" -%}
 greatest(1 - sum(least({{ q }}, {{ t }})), 0)
@@ -442,7 +461,7 @@ greatest(
         ) / 2,
         0
     )
-{%- elif target == "history" -%}
+{%- elif target in ("history", "given") -%}
 CASE
         WHEN min(CASE WHEN {{ q }} > 0 THEN {{ t }} END) > 0
             THEN

@@ -24,7 +24,10 @@ _FRACTIONAL = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Avg, exp.Stddev,
 _NAMED_FUNCTIONS = {"log2"}  # functions for which the parser has no class
 _WHOLE = {exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128}
 # columns of stages that hold fractions; the types of other columns are unknown here
-_FRACTIONS = {"price", "predicted", "propensity", "relevance", "reward", "score", "value", "weight"}
+_FRACTIONS = {
+    "group_target", "price", "predicted", "propensity", "relevance", "reward", "score", "value",
+    "weight",
+}  # fmt: skip
 _PARTS_OF_DATES = {"YEAR", "MONTH", "DAY"}
 
 

@@ -17,7 +17,10 @@ COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recommendations": (("item_id",), ("rank", "score", "model", "run", "timestamp")),
     "interactions": (("item_id",), ("relevance", "timestamp")),
     "history": (("item_id",), ("timestamp", "weight")),
-    "items": (("item_id",), ("price", "category", "item_group", "features", "propensity")),
+    "items": (
+        ("item_id",),
+        ("price", "category", "item_group", "group_target", "features", "propensity"),
+    ),
     "users": ((), ("weight",)),
     "aspects": (("item_id", "aspect"), ()),
     "baseline": (("item_id",), ("rank", "score")),
@@ -37,15 +40,18 @@ RESULT_NAMES = {
 }  # fmt: skip
 NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
 # columns of numbers
-NUMBERS = ("score", "rank", "price", "reward", "propensity", "relevance", "features", "weight")
+NUMBERS = (
+    "score", "rank", "price", "reward", "propensity", "relevance", "features", "weight",
+    "group_target",
+)  # fmt: skip
 NO_TYPE = '"NULL"'  # the type of a column of a frame or JSON file without values
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
 # the types of these columns in such a table
 ASSUMED = {
     "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "run": "VARCHAR",
     "relevance": "DOUBLE", "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR",
-    "item_group": "VARCHAR", "features": "DOUBLE[]", "aspect": "VARCHAR", "reward": "DOUBLE",
-    "propensity": "DOUBLE", "weight": "DOUBLE",
+    "item_group": "VARCHAR", "group_target": "DOUBLE", "features": "DOUBLE[]",
+    "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE", "weight": "DOUBLE",
 }  # fmt: skip
 WITHOUT_USER = {"items"}
 USER_IS_OPTIONAL = {"aspects"}

@@ -124,6 +124,27 @@ def _items() -> list[Rule]:
         Rule("no propensity", own, "items", changed(ITEMS, "propensity", 2, None), "propensity",
              "1 relevant items have no propensity", {"item_id": 12}, ignore, "ips_recall")
     )  # fmt: skip
+    for given in ("awrf(target=given)", "ndkl(target=given)"):
+        rules += [
+            Rule(f"target {number}", given, "items", changed(ITEMS, "group_target", 1, number),
+                 "group_target", "1 target shares are negative, NaN or above 1",
+                 {"item_id": 11, "group_target": number}, "from 0 to 1", "awrf")
+            for number in (-0.25, 1.5, NAN, INF)
+        ]  # fmt: skip
+        few = changed(changed(ITEMS, "group_target", 1, None), "group_target", 2, None)
+        rules += [
+            Rule("uneven targets", given, "items", changed(ITEMS, "group_target", 2, 0.5),
+                 "group_target", "1 groups have items with different target shares",
+                 {"item_group": "n", "lowest": 0.25, "highest": 0.5}, "the same target share",
+                 "awrf"),
+            Rule("sum of targets", given, "items", few, "group_target",
+                 "the target shares of the groups sum to 0.75, not to 1",
+                 {"item_group": "m", "group_target": 0.75, "total": 0.75}, "sum to 1", "awrf"),
+            Rule("a group without a target", given, "items",
+                 changed(changed(few, "group_target", 0, 1.0), "group_target", 3, 1.0),
+                 "group_target", "1 groups of the catalogue have no target share",
+                 {"item_group": "n"}, ignore, "awrf"),
+        ]  # fmt: skip
     whole = ITEMS.set_column(1, "price", pa.array([3, 1, 4, 8]))
     exact = ITEMS.set_column(1, "price", pa.array([Decimal("3.00"), None, Decimal(4), None]))
     rules += [

@@ -62,10 +62,10 @@ def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
             ],
         ),
         "items": _table(
-            "item_id price category item_group f1 f2",
+            "item_id price category item_group group_target f1 f2",
             [
                 (item(i), draw.choice([0.0, 1.0, 5.0, 9.99, 20.0]), draw.choice("abc"),
-                 "pq"[i % 2], draw.random() - 0.3, draw.random())
+                 "pq"[i % 2], [0.25, 0.75][i % 2], draw.random() - 0.3, draw.random())
                 for i in ITEMS
             ],
         ),

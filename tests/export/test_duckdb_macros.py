@@ -95,9 +95,9 @@ def world(copies: bool = False) -> dict[str, pd.DataFrame]:
             [(draw.choice(users[:9]), draw.choice(items[:25])) for _ in range(90)],
         ),
         "items": (
-            ["item_id", "price", "category", "item_group", "features"],
+            ["item_id", "price", "category", "item_group", "group_target", "features"],
             [
-                (i, float(draw.randint(1, 9)), draw.choice("xyz"), "pq"[i % 2], vectors[i])
+                (i, float(draw.randint(1, 9)), draw.choice("xyz"), "pq"[i % 2], 0.5, vectors[i])
                 for i in items
             ],
         ),

@@ -204,7 +204,10 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     "group_popularity_lift": {},
     "least_item_promoted": {},
     "compat": {"p": [0.95, 0.5, 1], "normalise": ["ideal", "depths"]},
-    "attribute_shift": {"divergence": ["tv", "js"]},
+    "attribute_shift": {
+        "divergence": ["tv", "js"],
+        "attribute": ["category", "group", "popularity"],
+    },
     "serendipity": {
         "against": ["popularity", "history"],
         "over": ["history", "features", "category"],
@@ -218,18 +221,22 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
         "ideal_ties": ["item_asc", "item_desc"],
     },
     "err_ia": {"alpha": [0.5, 0, 1, 0.3], "normalise": ["ideal_ideal", "ideal", "none"]},
-    "subtopic_recall": {},
+    "subtopic_recall": {"divisor": ["relevant", "all"]},
     "p_ia": {},
     "map_ia": {},
     "nrbp": {"alpha": [0.5, 0, 1], "p": [0.5, 0.8], "normalise": ["ideal_ideal", "ideal"]},
     "ips_recall": {
         "propensity": ["share", "power", "jain", "column"],
-        "divisor": ["weights", "relevant"],
+        "divisor": ["weights", "relevant", "one"],
         "max_weight": [None, 3],
     },
     "ips_ndcg": {
         "propensity": ["share", "power", "jain", "column"],
-        "divisor": ["ideal", "weights", "relevant"],
+        "divisor": ["ideal", "weights", "relevant", "one"],
+    },
+    "effective_relevant": {
+        "propensity": ["share", "power", "jain", "column"],
+        "max_weight": [None, 3],
     },
     "psp": {"a": [0.55, 1], "b": [1.5, 1]},
     "psndcg": {},
@@ -279,11 +286,14 @@ FURTHER_CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "awrf": {
         "divergence": ["tv", "js", "kl"],
-        "target": ["catalogue", "history", "equal"],
+        "target": ["catalogue", "history", "equal", "given"],
         "discount": ["log2", "geometric", "log2_max2", "none"],
         "groups": ["column", "popularity"],
     },
-    "ndkl": {"target": ["catalogue", "history", "equal"], "groups": ["column", "popularity"]},
+    "ndkl": {
+        "target": ["catalogue", "history", "equal", "given"],
+        "groups": ["column", "popularity"],
+    },
     "equal_opportunity": {
         "statistic": STATISTICS_OF_GROUPS,
         "seen_items": ["drop", "keep"],
@@ -369,6 +379,8 @@ def calls_of(metric: str) -> list[Call]:
             continue  # refused: it has no effect
         if chosen.get("distance") == "jaccard" and chosen["over"] == "features":
             continue  # refused: it compares sets
+        if chosen.get("target") == "given" and chosen["groups"] == "popularity":
+            continue  # refused: the table items gives targets of its own groups
         defaults = oracle.DEFAULTS[metric]
         found.append((metric, {n: v for n, v in chosen.items() if v != defaults[n]}))
     return found
@@ -662,7 +674,15 @@ def make_further_world(
     take_out(draw, world)
     share_an_item(world)
     groups = [["g"], *(maybe(draw.choice([["g"], ["h"], ["g", "h"]])) for _ in world.items[1:])]
-    world.items = [(*row, of_item) for row, of_item in zip(world.items, groups, strict=True)]
+    targets = {("g",): 0.75, ("h",): 0.25}  # of an item with one group
+    if ["h"] not in groups:  # no item gives its target
+        targets["g",] = 1.0
+    world.items = [
+        (*row, of_item, targets.get(tuple(of_item or [])))
+        for row, of_item in zip(world.items, groups, strict=True)
+    ]
+    if ["h"] not in groups and not missing and ["g", "h"] in groups:
+        world.calls = [call for call in world.calls if call[1].get("target") != "given"]
     return world
 
 

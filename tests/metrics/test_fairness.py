@@ -74,7 +74,7 @@ def test_slices_and_stages_have_the_disparity_of_each_pair_of_groups() -> None:
         with sm.Evaluator(lists, **tables) as world:
             listed = world.stage("listed_groups", "bias_disparity").query("rank <= 3")
             known = world.stage("history_groups", "bias_disparity").set_index("item_group")
-        weights = listed.groupby("item_group")["group_share"].sum()
+        weights = listed.groupby("item_group")["n_listed"].sum()
         pairs[str(half)] = (weights / weights.sum() / known["history_share"] - 1).to_dict()
     assert pairs["g1"] == pytest.approx({"X": -7 / 9, "Y": 7 / 3}, abs=1e-12)
     assert pairs["g2"] == pytest.approx({"X": -5 / 9, "Y": 5 / 3}, abs=1e-12)

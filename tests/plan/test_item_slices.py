@@ -44,7 +44,7 @@ JUDGED = [  # metrics of the relevant items
     "recall_at_precision", "set_map", "inf_ap", "cwl", "cwl(browsing=ap, gain=linear, max_grade=3)",
     "ndpm", "pearson", "pwa", "relevance_position", "rbp(output=residual)",
     "epc", "efd(discount=none)", "serendipity", "subtopic_recall", "p_ia", "map_ia", "nrbp",
-    "err_ia", "ips_recall", "ips_ndcg(propensity=jain)", "compat",
+    "err_ia", "ips_recall", "effective_relevant", "ips_ndcg(propensity=jain)", "compat",
 ]  # fmt: skip
 
 

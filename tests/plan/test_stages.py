@@ -69,6 +69,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "group_places": ("awrf", 4),
     "group_weights": ("awrf", 4),
     "group_targets": ("awrf", 2),
+    "given_targets": ("awrf(target=given)", 2),
     "group_sizes": ("exposure_parity", 2),
     "grouped_items": ("exposure_parity", 4),
     "hit_groups": ("gain_utility", 4),  # two hits, and two groups
@@ -76,6 +77,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_category_shares": ("category_coverage", 5),  # an item has two categories
     "item_similarities": ("serendipity(against=history)", 6),
     "item_popularity": ("popularity", 4),
+    "item_targets": ("awrf(target=given)", 4),
     "item_propensities": ("ips_recall(propensity=column)", 4),
     "item_rows": ("popularity(counted=rows)", 4),
     "item_prices": ("money_precision", 4),
@@ -93,7 +95,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_categories": ("category_coverage", 5),
-    "listed_groups": ("exposure_parity", 6),  # four recommended items, and two groups
+    "listed_groups": ("exposure_parity", 4),  # two ranks, of one group each, and two groups
     "listed_history": ("unseen", 4),
     "listed_items": ("gini", 4),
     "listed_pairs": ("intra_list_diversity(distance=hamming)", 4),

@@ -73,6 +73,9 @@ SYSTEMS = {
     "lenskit": System(
         "lenskit", "3.11", "lenskit", ("plain", "common", "relisted", "full", "sorted")
     ),
+    "lenskit_exposure": System(
+        "lenskit_exposure", "3.11", "lenskit", ("plain", "relisted", "full"), single=True
+    ),
     "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),
     "recommenders": System(
         "recommenders",
@@ -130,7 +133,10 @@ SYSTEMS = {
         "recpack",
         "3.11",
         "recpack",
+        ("plain", "known"),
         settles_ties=False,
+        # a difference that the convention names
+        left_out={"plain": ("IPSHitRateK",)},
         alone=("recpack==0.3.6",),
     ),
     "cornac": System(
@@ -145,7 +151,7 @@ SYSTEMS = {
         "clayrs",
         "3.11",
         "clayrs",
-        ("plain", "labelled"),
+        ("plain", "tested", "labelled"),
         settles_ties=False,
         alone=("clayrs==0.5.1",),
     ),

@@ -276,7 +276,7 @@ MAPPED = {
     "recommendations": ["item_id", "rank", "score", "timestamp"],
     "interactions": ["item_id", "relevance", "timestamp"],
     "history": ["item_id", "timestamp"],
-    "items": ["item_id", "price", "category", "item_group", "features"],
+    "items": ["item_id", "price", "category", "item_group", "group_target", "features"],
     "users": [],
     "aspects": ["item_id", "aspect"],
     "baseline": ["item_id", "rank", "score"],

@@ -293,6 +293,8 @@ def impossible(case: Case, call: Call) -> str:
         return "no column score"
     if params.get("distance") == "jaccard" and params.get("over", "features") == "features":
         return "jaccard compares sets"
+    if params.get("target") == "given" and params.get("groups") == "popularity":
+        return "targets are of the groups of the table items"
     too_high = not graded and threshold is not None and threshold > 1
     if too_high and reads_relevant(metric, settings):
         return "a threshold above what rows without relevance are worth"
@@ -542,12 +544,17 @@ def missing(
     of_column = params.get("propensity") == "column"
     if of_column and not {item for _, item in relevant} <= set(known.propensity):
         yield "relevant items without a propensity"
-    if metric in OF_CATEGORIES and not listed <= set(known.categories):
-        yield "recommended items without a category"
+    attribute = params.get("attribute", "category")
+    of_items = {"category": known.categories, "group": known.groups}.get(attribute)
+    if metric in OF_CATEGORIES and of_items is not None and not listed <= set(of_items):
+        yield f"recommended items without a {attribute}"
     of_groups = metric in oracle.OF_GROUPS | {"awrf", "ndkl"}
     if of_groups and params.get("groups", oracle.DEFAULTS[metric]["groups"]) == "column":
         if not listed <= set(known.groups):
             yield "recommended items without a group"
+        groups = {group for of_item in known.groups.values() for group in of_item}
+        if params.get("target") == "given" and not groups <= set(known.targets):
+            yield "groups without a target"
         of_relevant = metric not in WITHOUT_INTERACTIONS
         if of_relevant and not {item for _, item in relevant} <= set(known.groups):
             yield "relevant items without a group"
@@ -756,6 +763,7 @@ def tables_of(case: Case) -> dict[str, Any]:
             features=pa.list_(pa.float64()),
             propensity=pa.float64(),
             item_group=pa.list_(pa.string()),
+            group_target=pa.float64(),
         )
     if case.aspects:
         short = len(case.aspects[0]) == 2
@@ -1083,6 +1091,13 @@ def make_case(
             groups = maybe(draw.choices("ghi", k=draw.choice([1, 1, 2])))
             of_item = (maybe(price), maybe(categories), maybe(vector), propensity, groups)
             case.items.append((item, *of_item))
+    parts = {"g": 3, "h": 1, "i": 0}  # of items with one group; those with two give no target
+    single = [set(row[5]) if row[5] and len(set(row[5])) == 1 else set() for row in case.items]
+    whole = sum(parts[group] for group in set().union(*single))
+    case.items = [
+        (*row, next((parts[group] / whole for group in of_item), None))
+        for row, of_item in zip(case.items, single, strict=True)
+    ]
     per_user = n_worlds <= 10 and draw.random() < 0.5
     owners: list[Row] = [(user,) for user in case.worlds] if per_user else [()]
     for owner in owners:

@@ -37,6 +37,7 @@ COLUMNS = {
     "items.price": "price",
     "items.category": "category",
     "items.item_group": "provider",
+    "items.group_target": "target",
     "items.features": "width,height",
     "logs.propensity": "propensity",
 }

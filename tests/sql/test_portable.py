@@ -304,12 +304,14 @@ LIST = 15
 
 def small_world(rng: np.random.Generator) -> dict[str, Any]:
     """Draw tables with ties everywhere: in scores, grades, popularity and prices."""
+    groups = rng.choice(["m", "n", "o"], ITEMS)
     items = pd.DataFrame(
         {
             "item_id": range(ITEMS),
             "price": rng.integers(1, 6, ITEMS) / 2,
             "category": rng.choice(["a", "b", "c"], ITEMS),
-            "item_group": rng.choice(["m", "n", "o"], ITEMS),
+            "item_group": groups,
+            "group_target": [{"m": 0.5, "n": 0.3, "o": 0.2}[group] for group in groups],
             "features": list(rng.integers(-2, 3, (ITEMS, 5)).astype(float)),
         }
     )

@@ -34,6 +34,7 @@ ITEMS = pa.table(
         "item_group": ["m", "n", "n", "m"],
         "features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]],
         "propensity": [0.5, 1.0, 0.25, 1.0],
+        "group_target": [0.75, 0.25, 0.25, 0.75],
     }
 )
 PLANE = pa.table({"item_id": [10, 11, 12], "f1": [1.0, 0.0, 1.0], "f2": [0.0, 1.0, 1.0]})
@@ -75,6 +76,9 @@ VALUES = {
     "intra_list_diversity(over=category)": (1 + (1 - 1 / math.sqrt(2))) / 2,
     "alpha_ndcg": (1 + 1 / math.log2(3)) / 2,
     # two items of the group m at rank 1, two of n at rank 2; both have two items
+    "awrf(target=given)": 1 / 12,  # m has the share 2/3 at patience 1/2, and should have 3/4
+    "ndkl(target=given)": (math.log(4 / 3) + math.log(4 / 3) / 2 / math.log2(3))
+    / (1 + 1 / math.log2(3)),
     "exposure_parity": 1 / math.log2(3),
     "exposure_parity(catalogue=items)": 1 / math.log2(3),
     "statistical_parity": (1 - 2 / 3) / (1 + 2 / 3),  # m: 2 listed, 2 unseen; n: 2 and 3
@@ -84,6 +88,7 @@ VALUES = {
     "ips": (1 / 0.5 + 0 + 1 / 1) / 4,
     "ips_recall": 1.0,
     "ips_recall(propensity=column)": 1.0,
+    "effective_relevant": 1.0,
     "ips(divisor=weights)": (1 / 0.5 + 1 / 1) / (1 / 0.5 + 1 / 0.25 + 1 / 1),
 }
 DIVERSITY, BY_CATEGORY = "intra_list_diversity", "intra_list_diversity(over=category)"
@@ -160,6 +165,7 @@ NEEDS: dict[str, dict[str, str | None]] = {
             "accuracy",
             "coverage",
             "efd",
+            "effective_relevant",
             "epc",
             *OF_GROUPS,
             "gini",
@@ -189,6 +195,8 @@ NEEDS: dict[str, dict[str, str | None]] = {
         "category_coverage": "category",
         "category_entropy": "category",
         **dict.fromkeys([*OF_GROUPS, "iaa(groups=column)"], "item_group"),
+        **dict.fromkeys(["awrf(target=given)", "ndkl(target=given)"], "group_target"),
+        "effective_relevant(propensity=column)": "propensity",
         "ips_recall(propensity=column)": "propensity",
         "money_precision": "price",
         "money_recall": "price",

@@ -10,11 +10,13 @@ import pandas as pd
 
 Recommendation = tuple[Any, ...]  # (user, item, score) or (user, item, score, rank)
 Interaction = tuple[Any, Any, float | None]  # (user, item, relevance)
-Item = tuple[Any, ...]  # (item, price, categories, features, propensity, [groups]), or None
+# (item, price, categories, features, propensity, [groups, [target of the groups]]), or None
+Item = tuple[Any, ...]
 Aspect = tuple[Any, ...]  # (item, aspect) or (user, item, aspect)
 Decision = tuple[Any, ...]  # (user, item, reward) or (user, item, reward, propensity)
 
 
+ITEM_COLUMNS = {"price", "category", "features", "propensity", "item_group", "group_target"}
 _OPERATORS: dict[type, Callable[..., float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -87,9 +89,9 @@ def item_rows(items: Mapping[str, Any], item: Callable[[str], Any] = str) -> lis
 
     rows: list[Item] = []
     for name, given in items.items():
-        assert set(given) <= {"price", "category", "features", "propensity", "item_group"}, given
+        assert set(given) <= ITEM_COLUMNS, given
         categories, groups = several(given.get("category")), several(given.get("item_group"))
-        rest = (given.get("features"), given.get("propensity"), groups)
+        rest = (given.get("features"), given.get("propensity"), groups, given.get("group_target"))
         rows.append((item(name), given.get("price"), categories, *rest))
     return rows
 
@@ -139,10 +141,10 @@ def interaction_frame(rows: Sequence[Interaction]) -> pd.DataFrame:
 def item_frame(rows: Sequence[Item]) -> pd.DataFrame:
     """Return a frame with the columns that any item has a value in, NULL for the others."""
     frame = pd.DataFrame({"item_id": [row[0] for row in rows]})
-    _, prices, categories, features, propensities, *groups = zip(*rows, strict=True)
+    _, prices, categories, features, propensities, *more = zip(*rows, strict=True)
     if any(price is not None for price in prices):
         frame["price"] = pd.array(prices, dtype="Float64")
-    for name, held in zip(("category", "item_group"), (categories, *groups), strict=False):
+    for name, held in zip(("category", "item_group"), (categories, *more), strict=False):
         if any(of_item is not None for of_item in held):
             single = all(of_item is None or len(of_item) == 1 for of_item in held)
             frame[name] = [
@@ -152,6 +154,8 @@ def item_frame(rows: Sequence[Item]) -> pd.DataFrame:
         frame["features"] = list(features)
     if any(propensity is not None for propensity in propensities):
         frame["propensity"] = pd.array(propensities, dtype="Float64")
+    if len(more) > 1 and any(target is not None for target in more[1]):
+        frame["group_target"] = pd.array(more[1], dtype="Float64")
     return frame
 
 

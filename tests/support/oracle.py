@@ -6,8 +6,8 @@ library only. `evaluate` is the way in; everything above it is one small step ea
     recommendations   rows (user, item, score) or (user, item, score, rank)
     interactions      rows (user, item, relevance); relevance None: no such column, the row counts 1
     history           rows (user, item)
-    items             rows (item, price, categories, features, propensity, [groups]); None: the item
-                      lacks it
+    items             rows (item, price, categories, features, propensity, [groups, [target]]);
+                      None: the item lacks it
     aspects           rows (item, aspect), or (user, item, aspect): aspects for that user only
     baseline          rows like recommendations
     logs              rows (user, item, reward) or (user, item, reward, propensity)
@@ -118,7 +118,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "group_popularity_lift": {},
     "least_item_promoted": {},
     "compat": {"p": 0.95, "normalise": "ideal"},
-    "attribute_shift": {"divergence": "tv"},
+    "attribute_shift": {
+        "divergence": "tv",
+        "attribute": "category",
+        "head": 0.2,
+        "tail": 0.2,
+    },
     "serendipity": {
         "against": "popularity",
         "over": "history",
@@ -136,6 +141,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "max_weight": None,
         "divisor": "weights",
     },
+    "effective_relevant": {
+        "propensity": "share",
+        "gamma": 2,
+        "a": 0.55,
+        "b": 1.5,
+        "max_weight": None,
+    },
     "ips_ndcg": {
         "propensity": "share",
         "gamma": 2,
@@ -147,7 +159,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "psp": {"a": 0.55, "b": 1.5},
     "debiased": {"of": "recall", "iqr_coef": 1.5},
     "psndcg": {"a": 0.55, "b": 1.5},
-    "subtopic_recall": {},
+    "subtopic_recall": {"divisor": "relevant"},
     "p_ia": {},
     "map_ia": {},
     "nrbp": {
@@ -268,7 +280,7 @@ OF_HITS |= OF_ASPECTS
 OF_HITS |= {"ips_recall", "ips_ndcg", "compat"}
 
 # metrics in which a relevant item weighs 1 / propensity
-WEIGHTED = {"ips_recall", "ips_ndcg", "psp", "psndcg", "debiased"}
+WEIGHTED = {"ips_recall", "ips_ndcg", "effective_relevant", "psp", "psndcg", "debiased"}
 
 # 1 for a user without a relevant item, with no_relevant=one.
 BEST_WITHOUT_RELEVANT = OF_HITS - {
@@ -1349,6 +1361,7 @@ class Attributes:
     features: dict[Item, list[float]] = field(default_factory=dict)
     groups: dict[Item, set[Any]] = field(default_factory=dict)
     propensity: dict[Item, float] = field(default_factory=dict)
+    targets: dict[Any, float] = field(default_factory=dict)  # of groups
 
     def vectors(self, over: str) -> dict[Item, Sequence[float]]:
         """Return a vector per item: its features, or 1 for every category that it has."""
@@ -1376,6 +1389,8 @@ def attributes_of(items: Iterable[tuple[Any, ...]]) -> Attributes:
             found.groups[item] = set(groups[0])
         if propensity is not None:
             found.propensity[item] = propensity
+        if len(groups) > 1 and groups[1] is not None:
+            found.targets |= dict.fromkeys(found.groups.get(item, ()), groups[1])
     return found
 
 
@@ -1658,7 +1673,7 @@ def value_of_run(
 
     if metric == "attribute_shift":
         every = [item for items in world.lists.values() for item in items]
-        with_attribute(every, world.attributes.categories, settings)
+        with_attribute(every, values_of_items(world, params), settings)
         return attribute_shift(world, params)
 
     if metric == "group_popularity_lift":
@@ -1817,7 +1832,9 @@ def value_of_user(
         with_attribute(relevant, aspects, settings)
         if metric in ("alpha_ndcg", "err_ia", "nrbp"):
             return gain_of_aspects(metric, items, flags, relevant, aspects, k, params)
-        return value_of_aspects(metric, items, flags, relevant, aspects, k)
+        of_all = len({row[-1] for row in world.aspects})
+        n_aspects = of_all if params.get("divisor") == "all" else None
+        return value_of_aspects(metric, items, flags, relevant, aspects, k, n_aspects)
 
     if metric in WEIGHTED:
         weighted = list(relevant)
@@ -1996,8 +2013,13 @@ def value_of_weights(
     """Return the value of a metric of hits that weigh 1 / propensity."""
     if not weights:
         return None
+    if metric == "effective_relevant":
+        squares = math.fsum(weight**2 for weight in weights.values())
+        return math.fsum(weights.values()) ** 2 / squares
     gained, best = weighted_sums(items, flags, weights, k)
     total = math.fsum(gained) if metric == "ips_recall" else dcg_of(gained)
+    if params["divisor"] == "one":
+        return total
     if params["divisor"] == "relevant":
         return total / len(weights)
     if params["divisor"] == "weights":
@@ -2090,6 +2112,7 @@ def value_of_aspects(
     relevant: Mapping[Item, float],
     aspects: Mapping[Item, set[Any]],
     k: int | None,
+    n_aspects: int | None,
 ) -> float | None:
     """Return the value of a metric that looks at each aspect of the relevant items."""
     every = {aspect for item in relevant for aspect in aspects.get(item, ())}
@@ -2112,7 +2135,7 @@ def value_of_aspects(
             total += len(ranks) / (len(items) if k is None else k)
         else:
             total += sum((n + 1) / rank for n, rank in enumerate(ranks)) / n_relevant
-    return total / len(every)
+    return total / (n_aspects or len(every))
 
 
 def of_all_items(params: Mapping[str, Any]) -> bool:
@@ -2289,9 +2312,18 @@ def compat(
     )
 
 
+def values_of_items(world: World, params: Mapping[str, Any]) -> dict[Item, set[Any]]:
+    """Return the values of an attribute of each item."""
+    attribute = params.get("attribute", "category")
+    if attribute == "popularity":
+        listed = {item: {"tail"} for items in world.lists.values() for item in items}
+        return listed | world.popularity_groups(params["head"], params["tail"])
+    return world.attributes.groups if attribute == "group" else world.attributes.categories
+
+
 def attribute_shift(world: World, params: Mapping[str, Any]) -> float | None:
     """Compare the categories of all lists with those in the history of their users."""
-    categories = world.attributes.categories
+    categories = values_of_items(world, params)
     listed = [item for items in world.lists.values() for item in items if item in categories]
     known = [
         item
@@ -2347,12 +2379,7 @@ def value_of_contents(
         if not items or (not seen and params["no_history"] == "undefined"):
             return None
         return 1 - len(seen & set(items)) / len(items)
-    categories = world.attributes.categories
-    if params.get("attribute") == "group":
-        categories = world.attributes.groups
-    if params.get("attribute") == "popularity":
-        known = world.popularity_groups(params["head"], params["tail"])
-        categories = {item: {"tail"} for item in items} | known
+    categories = values_of_items(world, params)
     with_attribute(items, categories, settings)
     places = [(rank, item) for rank, item in enumerate(items, start=1) if item in categories]
     if not places:
@@ -2417,7 +2444,17 @@ def value_of_targets(
 ) -> float | None:
     """Compare the groups of the items of a list with the shares that they should have."""
     groups = groups_of(world, items, params, settings)
-    targets = shares_of((1.0, of_item) for of_item in groups.values())
+    if params["target"] == "given":
+        given = world.attributes.targets
+        with_attribute({g for of_item in groups.values() for g in of_item}, given, settings)
+        groups = {i: of_item & set(given) for i, of_item in groups.items() if of_item & set(given)}
+        of_catalogue = {group: given[group] for of_item in groups.values() for group in of_item}
+        if not any(of_catalogue.values()):
+            return None
+        whole = math.fsum(of_catalogue.values())
+        targets = {group: target / whole for group, target in of_catalogue.items()}
+    else:
+        targets = shares_of((1.0, of_item) for of_item in groups.values())
     if params["target"] == "equal":
         targets = {group: 1 / len(targets) for group in targets}
     if params["target"] == "history":

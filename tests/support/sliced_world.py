@@ -70,6 +70,7 @@ def make_world() -> Tables:
     items = pd.DataFrame({"item_id": list(GENRES), "category": list(GENRES.values())})
     items["price"] = [draw.choice([1.5, 3.0, 10.0]) for _ in GENRES]
     items["item_group"] = [["m", "n"] if i == "c" else ["m" if i < "f" else "n"] for i in GENRES]
+    items["group_target"] = [None if i == "c" else 0.75 if i < "f" else 0.25 for i in GENRES]
     items["decade"] = pd.array(DECADES, dtype="Int64")
     users = pd.DataFrame({"user_id": range(-3, 38)})  # some nobody knows, and not all of the others
     users["country"] = [COUNTRIES[user % 4] for user in users["user_id"]]

@@ -136,6 +136,7 @@ RICH = {
         "item_group": "VARCHAR[]",
         "features": "FLOAT[]",
         "propensity": "DOUBLE",
+        "group_target": "DOUBLE",
     },
     "users": {"country": "VARCHAR", "weight": "DOUBLE"},
     "aspects": {"aspect": "VARCHAR"},
@@ -266,6 +267,8 @@ REFUSED_ONLY_WITH = {
     ("rbp", "unjudged"): {"output": "residual"},
     ("intra_list_diversity", "distance"): {"over": "features"},
     ("serendipity", "no_hits"): {"combined": "sum"},
+    ("awrf", "target"): {"groups": "popularity"},
+    ("ndkl", "target"): {"groups": "popularity"},
 }
 
 

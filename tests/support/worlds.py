@@ -66,6 +66,8 @@ def variants(every_combination: bool) -> list[str]:
                 combination = (*combination, ("relevant_from", "1"))  # which it needs
             if ("combined", "sum") in combination:
                 combination = (*combination, ("no_hits", "drop"))  # which it needs
+            if {("target", "given"), ("groups", "popularity")} <= set(combination):
+                continue  # targets are those of the column item_group
             if ("distance", "jaccard") in combination:  # which vectors do not have
                 if ("over", "features") in combination:
                     continue
@@ -118,7 +120,8 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
         price = draw.choice([0.0, 1.5, 9.99, 100.0])
         groups = ["p", "q"] if item % 7 == 3 else ["pqr"[item % 3]]
         propensity = (item % 5 + 1) / 5
-        items_rows.append((item, price, kinds, groups, vector, propensity))
+        target = {"p": 0.5, "q": 0.3, "r": 0.2}[groups[0]] if len(groups) == 1 else None
+        items_rows.append((item, price, kinds, groups, vector, propensity, target))
         aspects += [(item, kind) for kind in draw.sample("abcde", draw.randint(1, 3))]
     columns = {
         "recommendations": (lists, ["user_id", "item_id", "score"]),
@@ -126,7 +129,15 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
         "history": (history, ["user_id", "item_id", "timestamp", "weight"]),
         "items": (
             items_rows,
-            ["item_id", "price", "category", "item_group", "features", "propensity"],
+            [
+                "item_id",
+                "price",
+                "category",
+                "item_group",
+                "features",
+                "propensity",
+                "group_target",
+            ],
         ),
         "aspects": (aspects, ["item_id", "aspect"]),
         "baseline": (baseline, ["user_id", "item_id", "rank"]),

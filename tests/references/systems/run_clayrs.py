@@ -47,12 +47,20 @@ WHOLE = {
 OF_LABELLED_LISTS = ("NDCGAtK", "NDCGAtK(gains=exponential)", "RPrecision", "GiniIndex")
 
 
+def of_group(metric, lists, truth):
+    evaluator = MetricEvaluator([Ratings.from_list(lists)], [Ratings.from_list(truth)])
+    of_system, _ = evaluator.eval_metrics([metric])
+    (column,) = of_system.columns
+    return of_system.loc["sys - mean", column].item()
+
+
 def measure(given, model):
     truth = [(r["user_id"], r["item_id"], r["relevance"]) for r in given.rows("interactions")]
-    lists = [
-        (row["user_id"], row["item_id"], row["score"])
+    ranked = [
+        (row["user_id"], row["item_id"], row["score"], row["rank"])
         for row in sorted(given.lists(model), key=lambda row: (row["user_id"], row["rank"]))
     ]
+    lists = [row[:3] for row in ranked]
     labelled = {row[:2] for row in lists} <= {row[:2] for row in truth}
 
     def value(metric):
@@ -60,6 +68,13 @@ def measure(given, model):
         of_system, _ = evaluator.eval_metrics([metric])
         return of_system.loc["sys - mean"].item()
 
+    past = {(row["user_id"], row["item_id"], 1.0): None for row in given.rows("history")}
+    if past and {row[0] for row in lists} <= {row[0] for row in truth}:
+        known = Ratings.from_list(list(past))
+        for k in given.cutoffs:  # its top_n fails: NumPy stacks no generators
+            first = [row[:3] for row in ranked if row[3] <= k]
+            lift = metrics.DeltaGap({"everyone": 1.0}, known, known)
+            yield "DeltaGap", k, lambda m=lift, f=first: of_group(m, f, truth)
     for name, metric in AT.items():
         if labelled or name not in OF_LABELLED_LISTS:
             for k in given.cutoffs:

@@ -34,11 +34,21 @@ def measure(given, model):
     items = {row["item_id"]: n for n, row in enumerate(given.rows("items"))}
     y_true = matrix(truth, None, users, items)
     y_pred = matrix(lists, "score", users, items)
+    history = given.rows("history")
+    known = {u: n for n, u in enumerate(sorted({r["user_id"] for r in history}))}
+    past = (matrix(history, None, known, items) > 0).astype(float)  # users, as documented
 
     def calculated(metric):
         metric.calculate(y_true, y_pred)
         return metric.value
 
+    def weighted(k):
+        metric = metrics.IPSHitRateK(k)
+        metric.fit(past)
+        return calculated(metric)
+
+    for k in given.cutoffs:
+        yield "IPSHitRateK", k, lambda k=k: weighted(k)
     for name in NAMES:
         for k in given.cutoffs:
             yield name, k, lambda n=name, k=k: calculated(getattr(metrics, n)(k))
