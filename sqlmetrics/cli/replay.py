@@ -189,12 +189,12 @@ def again(
             options[option] = value
         return sets
 
-    if (others := [name for name in DATABASES if name in record["versions"]]) and not is_typed(
-        "engine"
-    ):
+    others = [name for name in DATABASES if name in record["versions"]]
+    if others and not is_typed("engine"):
         raise UsageError(
-            f"--from-record: the result of the record was computed in a database ({others[0]}); add "
-            "--engine URL to compute in a database, or --engine duckdb to use DuckDB"
+            "--from-record: the result of the record was computed in a database "
+            f"({others[0]}); add --engine URL to compute in a database, or --engine duckdb to use "
+            "DuckDB"
         )
     if "spark" in record["versions"] and not is_typed("engine"):
         raise UsageError(

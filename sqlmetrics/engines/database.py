@@ -29,15 +29,17 @@ from sqlmetrics.errors import (
     suggestion,
 )
 from sqlmetrics.files import whole_file
+from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import Rows
 from sqlmetrics.sql import transpile
-from sqlmetrics.sql.query_graph import Node, Plan, parse
+from sqlmetrics.sql.query_graph import Node, Plan, barriers, parse
 from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+_WITHOUT = Message("remove ", Argument("engine"), " to compute with DuckDB")
 _MOST_NAMES = 10  # tables that an error lists
 
 
@@ -60,7 +62,7 @@ class DatabaseEngine:
         self._closes = owned
         self.dialect = self._database.dialect
         self._tables: dict[str, FoundTable] = {}  # by relation
-        self._kept: dict[str, str] = {}  # identity of a node -> temporary table
+        self._kept: dict[str, str] = {}  # identity of a node -> temporary table of this call
         self._depth = 0  # of nested uses of the transaction
         self._creates = False  # whether the transaction may create temporary tables
         self._closed = False
@@ -91,9 +93,10 @@ class DatabaseEngine:
             raise UsageError(
                 f"{label}: {self._database.title} reads tables by name, such as schema.table, and "
                 f"{shown} is not a name",
-                remedy="load the rows into the database, or compute with DuckDB: without engine",
+                remedy=Message("load the rows into the database, or ", _WITHOUT),
             )
-        with self._transaction(own_path=True), self._translated(f"the table {source}", label):
+        of_table = self._translated(f"the table {source}", label, table)
+        with self._transaction(own_path=True), of_table:
             found = self._database.find(source)
             if found is None:
                 raise self._not_found(label, source)
@@ -111,9 +114,7 @@ class DatabaseEngine:
         is_file = os.path.exists(name)
         return DataError(
             f"{label}: the database has no table {name}{close or '.'} {there}",
-            remedy="load the file into the database, or compute with DuckDB: without engine"
-            if is_file
-            else "",
+            remedy=Message("load the file into the database, or ", _WITHOUT) if is_file else "",
         )
 
     def bind(self, name: str, table: Any) -> str:  # noqa: ARG002
@@ -170,7 +171,7 @@ class DatabaseEngine:
                 another type.
         """
         known = self._tables[relation]
-        with self._transaction(), self._translated(label, table):
+        with self._transaction(), self._translated(label, table, table):
             found = self._database.find(known.path)
         if found is None:
             raise DataError(
@@ -194,15 +195,17 @@ class DatabaseEngine:
                 )
 
     def forget(self, identities: Iterable[str]) -> None:
-        """Forget kept intermediate relations, which end with their transaction."""
+        """Forget intermediate relations, which end with their transaction."""
         for key in identities:
             self._kept.pop(key, None)
 
     # ---- running -------------------------------------------------------------------------------
 
     def records(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan with a small result and return its rows."""
-        return list(self._arrow(plan).to_pylist())
+        """Run a plan with a small result and return its rows; others read what it keeps."""
+        with self._transaction():
+            self._store(plan.barriers(self._kept))
+            return list(self._arrow(plan).to_pylist())
 
     def rows(self, plan: Plan) -> Rows:
         """Run a plan with a small result and return its rows, with the kinds of columns."""
@@ -248,38 +251,43 @@ class DatabaseEngine:
         level: int,  # noqa: ARG002
     ) -> pd.DataFrame:
         """Run a plan that compares models: DuckDB computes it from the per-user values."""
-        local = DuckDBEngine()
+        below, local = nodes_below(plan.root, of_users), DuckDBEngine()
         try:
             with self._transaction():
-                for node in nodes_below(plan.root, of_users):
+                if len(below) > 1:
+                    self._store(barriers(below, self._kept))
+                for node in below:
                     local.adopt_table(node.key, self._arrow(Plan(node)))
             return local.frame(plan)
         finally:
             local.close()
 
     def kept(self) -> Mapping[str, str]:
-        """Return the kept intermediate relations: identity -> table."""
+        """Return the intermediate relations: identity -> temporary table."""
         return self._kept
 
     def _arrow(self, plan: Plan) -> pa.Table:
+        """Run a plan as one statement, which reads the temporary tables that exist."""
         with self._transaction():
-            tables, passing = dict(self._kept), dict[str, str]()
-            for node in plan.barriers(tables) if self._creates else ():
-                statement = Plan(node).statement(tables, pretty=False, dialect=self.dialect)
-                with self._translated(node.name):
-                    self._database.create(node.key, statement)
-                tables[node.key] = node.key
-                (self._kept if node.keep else passing)[node.key] = node.key
+            name = self._kept.get(plan.root.key)
             statement = (
-                f"SELECT * FROM pg_temp.{tables[plan.root.key]}"
-                if plan.root.key in tables
-                else plan.statement(tables, pretty=False, dialect=self.dialect)
+                plan.statement(self._kept, pretty=False, dialect=self.dialect)
+                if name is None
+                else self._database.rows_of(name)
             )
             with self._translated(plan.root.name):
-                result = self._driver.fetch(statement)
-                for name in passing:
-                    self._driver.run(f"DROP TABLE pg_temp.{name}")
-        return result
+                return self._driver.fetch(statement)
+
+    def _store(self, nodes: Iterable[Node]) -> None:
+        """Compute nodes for further statements, as temporary tables, if the role may create them.
+
+        Without them, every statement computes the nodes that it reads.
+        """
+        for node in nodes if self._creates else ():
+            statement = Plan(node).statement(self._kept, pretty=False, dialect=self.dialect)
+            with self._translated(node.name):
+                self._database.create(node.key, statement)
+            self._kept[node.key] = node.key
 
     @contextlib.contextmanager
     def _transaction(self, own_path: bool = False) -> Iterator[None]:
@@ -305,26 +313,32 @@ class DatabaseEngine:
                 self._kept.clear()
 
     @contextlib.contextmanager
-    def _translated(self, title: str, label: str = "") -> Iterator[None]:
+    def _translated(self, title: str, label: str = "", table: str = "") -> Iterator[None]:
         """Translate an error of the database into one of ours.
 
         Args:
             title: what was computed or read.
-            label: the name of the table, if the statement is about one table.
+            label, table: the table that the statement is about; empty for plans.
         """
         try:
             yield
         except self._driver.errors as error:
-            raise self._our_error(error, title, label) from error
+            raise self._our_error(error, title, label, table) from error
 
-    def _our_error(self, error: Exception, title: str, label: str) -> SqlmetricsError:
+    def _our_error(self, error: Exception, title: str, label: str, table: str) -> SqlmetricsError:
         why, problem = self._driver.reason(error), self._database.problem(error)
         name = self._database.title
-        if label and problem in (Problem.CATALOG, Problem.QUERY):
-            return DataError(f"{label}: {title} cannot be read: {why}", table=label)
+        if table and problem in (Problem.TABLE, Problem.QUERY):
+            return DataError(f"{label}: {title} cannot be read: {why}", table=table)
+        if problem is Problem.TABLE:
+            return DataError(
+                f"a table cannot be read any more: {why}",
+                remedy="check that the tables and the privileges of the role are as before, and "
+                "run again",
+            )
         if problem is Problem.ROWS:
             return UnreadableError(why)
-        if problem in (Problem.CATALOG, Problem.QUERY):
+        if problem is Problem.QUERY:
             return QueryError(f"the query for {title} is invalid: {why}")
         if problem is Problem.STOPPED:
             return EngineError(

@@ -17,7 +17,7 @@ from sqlmetrics.sql.quoting import identifier, literal
 class Problem(enum.Enum):
     """What an error of a database is about."""
 
-    CATALOG = enum.auto()  # a table, column or schema is missing or may not be read
+    TABLE = enum.auto()  # a table or schema is missing, or may not be read
     QUERY = enum.auto()  # the query is not valid
     ROWS = enum.auto()  # a value of a row cannot be computed with
     STOPPED = enum.auto()  # a time limit, or somebody else, stopped the statement
@@ -90,7 +90,7 @@ _SETTINGS = {
 }
 _TABLE_KINDS = "'r', 'p', 'v', 'm', 'f'"  # tables, with partitions, views, foreign tables
 _CODES = (
-    (Problem.CATALOG, ("42P01", "42703", "42501", "3F000")),
+    (Problem.TABLE, ("42P01", "42501", "3F000")),
     (Problem.STOPPED, ("57014", "57P01", "57P02", "57P03", "25P03", "25P04")),
     (Problem.QUERY, ("42", "0A")),
     (Problem.ROWS, ("22",)),
@@ -185,6 +185,10 @@ class Postgres:
         """Create a temporary table with the rows of a query, and let the planner know its rows."""
         self.driver.run(f"CREATE TEMPORARY TABLE pg_temp.{name} AS {statement}")
         self.driver.run(f"ANALYZE pg_temp.{name}")
+
+    def rows_of(self, name: str) -> str:
+        """Return the query of all rows of a temporary table."""
+        return f"SELECT * FROM pg_temp.{name}"
 
     # ---- catalog ---------------------------------------------------------------------------------
 

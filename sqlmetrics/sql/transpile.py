@@ -571,7 +571,23 @@ def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
             column.replace(by.copy())
 
 
-# ---- names and order ----------------------------------------------------------------------------
+# ---- types, names and order ---------------------------------------------------------------------
+
+
+@_pass("postgres", "redshift")
+def _types(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Write typeof, which has another name here."""
+    for node in _all(tree, exp.Typeof):
+        node.replace(exp.cast(exp.Anonymous(this="pg_typeof", expressions=[node.this]), "text"))
+
+
+@_pass("postgres", "redshift")
+def _queries_in_from(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Name queries in FROM, as Redshift and Postgres before version 16 require."""
+    for number, node in enumerate(_all(tree, exp.Subquery), start=1):
+        if isinstance(node.parent, exp.From | exp.Join) and not node.alias:
+            name = exp.to_identifier(f"source_{number}")
+            node.set("alias", exp.TableAlias(this=name))
 
 
 @_pass("clickhouse")
