@@ -11,7 +11,16 @@ from typing import Any
 
 from sqlmetrics.engines.database_drivers import Driver, State
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Argument, Command, Message
 from sqlmetrics.sql.quoting import identifier, literal
+
+
+def print_instead(dialect: str) -> Message:
+    """Return the remedy for a system in which no statement runs."""
+    return Message(
+        "print the statement with ", Argument("dialect", dialect), " of ", Command("sql"),
+        " and run it there",
+    )  # fmt: skip
 
 
 class Problem(enum.Enum):
@@ -78,6 +87,8 @@ _TYPES = {
     "uuid": "UUID", "bytea": "BLOB", "json": "JSON", "jsonb": "JSON", "interval": "INTERVAL",
 }  # fmt: skip
 _OTHER_TEXTS = ("citext", "json", "xml")
+_OLDEST = 12  # version with CTEs that are materialised on request
+_OTHERS = ("Redshift", "Greenplum")  # systems whose version starts like that of Postgres
 # settings that change texts of numbers and times, or the meaning of a statement
 _SETTINGS = {
     "TimeZone": "UTC",
@@ -87,6 +98,7 @@ _SETTINGS = {
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
     "client_encoding": "UTF8",
+    "idle_in_transaction_session_timeout": "0",  # DuckDB may compute in the meantime
 }
 _TABLE_KINDS = "'r', 'p', 'v', 'm', 'f'"  # tables, with partitions, views, foreign tables
 _CODES = (
@@ -112,9 +124,22 @@ class Postgres:
         self.driver = driver
 
     def version(self) -> str:
-        """Return the version of the server."""
-        (row,) = self.driver.fetch("SELECT current_setting('server_version') AS v").to_pylist()
-        return str(row["v"]).partition(" ")[0]
+        """Return the version of the server.
+
+        Raises:
+            UsageError: the server is too old, or another system that speaks the same protocol.
+        """
+        (row,) = self.driver.fetch("SELECT version() AS v").to_pylist()
+        text = str(row["v"])
+        match = re.match(r"PostgreSQL (\d+)\S*", text)
+        if match is None or int(match[1]) < _OLDEST or any(name in text for name in _OTHERS):
+            shown = " ".join(text.split()[:2])
+            raise UsageError(
+                f"engine: sqlmetrics runs statements in Postgres {_OLDEST} or newer, and the "
+                f"server is {shown}",
+                remedy=print_instead("postgres"),
+            )
+        return match[0].removeprefix("PostgreSQL ")
 
     # ---- transactions ----------------------------------------------------------------------------
 

@@ -132,10 +132,10 @@ class Psycopg(Driver):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """The class of all errors of psycopg."""
+        """The class of all errors of psycopg, and that of texts in no known encoding."""
         import psycopg
 
-        return (psycopg.Error,)
+        return psycopg.Error, UnicodeDecodeError
 
     def reason(self, error: BaseException) -> str:
         """Return the primary message of the server, or else that of the library."""

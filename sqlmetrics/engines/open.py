@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument, Command, Message
 
 if TYPE_CHECKING:
     import duckdb
@@ -101,17 +100,21 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
         raise UsageError(f"dialect: the connection leads to {driver.dialect}, not {wanted}")
     from sqlmetrics.engines.database import DatabaseEngine
 
-    return DatabaseEngine(driver, owned)
+    try:
+        return DatabaseEngine(driver, owned)
+    except BaseException:
+        if owned:
+            driver.close()
+        raise
 
 
 def _untested(dialect: str) -> UsageError:
+    from sqlmetrics.engines.database_dialects import print_instead
+
     return UsageError(
         f"engine: sqlmetrics does not run statements in {dialect}, which no test has",
-        remedy=Message(
-            "print the statement with ", Argument("dialect", dialect), " of ", Command("sql"),
-            " and run it there",
-        ),
-    )  # fmt: skip
+        remedy=print_instead(dialect),
+    )
 
 
 def open_embedded(**limits: Any) -> EmbeddedEngine:

@@ -741,6 +741,28 @@ def test_engines_and_dialects(connect: Any, url: str) -> None:
     asyncio.run(asynchronous())
 
 
+@pytest.mark.parametrize(
+    "version",
+    [
+        "PostgreSQL 11.22 (Debian) on x86_64",
+        "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc, Redshift 1.0.54239",
+        "CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu)",
+    ],
+)
+def test_servers_that_are_not_postgres(
+    connection: Any, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    fetch = database_drivers.Psycopg.fetch
+
+    def answered(driver: Any, statement: str) -> Any:
+        return fetch(driver, statement.replace("version()", f"'{version}'"))
+
+    monkeypatch.setattr(database_drivers.Psycopg, "fetch", answered)
+    with pytest.raises(sm.UsageError, match="in Postgres 12 or newer, and the server is"):
+        sm.Evaluator(*SMALL, engine=connection)
+    assert status(connection) == "IDLE"
+
+
 # ---- the command line ---------------------------------------------------------------------------
 
 
