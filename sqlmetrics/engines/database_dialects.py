@@ -1,4 +1,4 @@
-"""What differs between databases: transactions, the catalog, types, and codes of errors."""
+"""Differences between databases: transactions, the catalog, types, and codes of errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def print_instead(dialect: str) -> Message:
 
 
 class Problem(enum.Enum):
-    """What an error of a database is about."""
+    """The subject of an error of a database."""
 
     TABLE = enum.auto()  # a table or schema is missing, or may not be read
     QUERY = enum.auto()  # the query is not valid
@@ -277,7 +277,7 @@ class Postgres:
     # ---- errors ----------------------------------------------------------------------------------
 
     def problem(self, error: BaseException) -> Problem:
-        """Return what an error is about."""
+        """Return the subject of an error."""
         state = self.driver.sqlstate(error)
         for problem, starts in _CODES:
             if state.startswith(starts):

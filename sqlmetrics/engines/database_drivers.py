@@ -25,7 +25,7 @@ _EXACT = 2**53  # doubles have all whole numbers up to here
 
 
 class State(enum.Enum):
-    """What a connection is doing."""
+    """The state of a connection."""
 
     IDLE = "idle"  # no transaction
     OPEN = "intrans"  # in a transaction of the user
@@ -53,7 +53,7 @@ class Driver(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Return what the connection is doing."""
+        """Return the state of the connection."""
 
     @property
     @abstractmethod

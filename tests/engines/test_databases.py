@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from sqlmetrics.engines import database_drivers
 from sqlmetrics.metrics.catalog import Catalog
 from tests.engines.runners import Engine
 from tests.engines.worlds import MODELS, TABLES, World, awkward, plain
+from tests.support.pages import shell_blocks, shell_output
+from tests.support.paths import EXAMPLES, ROOT
 
 SCHEMA = "The shop"
 LISTS = pa.table({
@@ -838,3 +841,48 @@ def test_an_interrupt_ends_the_statement_in_the_database(
                 break
             time.sleep(0.05)
         assert not rows
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "how-to" / "databases.md").read_text(encoding="utf-8")
+SHOWN = "postgres://analyst@db.example.com/shop"
+
+
+@pytest.fixture
+def five_users(server: Any) -> Iterator[None]:
+    """Load the tables of the page."""
+    server.execute("CREATE SCHEMA shop")
+    for name, file, column in (
+        ("recs", "recommendations", "score double precision"),
+        ("held_out", "interactions", "relevance integer"),
+    ):
+        server.execute(f"CREATE TABLE shop.{name} (user_id text, item_id text, {column})")
+        text = (EXAMPLES / "five_users" / f"{file}.csv").read_text(encoding="utf-8")
+        with server.connection.cursor().copy(f"COPY shop.{name} FROM STDIN CSV HEADER") as copy:
+            copy.write(text)
+    yield
+    server.execute("DROP SCHEMA shop CASCADE")
+
+
+@pytest.mark.usefixtures("five_users")
+def test_shell_of_the_page(url: str, tmp_path: Path) -> None:
+    blocks = shell_blocks(PAGE, "postgres")
+    assert len(blocks) == 2
+    for commands, shown in blocks:
+        assert SHOWN in commands
+        assert shell_output(commands.replace(SHOWN, url), tmp_path) == shown
+
+
+@pytest.mark.usefixtures("five_users")
+def test_python_of_the_page(url: str) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert SHOWN in block
+    names: dict[str, Any] = {}
+    exec(block.replace(SHOWN, url), names)
+    files = [
+        EXAMPLES / "five_users" / f"{name}.csv" for name in ("recommendations", "interactions")
+    ]
+    with sm.Evaluator(*files) as duckdb:
+        assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
+        assert_same(names["values"], duckdb.per_user("map", k=3))
