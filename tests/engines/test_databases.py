@@ -843,6 +843,36 @@ def test_an_interrupt_ends_the_statement_in_the_database(
         assert not rows
 
 
+INTERRUPTED = """
+import sys
+import psycopg
+import sqlmetrics as sm
+
+connection = psycopg.connect(sys.argv[1])
+with sm.Evaluator(*sys.argv[2:], engine=connection) as evaluator:
+    try:
+        evaluator.evaluate("mrr")
+    except KeyboardInterrupt:
+        print("interrupted", connection.info.transaction_status.name)
+query = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlmetrics%'"
+print(connection.execute(query).fetchone())
+"""
+
+
+def test_an_interrupt_in_python_leaves_the_connection_usable(
+    server: Any, connect: Any, url: str
+) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, url, *SMALL]
+    with (
+        locked(connect, "small.truth"),
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
+    ):
+        wait_for(server, WAITING)
+        os.kill(process.pid, signal.SIGINT)
+        output = process.communicate(timeout=20)[0].decode()
+    assert output.splitlines() == ["interrupted IDLE", "(0,)"]
+
+
 # ---- the page -----------------------------------------------------------------------------------
 
 PAGE = (ROOT / "docs" / "how-to" / "databases.md").read_text(encoding="utf-8")
