@@ -393,6 +393,22 @@ def test_settings_of_the_session_change_no_number(server: Any, shop: Any, connec
     assert connection.execute("SHOW ALL").fetchall() == before
 
 
+def test_a_call_has_enough_memory(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch, found = database_drivers.Psycopg.fetch, set[str]()
+
+    def with_setting(driver: Any, statement: str) -> Any:
+        found.add(driver.connection.execute("SHOW work_mem").fetchone()[0])
+        return fetch(driver, statement)
+
+    monkeypatch.setattr(database_drivers.Psycopg, "fetch", with_setting)
+    for given, used in (("4MB", "64MB"), ("80MB", "80MB")):
+        connection.execute(f"SET work_mem = '{given}'")
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+        assert found == {used}
+        assert connection.execute("SHOW work_mem").fetchone() == (given,)
+        found.clear()
+
+
 def test_rows_and_values_of_other_kinds_of_cursors(connect: Any) -> None:
     import psycopg
     from psycopg.rows import dict_row
