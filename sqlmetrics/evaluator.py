@@ -81,8 +81,8 @@ class Evaluator(OnSession):
         watch (function): shows progress; see `Watch`.
 
     Args: Engine
-        engine (SparkSession): the session to compute in, classic or Connect, e.g. `spark`; by
-            default, DuckDB computes in this process.
+        engine (SparkSession, connection or URL), dialect (text): where to compute, by default with
+            DuckDB in this process, and its SQL; see `docs/how-to/databases.md` and `spark.md`.
         connection (DuckDB connection): compute in it, and read tables that are given by name.
         threads (int), memory_limit (text): limits of DuckDB, e.g. `2` and `"4GB"`.
         temp_directory (path): folder of temporary files, also of Spark, e.g. `"/mnt/scratch"`.
@@ -113,7 +113,7 @@ class Evaluator(OnSession):
         engine: Any = None, connection: duckdb.DuckDBPyConnection | None = None,
         threads: int | None = None, memory_limit: str | None = None,
         temp_directory: str | Path | None = None, temp_limit: str | None = None,
-        partitions: int | None = None,
+        partitions: int | None = None, dialect: Dialect | None = None,
     ) -> None:  # fmt: skip
         given = {name: value for name, value in locals().items() if name != "self"}
         self._open(Session(given))

@@ -186,28 +186,33 @@ def _notes_on_stderr() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _session(options: Mapping[str, Any]) -> Iterator[Any]:
-    """Start a Spark session for this command if --engine is spark."""
-    if options["engine"] == "duckdb":
-        if options["master"] is not None:
-            raise UsageError(
-                "--master applies to Spark only; add --engine spark or remove --master"
-            )
+    """Start Spark for this command if --engine is spark; return the URL of a database."""
+    engine = options["engine"]
+    if engine != "spark" and options["master"] is not None:
+        raise UsageError("--master applies to Spark only; add --engine spark or remove --master")
+    if engine == "duckdb":
         yield None
         return
+    is_spark = engine == "spark"
+    where = "--engine spark" if is_spark else "a database"
     # rejected before Spark starts, which takes seconds
     limits = ("threads", "memory_limit", "temp_limit", "partitions")
     of_duckdb = [name for name in limits if options[name] is not None]
     if of_duckdb:
         names = " and ".join("--" + name.replace("_", "-") for name in of_duckdb)
         raise UsageError(
-            f"{names}: not available with --engine spark; set memory and processors in the "
-            "configuration of Spark"
+            f"{names}: not available with {where}; set memory and processors in the "
+            f"configuration of {'Spark' if is_spark else 'its server'}"
         )
     if options.get("partition") is not None:
         raise UsageError(
-            "--partition: not available with --engine spark, because Spark distributes the users "
-            "itself; remove --partition"
+            f"--partition: not available with {where}, which computes all users itself; remove "
+            "--partition"
         )
+    if not is_spark:
+        interrupts.unwind()  # lets the driver cancel the statement, and end the transaction
+        yield engine
+        return
     from sqlmetrics.engines.open import open_session
 
     interrupts.unwind()  # lets Spark stop and remove its own files

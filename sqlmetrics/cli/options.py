@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sqlmetrics.engines import database_urls
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import KINDS
 from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
@@ -71,6 +72,25 @@ REPORTED = (
 )
 COMPARED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "test", "correction")
 RANKED = ("alpha", "against", *COMPARED)
+
+
+class EngineType(click.Choice[str]):
+    """The name of an engine, or the URL of a database."""
+
+    def __init__(self) -> None:
+        super().__init__(ENGINES)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name or the URL; the error about another URL hides its password."""
+        if database_urls.is_url(value):
+            return str(value)
+        if database_urls.has_scheme(value):
+            self.fail(f"{database_urls.masked(value)!r} is not postgres://USER@HOST/DB", param, ctx)
+        return super().convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        """Return the values as the help shows them."""
+        return f"[{'|'.join([*self.choices, 'URL'])}]"
 
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -169,11 +189,12 @@ input_options = _options(
     ),
     click.option(
         "--engine",
-        type=click.Choice(ENGINES),
+        type=EngineType(),
         default=ENGINES[0],
         show_default=True,
-        help="Compute with DuckDB in this process, or with Spark (tables must be Parquet or Spark "
-        "catalog tables).",
+        help="Compute with DuckDB in this process, with Spark (tables must be Parquet or Spark "
+        "catalog tables), or in the database of a URL, such as postgres://user@host/db (tables are "
+        "given by name).",
     ),
     click.option(
         "--master",

@@ -181,9 +181,9 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
 
     if gates and gates["fail_if"] and str(options["output"]).endswith(".parquet"):
         write(options, compute)  # the gates judge the rows, which the engine would not return
-    elif options["engine"] == "duckdb" and not per_user:
+    elif options["engine"] != "spark" and not per_user:
         write(options, means, write_parquet, render=render_rows)
-    elif options["engine"] == "duckdb":
+    elif options["engine"] != "spark":
         write(options, compute, write_parquet)
     elif (per_user and options["output"] not in (None, "", "-")) or "://" in str(options["output"]):
         _write_with_spark(options, write_parquet)

@@ -12,6 +12,7 @@ from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
 from sqlmetrics.cli.spelling import OPTIONS
 from sqlmetrics.engines.database_files import has_query
+from sqlmetrics.engines.database_urls import DATABASES
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
@@ -188,6 +189,13 @@ def again(
             options[option] = value
         return sets
 
+    others = [name for name in DATABASES if name in record["versions"]]
+    if others and not is_typed("engine"):
+        raise UsageError(
+            "--from-record: the result of the record was computed in a database "
+            f"({others[0]}); add --engine URL to compute in a database, or --engine duckdb to use "
+            "DuckDB"
+        )
     if "spark" in record["versions"] and not is_typed("engine"):
         raise UsageError(
             "--from-record: the result of the record was computed by Spark; add --engine spark to "
@@ -283,14 +291,14 @@ def _source(
     given, kind = source["source"], source["kind"]
     where = source["table"] + ("" if source["model"] is None else f" of {source['model']}")
     where += "" if "run" not in source else f", run {source['run']}"
-    of_spark = options.get("engine") == "spark" and kind == "table"
+    of_catalog = options.get("engine", "duckdb") != "duckdb" and kind == "table"
     if kind == "query":
         raise UsageError(
             f"--from-record: {where}: the source in the record is the query {shown(given)}, which "
             "is not run, because somebody else may have written the record; if you trust the "
             f"query, pass it with {option.replace('FILE', 'QUERY')}"
         )
-    if given is None or not (kind in _FILES or of_spark):
+    if given is None or not (kind in _FILES or of_catalog):
         what = "a table of a connection" if kind == "table" else kind
         raise UsageError(
             f"--from-record: {where}: the source in the record is {what}, which cannot be read "

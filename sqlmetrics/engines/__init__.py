@@ -1,1 +1,4 @@
-"""Engines that run plans: DuckDB and Spark. Other packages use only the protocols in `base`."""
+"""Engines that run plans: DuckDB, Spark and databases.
+
+Other packages use only the protocols in `base`.
+"""

@@ -49,6 +49,10 @@ class Engine(Protocol):
     def catalog(self) -> CatalogEngine | None:
         """Return the engine if it can write tables to a catalog, else None."""
 
+    @property
+    def changing(self) -> ChangingEngine | None:
+        """Return the engine if tables may change between calls, which it then reads again."""
+
     # ---- inputs --------------------------------------------------------------------------------
 
     def relation(self, table: str, label: str, source: Any) -> Relation | None:
@@ -116,7 +120,26 @@ class Engine(Protocol):
         """Release the resources that the engine holds."""
 
 
-class EmbeddedEngine(Engine, Protocol):
+class ChangingEngine(Engine, Protocol):
+    """An engine with tables that other programs or the user change between calls."""
+
+    def calling(self) -> AbstractContextManager[None]:
+        """Run everything inside as one call, on the rows of one moment if the engine can."""
+
+    def check_columns(
+        self, table: str, relation: str, label: str, before: Mapping[str, str]
+    ) -> None:
+        """Check that a table still has the columns that queries were planned for.
+
+        Raises:
+            DataError: the table or a column is missing, or a column has another type.
+        """
+
+    def forget(self, identities: Iterable[str]) -> None:
+        """Drop kept intermediate relations."""
+
+
+class EmbeddedEngine(ChangingEngine, Protocol):
     """An engine in this process: supports partitioned runs, and detects changed files."""
 
     connection: Any
@@ -145,15 +168,6 @@ class EmbeddedEngine(Engine, Protocol):
             DataError: names a file that has changed.
         """
 
-    def check_columns(
-        self, table: str, relation: str, label: str, before: Mapping[str, str]
-    ) -> None:
-        """Check that a table of the connection still has the columns that queries were planned for.
-
-        Raises:
-            DataError: the table or a column is missing, or a column has another type.
-        """
-
     # ---- running -------------------------------------------------------------------------------
 
     def memory_limit(self) -> int:
@@ -174,9 +188,6 @@ class EmbeddedEngine(Engine, Protocol):
 
     def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
         """Run a plan with Parquet-compatible columns and write its rows to a new file."""
-
-    def forget(self, identities: Iterable[str]) -> None:
-        """Drop kept intermediate relations."""
 
     def interruptible(self, work: Callable[[], _T]) -> _T:
         """Run a function on the connection so that an interrupt stops it."""

@@ -171,6 +171,15 @@ class DuckDBEngine:
         return self
 
     @property
+    def changing(self) -> DuckDBEngine:
+        """Return the engine itself; tables of a connection of the user may change."""
+        return self
+
+    def calling(self) -> AbstractContextManager[None]:
+        """Do nothing; queries see the rows of their own moment."""
+        return contextlib.nullcontext()
+
+    @property
     def can_be_shared(self) -> bool:
         """Return whether `sharing` can return an engine for further tables."""
         return self.owned and not self.queries
@@ -601,6 +610,12 @@ class DuckDBEngine:
             ((count,),) = self._fetch(f"SELECT count(*) FROM {key}")
         self._kept[key] = key
         return int(count)
+
+    def adopt_table(self, key: str, table: pa.Table) -> None:
+        """Use an Arrow table as the rows of a node."""
+        self.connection.register(key, table)
+        self._bound[key] = table
+        self._kept[key] = key
 
     def kept(self) -> Mapping[str, str]:
         """Return the kept intermediate relations: identity -> table."""

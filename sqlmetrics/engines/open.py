@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def open_engine(
     engine: Any,
+    dialect: str | None,
     connection: duckdb.DuckDBPyConnection | None,
     threads: int | None,
     memory_limit: str | None,
@@ -23,12 +24,19 @@ def open_engine(
     temp_limit: str | None,
     watch: Watch | None,
 ) -> Engine:
-    """Open the engine: the given Spark session or, without one, DuckDB.
+    """Open the engine: the given Spark session or database or, without one, DuckDB.
 
     Raises:
-        UsageError: `engine` is not a Spark session, or options of DuckDB are given for Spark.
+        UsageError: `engine` is neither a Spark session nor a database, `dialect` is not that of the
+            database, or options of DuckDB are given for another engine.
+        EngineError: the connection to the database cannot be made.
     """
     if engine is None:
+        if dialect is not None:
+            raise UsageError(
+                "dialect is the SQL of a connection, which is given as engine; without one, "
+                "statements in other dialects are printed by sql(…, dialect=…)"
+            )
         return DuckDBEngine(
             connection,
             threads=threads,
@@ -37,10 +45,11 @@ def open_engine(
             temp_limit=temp_limit,
             watch=watch,
         )
-    from sqlmetrics.engines.spark import SparkEngine, is_session
+    from sqlmetrics.engines import spark
 
-    if not is_session(engine):
-        raise UsageError(f"engine must be a SparkSession, or None for DuckDB, not {engine!r}")
+    is_session = spark.is_session(engine)
+    where = "in its session" if is_session else "on its server"
+    name = "Spark" if is_session else "a database"
     of_duckdb = {
         "connection": connection,
         "threads": threads,
@@ -50,9 +59,62 @@ def open_engine(
     if given := [name for name, value in of_duckdb.items() if value is not None]:
         raise UsageError(
             f"{' and '.join(given)} apply only to DuckDB; configure memory and processors of "
-            "Spark in its session"
+            f"{name} {where}"
         )
-    return SparkEngine(engine, temp_directory)
+    if not is_session:
+        return _database(engine, dialect, temp_directory)
+    if dialect not in (None, "spark"):
+        raise UsageError(f"dialect: the SQL of a Spark session is spark, not {dialect!r}")
+    return spark.SparkEngine(engine, temp_directory)
+
+
+def _database(engine: Any, dialect: str | None, temp_directory: str | Path | None) -> Engine:
+    """Open a database by its connection or URL.
+
+    Raises:
+        UsageError: `engine` is neither, or the system is not supported.
+    """
+    from sqlmetrics.engines import database_drivers
+    from sqlmetrics.engines.database_urls import DATABASES, has_scheme, is_url, masked
+    from sqlmetrics.sql.dialects import checked
+
+    wanted = None if dialect is None else checked(dialect)
+    if wanted not in (None, *DATABASES):
+        raise _untested(wanted)
+    if isinstance(engine, str) and not is_url(engine):
+        shown = masked(engine) if has_scheme(engine) else repr(engine)
+        raise UsageError(f"engine: {shown} is not a URL such as postgres://USER@HOST/DATABASE")
+    driver = None if isinstance(engine, str) else database_drivers.driver_of(engine)
+    if driver is None and not isinstance(engine, str):
+        raise UsageError(
+            "engine must be a SparkSession, a connection to a database or its URL, or None for "
+            f"DuckDB, not {engine!r}"
+        )
+    if temp_directory is not None:
+        raise UsageError("temp_directory applies only to DuckDB and Spark; remove it")
+    owned = driver is None
+    driver = driver or database_drivers.connect(engine)
+    if driver.dialect not in DATABASES:
+        raise _untested(driver.dialect)
+    if wanted not in (None, driver.dialect):
+        raise UsageError(f"dialect: the connection leads to {driver.dialect}, not {wanted}")
+    from sqlmetrics.engines.database import DatabaseEngine
+
+    try:
+        return DatabaseEngine(driver, owned)
+    except BaseException:
+        if owned:
+            driver.close()
+        raise
+
+
+def _untested(dialect: str) -> UsageError:
+    from sqlmetrics.engines.database_dialects import print_instead
+
+    return UsageError(
+        f"engine: sqlmetrics does not run statements in {dialect}, which no test has",
+        remedy=print_instead(dialect),
+    )
 
 
 def open_embedded(**limits: Any) -> EmbeddedEngine:

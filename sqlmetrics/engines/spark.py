@@ -157,6 +157,7 @@ class SparkEngine:
     fetches_users = False
     owned = True  # unlike in a user's DuckDB connection, sources need no lookup
     embedded = None
+    changing = None
 
     def __init__(self, session: Any, temp_directory: str | Path | None = None) -> None:
         self.session = session

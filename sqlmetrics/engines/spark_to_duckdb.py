@@ -13,9 +13,10 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError
 from sqlmetrics.messages import Argument, Message
-from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.sql.query_graph import Node, Plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: in
         DataError: this process cannot see the files that Spark has written.
     """
     require_folder(engine)
-    below = _below(plan.root, {node.key for node in of_users})
+    below = nodes_below(plan.root, of_users)
     folders = engine.write_nodes(below)
     try:
         for node in below:
@@ -78,18 +79,3 @@ def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: in
     finally:
         for folder in folders.values():
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _below(root: Node, of_users: Collection[str]) -> list[Node]:
-    """Find the nodes nearest to the result that Spark computes."""
-    nodes: dict[str, Node] = {}
-
-    def visit(node: Node) -> None:
-        if node.key in of_users or isinstance(node, Query):
-            nodes[node.key] = node
-        else:
-            for parent in node.parents.values():
-                visit(parent)
-
-    visit(root)
-    return list(nodes.values())

@@ -139,7 +139,7 @@ class Executor:
             UsageError: the engine is not DuckDB.
         """
         if self.engine.embedded is None:
-            raise UsageError("partitions need DuckDB; Spark distributes its work itself")
+            raise UsageError("partitions need DuckDB; other engines divide their work themselves")
         return self.engine.embedded
 
     def forget(self) -> None:

@@ -38,11 +38,21 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "sqlmetrics"  # key of the record in the attrs of a data frame
 MOST_ROWS = 5000  # maximum number of rows of a result that a record stores
-_NOT_GIVEN = {"self", "engine", "connection", "watch", "check", "record", "scored", *TABLES}
+_NOT_GIVEN = {
+    "self",
+    "engine",
+    "dialect",
+    "connection",
+    "watch",
+    "check",
+    "record",
+    "scored",
+    *TABLES,
+}
 # arguments that choose the output or a condition of failure
 _OF_FILES = {"path", "name", "force", "per_user", "fail_if"}
 _METHODS = {"rows": "evaluate"}
-_ON_SPARK = "on Spark, this would need another pass over the tables"
+_ELSEWHERE = "outside DuckDB, this would need another pass over the tables"
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -113,7 +123,7 @@ class Recorder:
             return entries
         engine = session.engine.embedded
         if engine is None:
-            return _unknown(entries, contents=_ON_SPARK, users=_ON_SPARK)
+            return _unknown(entries, contents=_ELSEWHERE, users=_ELSEWHERE)
         record["contents"] = [
             {
                 "table": content.table,

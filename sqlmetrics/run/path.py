@@ -97,8 +97,8 @@ def write_table(session: Session, asked: Asked, name: str, force: bool) -> None:
     engine = session.engine.catalog
     if engine is None:
         raise UsageError(
-            "write_table needs Spark, because it writes to Spark's catalog; with DuckDB, use "
-            "write_parquet"
+            "write_table needs Spark, because it writes to Spark's catalog; with other engines, "
+            "use write_parquet"
         )
     engine.check_table(name, force)
     _write(session, asked, lambda ready: engine.write_table(ready, name, force))

@@ -92,8 +92,8 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
     conventions = session.definitions.conventions
     if engine is None:
         raise UsageError(
-            "reports and charts need DuckDB; with Spark, export the tables to Parquet files and "
-            "create the report from the files"
+            "reports and charts need DuckDB; with Spark or a database, export the tables to "
+            "Parquet files and create the report from the files"
         )
     if planner.several_runs:
         raise UsageError(

@@ -97,6 +97,7 @@ class Session:
         if like is None:
             self.engine = open_engine(
                 given["engine"],
+                given["dialect"],
                 given["connection"],
                 given["threads"],
                 given["memory_limit"],
@@ -113,12 +114,13 @@ class Session:
         if isinstance(baseline, str) and baseline in models:
             baseline_model, sources["baseline"] = baseline, None
         where = given["where"] or {}
-        self.lock = lock_of(given["connection"])
+        connections = (given["connection"], given["engine"])
+        self.lock = lock_of(next((one for one in connections if one is not None), None))
         try:
             if partitions is not None and self.engine.embedded is None:
                 raise UsageError(
-                    "partitions need DuckDB, because Spark splits its work itself; remove "
-                    "partitions"
+                    "partitions need DuckDB, because other engines divide their work themselves; "
+                    "remove partitions"
                 )
             given_tables = [name for name, source in sources.items() if source is not None]
             check_tables(where, sources, given_tables)
@@ -151,7 +153,7 @@ class Session:
         self.call: PublicCall | None = None
         self.verdicts: list[Verdict] = []  # of the gates of the last result
         self._warned: set[Message] = set()  # data warnings that were issued
-        self._may_change = self.engine.embedded is not None and not all(
+        self._may_change = self.engine.changing is not None and not all(
             source.is_held for table in self.tables.values() for source in table.sources
         )
 
@@ -277,13 +279,15 @@ class Session:
                 return
             self.call = PublicCall(self.checks_data)
             try:
-                self._check_columns()
-                try:
-                    yield
-                except GateError:  # the result exists although a gate failed
+                changing = self.engine.changing
+                with contextlib.nullcontext() if changing is None else changing.calling():
+                    self._check_columns()
+                    try:
+                        yield
+                    except GateError:  # the result exists although a gate failed
+                        self._warn_of_data(self.call)
+                        raise
                     self._warn_of_data(self.call)
-                    raise
-                self._warn_of_data(self.call)
                 kept_plans.save(self.planner)
             finally:
                 self.call = None
@@ -308,7 +312,7 @@ class Session:
 
     def _check_columns(self) -> None:
         """Check that the tables of the user's connection still have the same columns."""
-        engine = self.engine.embedded
+        engine = self.engine.changing
         if not self._may_change or engine is None:
             return
         for table in self.tables.values():
@@ -329,7 +333,7 @@ class Session:
 
     def _forget_what_may_change(self) -> None:
         """Forget cached results, if the tables may have changed by the next call."""
-        engine = self.engine.embedded
+        engine = self.engine.changing
         if self._may_change and engine is not None:
             engine.forget(list(engine.kept()))
             self.executor.forget()

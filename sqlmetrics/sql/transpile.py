@@ -291,6 +291,18 @@ def _tiny_powers(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             )
 
 
+@_pass("postgres", "redshift")
+def _tiny_exponentials(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Return 0 for exp(x) if x is below -600: Postgres fails where other dialects return 0."""
+    for node in _all(tree, exp.Exp):
+        if isinstance(node.this, exp.Greatest):  # has a bound of its own
+            continue
+        smallest = exp.Neg(this=exp.Literal.number(600))
+        tiny = exp.LT(this=node.this.copy(), expression=smallest)
+        zero = exp.If(this=tiny, true=_double(exp.Literal.number(0)))
+        node.replace(exp.Case(ifs=[zero], default=node.copy()))
+
+
 @_pass("bigquery", "snowflake")
 def _single_precision(tree: exp.Expr, dialect: str) -> None:
     """Reject single-precision scores: these dialects accept the name of the type, but compute in
@@ -571,7 +583,23 @@ def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
             column.replace(by.copy())
 
 
-# ---- names and order ----------------------------------------------------------------------------
+# ---- types, names and order ---------------------------------------------------------------------
+
+
+@_pass("postgres", "redshift")
+def _types(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Write typeof, which has another name here."""
+    for node in _all(tree, exp.Typeof):
+        node.replace(exp.cast(exp.Anonymous(this="pg_typeof", expressions=[node.this]), "text"))
+
+
+@_pass("postgres", "redshift")
+def _queries_in_from(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Name queries in FROM, as Redshift and Postgres before version 16 require."""
+    for number, node in enumerate(_all(tree, exp.Subquery), start=1):
+        if isinstance(node.parent, exp.From | exp.Join) and not node.alias:
+            name = exp.to_identifier(f"source_{number}")
+            node.set("alias", exp.TableAlias(this=name))
 
 
 @_pass("clickhouse")

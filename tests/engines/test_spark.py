@@ -461,7 +461,7 @@ def test_tables_of_the_catalog_are_written(spark: Any) -> None:
             spark.sql("DROP TABLE IF EXISTS my_values")
     with (
         sm.Evaluator(LISTS, TRUTH) as evaluator,
-        pytest.raises(sm.UsageError, match="with DuckDB, use write_parquet"),
+        pytest.raises(sm.UsageError, match="with other engines, use write_parquet"),
     ):
         evaluator.write_table("my_values", "mrr")
 

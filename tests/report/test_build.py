@@ -483,9 +483,9 @@ def test_no_report_of_several_conventions_or_by_spark() -> None:
         two.report("ndcg@4")
     with few() as evaluator:
         engine, session = evaluator.engine, evaluator._session
-        session.engine = SimpleNamespace(embedded=None)  # type: ignore[assignment]
+        session.engine = SimpleNamespace(embedded=None, changing=None)  # type: ignore[assignment]
         try:
-            with pytest.raises(UsageError, match="need DuckDB; with Spark"):
+            with pytest.raises(UsageError, match="need DuckDB; with Spark or a database"):
                 evaluator.plot("scores", "ndcg@4")
         finally:
             session.engine = engine

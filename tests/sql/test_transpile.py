@@ -91,6 +91,15 @@ PRINTED = [
      "SELECT SUM(accurateCastOrNull(ROUND(x), 'Int128')) AS y FROM t"),
     ("tiny_powers", "postgres", "SELECT pow(2, a - b) AS y FROM t",
      "SELECT POWER(2, GREATEST(a - b, -1000)) AS y FROM t"),
+    ("tiny_exponentials", "postgres", "SELECT exp(a) AS y, exp(greatest(a, -700)) AS z FROM t",
+     "SELECT CASE WHEN a < -600 THEN CAST(0 AS DOUBLE PRECISION) ELSE EXP(a) END AS y, "
+     "EXP(GREATEST(a, -700)) AS z FROM t"),
+    ("types", "postgres", "SELECT typeof(a = b) AS y FROM t",
+     "SELECT CAST(PG_TYPEOF(a = b) AS TEXT) AS y FROM t"),
+    ("queries_in_from", "postgres",
+     "SELECT a FROM (SELECT a FROM t) INNER JOIN (SELECT b FROM u) ON a = b",
+     "SELECT a FROM (SELECT a FROM t) AS source_2 INNER JOIN (SELECT b FROM u) AS source_1 "
+     "ON a = b"),
     ("collations", "spark", 'SELECT row_number() OVER (ORDER BY a COLLATE "C" DESC) AS y FROM t',
      "SELECT ROW_NUMBER() OVER (ORDER BY a DESC) AS y FROM t"),
     ("lists", "spark",

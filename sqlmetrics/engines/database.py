@@ -1,0 +1,369 @@
+"""Run plans in a database, through a connection of the user or one that a URL names.
+
+The statements run in the database, and only the rows of results come to this process. Everything
+runs in a transaction that is undone, so that nothing remains in the database, also after an error
+or an interrupt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from sqlmetrics.engines.database_dialects import FoundTable, Postgres, Problem
+from sqlmetrics.engines.database_drivers import Driver
+from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.engines.per_user_values import nodes_below
+from sqlmetrics.engines.relation import Relation
+from sqlmetrics.errors import (
+    DataError,
+    EngineError,
+    QueryError,
+    SqlmetricsError,
+    UnreadableError,
+    UsageError,
+    suggestion,
+)
+from sqlmetrics.files import whole_file
+from sqlmetrics.messages import Argument, Message
+from sqlmetrics.rows import Rows
+from sqlmetrics.sql import transpile
+from sqlmetrics.sql.query_graph import Node, Plan, barriers, parse
+from sqlmetrics.wording import and_more
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_WITHOUT = Message("remove ", Argument("engine"), " to compute with DuckDB")
+_MOST_NAMES = 10  # tables that an error lists
+
+
+class DatabaseEngine:
+    """A connection to a database that runs plans.
+
+    Args:
+        driver: the connection.
+        owned: whether `close` closes the connection.
+    """
+
+    fetches_users = True
+    embedded = None
+    catalog = None
+    owned = True  # unlike in a user's DuckDB connection, sources need no lookup
+
+    def __init__(self, driver: Driver, owned: bool) -> None:
+        self._driver = driver
+        self._database = Postgres(driver)
+        self._closes = owned
+        self.dialect = self._database.dialect
+        self._tables: dict[str, FoundTable] = {}  # by relation
+        self._kept: dict[str, str] = {}  # identity of a node -> temporary table of this call
+        self._depth = 0  # of nested uses of the transaction
+        self._creates = False  # whether the transaction may create temporary tables
+        self._closed = False
+        with self._transaction():
+            self._version = self._database.version()
+
+    @property
+    def changing(self) -> DatabaseEngine:
+        """Return the engine itself, because its tables may change between calls."""
+        return self
+
+    @property
+    def version(self) -> str:
+        """Return the version of the database."""
+        return self._version
+
+    # ---- inputs --------------------------------------------------------------------------------
+
+    def relation(self, table: str, label: str, source: Any) -> Relation | None:
+        """Find a table or view of the database by its name.
+
+        Raises:
+            UsageError: the source is not the name of a table.
+            DataError: there is no such table, or the role may not read it.
+        """
+        if not isinstance(source, str) or source.strip() in ("", "-"):
+            shown = str(source) if isinstance(source, str | Path) else type(source).__name__
+            raise UsageError(
+                f"{label}: {self._database.title} reads tables by name, such as schema.table, and "
+                f"{shown} is not a name",
+                remedy=Message("load the rows into the database, or ", _WITHOUT),
+            )
+        of_table = self._translated(f"the table {source}", label, table)
+        with self._transaction(own_path=True), of_table:
+            found = self._database.find(source)
+            if found is None:
+                raise self._not_found(label, source)
+        # an optional column that is not read, such as the relevance, would change the result
+        if denied := [column.name for column in found.columns if not column.readable]:
+            raise _denied(table, label, source, denied, len(found.columns))
+        self._tables[found.relation] = found
+        types = {column.name: column.type for column in found.columns}
+        return Relation(found.relation, types, f"the table {source}", is_held=False, format="table")
+
+    def _not_found(self, label: str, name: str) -> DataError:
+        names = self._database.tables()
+        close = suggestion(name, names)
+        there = f"It has {and_more(names, _MOST_NAMES)}" if names else "It has no tables"
+        is_file = os.path.exists(name)
+        return DataError(
+            f"{label}: the database has no table {name}{close or '.'} {there}",
+            remedy=Message("load the file into the database, or ", _WITHOUT) if is_file else "",
+        )
+
+    def bind(self, name: str, table: Any) -> str:  # noqa: ARG002
+        """Reject rows of this process; `relation` has rejected their source before."""
+        raise AssertionError(name)
+
+    def spool(self, stream: IO[bytes]) -> Path:  # noqa: ARG002
+        """Reject a stream; `relation` has rejected it before."""
+        raise AssertionError
+
+    def shown(self, path: str) -> str:
+        """Return the name of a file for messages."""
+        return path
+
+    def describe(self, relation: str, label: str) -> dict[str, str]:  # noqa: ARG002
+        """Return the columns of a table with their DuckDB types."""
+        return {column.name: column.type for column in self._tables[relation].columns}
+
+    def query(self, statement: str, label: str) -> list[dict[str, Any]]:
+        """Run a query about a source, written in DuckDB's SQL.
+
+        Raises:
+            DataError: the source cannot be read.
+        """
+        text = transpile.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
+        with self._transaction():
+            try:
+                return list(self._driver.fetch(text).to_pylist())
+            except self._driver.errors as error:
+                why = self._driver.reason(error)
+                raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
+
+    def find_table(self, name: str) -> str | None:  # noqa: ARG002
+        """Return None; `relation` finds tables."""
+        return None
+
+    def printed(self, relation: str) -> str:
+        """Return a relation as it is written in a statement that runs without sqlmetrics."""
+        return relation
+
+    # ---- between calls -------------------------------------------------------------------------
+
+    def calling(self) -> AbstractContextManager[None]:
+        """Run everything inside on the rows of one moment, and undo all changes at the end."""
+        return self._transaction()
+
+    def check_columns(
+        self, table: str, relation: str, label: str, before: Mapping[str, str]
+    ) -> None:
+        """Check that a table still has the columns that queries were planned for.
+
+        Raises:
+            DataError: the table or a column is missing or may no longer be read, or a column has
+                another type.
+        """
+        known = self._tables[relation]
+        with self._transaction(), self._translated(label, table, table):
+            found = self._database.find(known.path)
+        if found is None:
+            raise DataError(
+                f"{table}: {label} existed when the Evaluator was created, but no longer exists",
+                table=table,
+                remedy="create the table again, or create a new Evaluator",
+            )
+        now = {column.name: column for column in found.columns}
+        for name, kind in before.items():
+            column = now.get(name)
+            if column is not None and not column.readable:
+                raise _denied(table, table, known.path, [name], len(found.columns))
+            if column is None or column.type != kind:
+                change = "is gone" if column is None else f"now has the type {column.type}"
+                raise DataError(
+                    f"{table}: column {name} of {label} {change}. It had the type {kind} when "
+                    "the Evaluator was created",
+                    table=table,
+                    column=name,
+                    remedy="create a new Evaluator to read the current table",
+                )
+
+    def forget(self, identities: Iterable[str]) -> None:
+        """Forget intermediate relations, which end with their transaction."""
+        for key in identities:
+            self._kept.pop(key, None)
+
+    # ---- running -------------------------------------------------------------------------------
+
+    def records(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run a plan with a small result and return its rows; others read what it keeps."""
+        with self._transaction():
+            self._store(plan.barriers(self._kept))
+            return list(self._arrow(plan).to_pylist())
+
+    def rows(self, plan: Plan) -> Rows:
+        """Run a plan with a small result and return its rows, with the kinds of columns."""
+        return Rows.of_frame(self.frame(plan))
+
+    def frame(self, plan: Plan) -> pd.DataFrame:
+        """Run a plan and return its rows as a DataFrame."""
+        frame: pd.DataFrame = self._arrow(plan).to_pandas()
+        counts = [name for name in ("k", "n_users") if name in frame.columns]
+        return frame.astype(dict.fromkeys(counts, "Int64"))
+
+    def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
+        """Return a temporary path, whose file replaces the target when it is complete.
+
+        Raises:
+            DataError: the target exists and `force` is not set, or its folder does not exist.
+        """
+        return whole_file(Path(target), force)
+
+    def write_parquet(
+        self,
+        plan: Plan,
+        target: Path | str,
+        force: bool = False,  # noqa: ARG002
+    ) -> None:
+        """Run a plan and write its rows to the Parquet file from `new_file`."""
+        import pyarrow.parquet as pq
+
+        table = self._arrow(plan)
+        try:
+            pq.write_table(table, target)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise EngineError(f"{target} cannot be written: {why}") from error
+
+    def check_comparisons(self) -> None:
+        """Do nothing; comparisons need no further options."""
+
+    def comparison(
+        self,
+        plan: Plan,
+        of_users: Collection[Node],
+        level: int,  # noqa: ARG002
+    ) -> pd.DataFrame:
+        """Run a plan that compares models: DuckDB computes it from the per-user values."""
+        below, local = nodes_below(plan.root, of_users), DuckDBEngine()
+        try:
+            with self._transaction():
+                if len(below) > 1:
+                    self._store(barriers(below, self._kept))
+                for node in below:
+                    local.adopt_table(node.key, self._arrow(Plan(node)))
+            return local.frame(plan)
+        finally:
+            local.close()
+
+    def kept(self) -> Mapping[str, str]:
+        """Return the intermediate relations: identity -> temporary table."""
+        return self._kept
+
+    def _arrow(self, plan: Plan) -> pa.Table:
+        """Run a plan as one statement, which reads the temporary tables that exist."""
+        with self._transaction():
+            name = self._kept.get(plan.root.key)
+            statement = (
+                plan.statement(self._kept, pretty=False, dialect=self.dialect)
+                if name is None
+                else self._database.rows_of(name)
+            )
+            with self._translated(plan.root.name):
+                return self._driver.fetch(statement)
+
+    def _store(self, nodes: Iterable[Node]) -> None:
+        """Compute nodes for further statements, as temporary tables, if the role may create them.
+
+        Without them, every statement computes the nodes that it reads.
+        """
+        for node in nodes if self._creates else ():
+            statement = Plan(node).statement(self._kept, pretty=False, dialect=self.dialect)
+            with self._translated(node.name):
+                self._database.create(node.key, statement)
+            self._kept[node.key] = node.key
+
+    @contextlib.contextmanager
+    def _transaction(self, own_path: bool = False) -> Iterator[None]:
+        """Run what follows in the transaction that undoes everything, which is begun if needed."""
+        if self._closed:
+            raise UsageError("the evaluator is closed")
+        if self._depth:
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+            return
+        with contextlib.ExitStack() as stack:
+            with self._translated("the first statement"):
+                stack.enter_context(self._database.transaction(own_path))
+                self._creates = self._database.may_create()
+            self._depth = 1
+            try:
+                yield
+            finally:
+                self._depth = 0
+                self._kept.clear()
+
+    @contextlib.contextmanager
+    def _translated(self, title: str, label: str = "", table: str = "") -> Iterator[None]:
+        """Translate an error of the database into one of ours.
+
+        Args:
+            title: what was computed or read.
+            label, table: the table that the statement is about; empty for plans.
+        """
+        try:
+            yield
+        except self._driver.errors as error:
+            raise self._our_error(error, title, label, table) from error
+
+    def _our_error(self, error: Exception, title: str, label: str, table: str) -> SqlmetricsError:
+        why, problem = self._driver.reason(error), self._database.problem(error)
+        name = self._database.title
+        if table and problem in (Problem.TABLE, Problem.QUERY):
+            return DataError(f"{label}: {title} cannot be read: {why}", table=table)
+        if problem is Problem.TABLE:
+            return DataError(
+                f"a table cannot be read any more: {why}",
+                remedy="check that the tables and the privileges of the role are as before, and "
+                "run again",
+            )
+        if problem is Problem.ROWS:
+            return UnreadableError(why)
+        if problem is Problem.QUERY:
+            return QueryError(f"the query for {title} is invalid: {why}")
+        if problem is Problem.STOPPED:
+            return EngineError(
+                f"{name} stopped the statement for {title}: {why}",
+                remedy="a limit such as statement_timeout may apply to the role or the session; "
+                "nothing was left in the database",
+            )
+        return EngineError(f"{name} stopped while computing {title}: {why}")
+
+    def close(self) -> None:
+        """Close the connection, if sqlmetrics has opened it."""
+        self._closed = True
+        self._kept.clear()
+        if self._closes:
+            with contextlib.suppress(*self._driver.errors):
+                self._driver.close()
+
+
+def _denied(table: str, label: str, name: str, columns: Sequence[str], n_columns: int) -> DataError:
+    """Return the error for a table, or some of its columns, that the role may not read."""
+    what = f"the column {columns[0]} of " if len(columns) < n_columns else ""
+    return DataError(
+        f"{label}: the role of the connection may not read {what}the table {name}",
+        table=table,
+        column=columns[0] if what else "",
+        remedy=f"grant it (GRANT SELECT ON {name} TO …)"
+        + (", or give a view without the column" if what else ""),
+    )

@@ -1,0 +1,307 @@
+"""Differences between databases: transactions, the catalog, types, and codes of errors."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlmetrics.engines.database_drivers import Driver, State
+from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Argument, Command, Message
+from sqlmetrics.sql.quoting import identifier, literal
+
+
+def print_instead(dialect: str) -> Message:
+    """Return the remedy for a system in which no statement runs."""
+    return Message(
+        "print the statement with ", Argument("dialect", dialect), " of ", Command("sql"),
+        " and run it there",
+    )  # fmt: skip
+
+
+class Problem(enum.Enum):
+    """The subject of an error of a database."""
+
+    TABLE = enum.auto()  # a table or schema is missing, or may not be read
+    QUERY = enum.auto()  # the query is not valid
+    ROWS = enum.auto()  # a value of a row cannot be computed with
+    STOPPED = enum.auto()  # a time limit, or somebody else, stopped the statement
+    OTHER = enum.auto()  # the connection, memory, disk
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Args:
+        name: its name.
+        type: its type, as DuckDB calls it.
+        cast: whether queries read it as text, because values of its type are texts that the
+            database compares in another way.
+        readable: whether the role may read it.
+    """
+
+    name: str
+    type: str
+    cast: bool = False
+    readable: bool = True
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """A table or view: its schema and name, and its columns."""
+
+    schema: str
+    name: str
+    columns: tuple[Column, ...] = field(default=())
+
+    @property
+    def path(self) -> str:
+        """Return its qualified name, quoted."""
+        return f"{identifier(self.schema)}.{identifier(self.name)}"
+
+    @property
+    def relation(self) -> str:
+        """Return the FROM clause that reads its columns, in DuckDB's SQL."""
+        if not any(column.cast for column in self.columns):
+            return self.path
+        columns = ", ".join(
+            f'CAST({name} AS VARCHAR) COLLATE "C" AS {name}' if column.cast else name
+            for column in self.columns
+            for name in [identifier(column.name)]
+        )
+        return f"(SELECT {columns} FROM {self.path})"
+
+
+# type of Postgres, without its length -> type of DuckDB
+_TYPES = {
+    "smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "real": "FLOAT",
+    "double precision": "DOUBLE", "numeric": "DECIMAL", "boolean": "BOOLEAN", "text": "VARCHAR",
+    "character varying": "VARCHAR", "character": "VARCHAR", "bpchar": "VARCHAR", "name": "VARCHAR",
+    "date": "DATE", "timestamp without time zone": "TIMESTAMP",
+    "timestamp with time zone": "TIMESTAMP WITH TIME ZONE", "time without time zone": "TIME",
+    "uuid": "UUID", "bytea": "BLOB", "json": "JSON", "jsonb": "JSON", "interval": "INTERVAL",
+}  # fmt: skip
+_OTHER_TEXTS = ("citext", "json", "xml")
+_OLDEST = 12  # version with CTEs that are materialised on request
+_OTHERS = ("Redshift", "Greenplum")  # systems whose version starts like that of Postgres
+# settings that change texts of numbers and times, or the meaning of a statement
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "3",  # doubles without loss, before Postgres 12, too
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+    "client_encoding": "UTF8",
+    "idle_in_transaction_session_timeout": "0",  # DuckDB may compute in the meantime
+}
+# with the default of 4 MB, 9 metrics of 10 million rows did not end in 30 minutes; with 64 MB, they
+# take one
+_MORE_MEMORY = (
+    "(SELECT set_config('work_mem', greatest(setting::bigint, 65536)::text, true) "
+    "FROM pg_catalog.pg_settings WHERE name = 'work_mem')"
+)
+_TABLE_KINDS = "'r', 'p', 'v', 'm', 'f'"  # tables, with partitions, views, foreign tables
+_CODES = (
+    (Problem.TABLE, ("42P01", "42501", "3F000")),
+    (Problem.STOPPED, ("57014", "57P01", "57P02", "57P03", "25P03", "25P04")),
+    (Problem.QUERY, ("42", "0A")),
+    (Problem.ROWS, ("22",)),
+)
+
+
+class Postgres:
+    """Postgres.
+
+    Everything runs in a transaction that is rolled back, so that nothing remains: neither temporary
+    tables nor settings. In a transaction of the user, a savepoint takes its place.
+    """
+
+    dialect = "postgres"
+    title = "Postgres"
+    _SAVEPOINT = "sqlmetrics"
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+
+    def version(self) -> str:
+        """Return the version of the server.
+
+        Raises:
+            UsageError: the server is too old, or another system that speaks the same protocol.
+        """
+        (row,) = self.driver.fetch("SELECT version() AS v").to_pylist()
+        text = str(row["v"])
+        match = re.match(r"PostgreSQL (\d+)\S*", text)
+        if match is None or int(match[1]) < _OLDEST or any(name in text for name in _OTHERS):
+            shown = " ".join(text.split()[:2])
+            raise UsageError(
+                f"engine: sqlmetrics runs statements in Postgres {_OLDEST} or newer, and the "
+                f"server is {shown}",
+                remedy=print_instead("postgres"),
+            )
+        return match[0].removeprefix("PostgreSQL ")
+
+    # ---- transactions ----------------------------------------------------------------------------
+
+    def check_state(self) -> State:
+        """Return the state of a connection that can be used.
+
+        Raises:
+            UsageError: the connection cannot be used now.
+        """
+        state = self.driver.state()
+        problems = {
+            State.CLOSED: ("is closed", "open a new connection and create a new Evaluator"),
+            State.FAILED: (
+                "is in a transaction that has failed",
+                "end the transaction with connection.rollback()",
+            ),
+            State.BUSY: (
+                "is running another statement",
+                "wait for its end, or open a connection for sqlmetrics alone",
+            ),
+        }
+        if problem := problems.get(state):
+            raise UsageError(f"the connection {problem[0]}", remedy=problem[1])
+        return state
+
+    @contextlib.contextmanager
+    def transaction(self, own_path: bool) -> Iterator[None]:
+        """Run what follows in a transaction, or after a savepoint, and undo it.
+
+        The rows of all statements are those of one moment, unless the transaction is the user's.
+
+        Args:
+            own_path: look up names in the search path of the session; by default, only built-in
+                functions and temporary tables have names without a schema.
+        """
+        run, within = self.driver.run, self.check_state() is State.OPEN
+        if within:
+            run(f"SAVEPOINT {self._SAVEPOINT}")
+        elif self.driver.autocommit:
+            run("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        else:  # the driver begins
+            run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        try:
+            settings = {**_SETTINGS, **({} if own_path else {"search_path": "pg_catalog, pg_temp"})}
+            calls = [f"set_config({literal(k)}, {literal(v)}, true)" for k, v in settings.items()]
+            run(f"SELECT {', '.join([*calls, _MORE_MEMORY])}")
+            yield
+        finally:
+            # after the connection is lost, the server undoes the same
+            with contextlib.suppress(*self.driver.errors):
+                if within:
+                    run(f"ROLLBACK TO SAVEPOINT {self._SAVEPOINT}")
+                    run(f"RELEASE SAVEPOINT {self._SAVEPOINT}")
+                elif self.driver.autocommit:
+                    run("ROLLBACK")
+                else:
+                    self.driver.connection.rollback()
+
+    def may_create(self) -> bool:
+        """Return whether temporary tables can be created in the current transaction."""
+        (row,) = self.driver.fetch(
+            "SELECT has_database_privilege(current_database(), 'TEMPORARY') "
+            "AND NOT current_setting('transaction_read_only')::boolean AS may"
+        ).to_pylist()
+        return bool(row["may"])
+
+    def create(self, name: str, statement: str) -> None:
+        """Create a temporary table with the rows of a query, and let the planner know its rows."""
+        self.driver.run(f"CREATE TEMPORARY TABLE pg_temp.{name} AS {statement}")
+        self.driver.run(f"ANALYZE pg_temp.{name}")
+
+    def rows_of(self, name: str) -> str:
+        """Return the query of all rows of a temporary table."""
+        return f"SELECT * FROM pg_temp.{name}"
+
+    # ---- catalog ---------------------------------------------------------------------------------
+
+    def find(self, name: str) -> FoundTable | None:
+        """Find a table or view by its name, as the database reads the name."""
+        (row,) = self.driver.fetch(
+            f"SELECT to_regclass({literal(name)})::oid::bigint AS oid"
+        ).to_pylist()
+        oid = row["oid"]
+        if oid is None:
+            return None
+        rows = self.driver.fetch(
+            # a domain is read as the type that it is made of
+            f"""
+            WITH RECURSIVE typed AS (
+                SELECT attnum, attname, atttypid AS type, atttypmod AS modifier, attcollation
+                FROM pg_catalog.pg_attribute
+                WHERE attrelid = {oid} AND attnum > 0 AND NOT attisdropped
+                UNION ALL
+                SELECT attnum, attname, typbasetype, typtypmod, attcollation
+                FROM typed INNER JOIN pg_catalog.pg_type ON oid = type
+                WHERE typtype = 'd'
+            )
+            SELECT nspname::text AS schema, relname::text AS name, attname::text AS column_name,
+                pg_catalog.format_type(type, NULL) AS type, typname::text AS type_name,
+                typtype::text AS kind,
+                pg_catalog.has_column_privilege(c.oid, attnum, 'SELECT') AS readable,
+                coalesce(collisdeterministic, true) AS deterministic
+            FROM pg_catalog.pg_class AS c
+            INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
+            LEFT JOIN (
+                typed INNER JOIN pg_catalog.pg_type AS t ON t.oid = type AND typtype <> 'd'
+                LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = attcollation
+            ) ON true
+            WHERE c.oid = {oid} AND relkind IN ({_TABLE_KINDS})
+            ORDER BY attnum
+            """
+        ).to_pylist()
+        if not rows:
+            return None
+        columns = (_column(row) for row in rows if row["column_name"] is not None)
+        return FoundTable(rows[0]["schema"], rows[0]["name"], tuple(columns))
+
+    def tables(self) -> list[str]:
+        """Return the names of the tables, without their schema where it is not needed."""
+        rows = self.driver.fetch(
+            f"""
+            SELECT
+                CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN ''
+                     ELSE pg_catalog.quote_ident(nspname) || '.' END
+                || pg_catalog.quote_ident(relname) AS name
+            FROM pg_catalog.pg_class AS c
+            INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
+            WHERE relkind IN ({_TABLE_KINDS}) AND nspname <> 'information_schema'
+                AND nspname !~ '^pg_'
+            ORDER BY name
+            """
+        )
+        return [str(row["name"]) for row in rows.to_pylist()]
+
+    # ---- errors ----------------------------------------------------------------------------------
+
+    def problem(self, error: BaseException) -> Problem:
+        """Return the subject of an error."""
+        state = self.driver.sqlstate(error)
+        for problem, starts in _CODES:
+            if state.startswith(starts):
+                return problem
+        return Problem.OTHER
+
+
+def _column(row: Mapping[str, Any]) -> Column:
+    """Return a column of the catalog."""
+    kind = type_of(row["type"])
+    # texts that are equal without having the same letters, or that are never equal
+    cast = row["kind"] == "e" or row["type_name"] in _OTHER_TEXTS or not row["deterministic"]
+    return Column(row["column_name"], "VARCHAR" if cast else kind, cast, row["readable"])
+
+
+def type_of(name: str) -> str:
+    """Translate a type of Postgres such as `character varying[]` into a type of DuckDB."""
+    if name.endswith("[]"):
+        return f"{type_of(name.removesuffix('[]'))}[]"
+    plain = re.sub(r"\(.*?\)", "", name).strip('"')
+    return _TYPES.get(plain, plain.upper())

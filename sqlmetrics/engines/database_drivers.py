@@ -1,0 +1,363 @@
+"""Run statements through the drivers of databases: psycopg, and ADBC for Postgres.
+
+A driver returns Arrow tables, and hides how libraries tell the state of a transaction and name
+their errors. Nothing here imports a library unless a connection of it is given.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlmetrics.engines.database_urls import is_clear, masked, without_passwords
+from sqlmetrics.errors import EngineError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 50_000  # rows that are turned into Arrow at a time
+_MOST = 400  # characters of a message
+_EXACT = 2**53  # doubles have all whole numbers up to here
+
+
+class State(enum.Enum):
+    """The state of a connection."""
+
+    IDLE = "idle"  # no transaction
+    OPEN = "intrans"  # in a transaction of the user
+    FAILED = "inerror"  # in a transaction that has failed
+    BUSY = "active"  # runs a statement, e.g. of another thread
+    CLOSED = "unknown"
+
+
+class Driver(ABC):
+    """A connection of a library.
+
+    Args:
+        connection: the connection, which stays open.
+    """
+
+    package: ClassVar[str]  # what is installed with pip
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    @property
+    @abstractmethod
+    def dialect(self) -> str:
+        """The dialect of the database that the connection leads to."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Return the state of the connection."""
+
+    @property
+    @abstractmethod
+    def autocommit(self) -> bool:
+        """Whether the driver starts no transaction by itself."""
+
+    @abstractmethod
+    def run(self, statement: str) -> None:
+        """Run a statement whose rows do not matter."""
+
+    @abstractmethod
+    def fetch(self, statement: str) -> pa.Table:
+        """Run a query and return its rows; a NUMERIC is a double, as far as a double holds it."""
+
+    @property
+    @abstractmethod
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The classes of errors of the library and the database."""
+
+    def sqlstate(self, error: BaseException) -> str:
+        """Return the code of an error, such as 42P01; empty if it has none."""
+        return str(getattr(error, "sqlstate", None) or "")
+
+    @abstractmethod
+    def reason(self, error: BaseException) -> str:
+        """Return the message of the database in one line."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).rstrip(" .;:")[:_MOST]
+
+
+# ---- psycopg -------------------------------------------------------------------------------------
+
+
+class Psycopg(Driver):
+    """A connection of psycopg 3."""
+
+    package = "psycopg[binary]"
+    dialect = "postgres"
+
+    def state(self) -> State:
+        """Return the state that libpq reports."""
+        if self.connection.closed:
+            return State.CLOSED
+        return State(self.connection.info.transaction_status.name.lower())
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether the connection starts no transaction by itself."""
+        return bool(self.connection.autocommit)
+
+    def _cursor(self) -> Any:
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
+
+        # cursors that the connection makes may be of another class
+        return Cursor(self.connection, row_factory=tuple_row)
+
+    def run(self, statement: str) -> None:
+        """Run a statement whose rows do not matter."""
+        with self._cursor() as cursor:
+            cursor.execute(statement, prepare=False)
+
+    def fetch(self, statement: str) -> pa.Table:
+        """Run a query and return its rows."""
+        with self._cursor() as cursor:
+            cursor.execute(statement, prepare=False)
+            names = [column.name for column in cursor.description]
+            kinds = [_kind(column.type_code) for column in cursor.description]
+            return _table(names, kinds, iter(lambda: cursor.fetchmany(_ROWS), []))
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The class of all errors of psycopg, and that of texts in no known encoding."""
+        import psycopg
+
+        return psycopg.Error, UnicodeDecodeError
+
+    def reason(self, error: BaseException) -> str:
+        """Return the primary message of the server, or else that of the library."""
+        diagnosis = getattr(error, "diag", None)
+        primary = None if diagnosis is None else diagnosis.message_primary
+        return _one_line(str(primary or error).partition("\nLINE ")[0]) or type(error).__name__
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+# OIDs of the types of Postgres, which never change -> Arrow
+_OF_POSTGRES = {
+    16: "bool_", 20: "int64", 21: "int16", 23: "int32", 700: "float32", 701: "float64",
+    1082: "date32", 1700: "numeric",
+}  # fmt: skip
+_TIMES = {1114: None, 1184: "UTC"}
+_TEXTS = (18, 19, 25, 1042, 1043, 2950)
+
+
+def _kind(code: int) -> Any:
+    """Return the Arrow type of an OID, "numeric" or, for other types, None."""
+    import pyarrow as pa
+
+    if code in _TIMES:
+        return pa.timestamp("us", _TIMES[code])
+    if code in _TEXTS:
+        return pa.string()
+    name = _OF_POSTGRES.get(code)
+    return name if name in (None, "numeric") else getattr(pa, name)()
+
+
+def _table(
+    names: list[str], kinds: list[Any], batches: Iterable[list[tuple[Any, ...]]]
+) -> pa.Table:
+    import pyarrow as pa
+
+    columns: list[list[Any]] = [[] for _ in names]
+    for rows in batches:
+        for number, values in enumerate(zip(*rows, strict=True)):
+            kind = kinds[number]
+            if not isinstance(kind, pa.DataType):
+                columns[number].extend(values)
+            elif pa.types.is_string(kind):
+                texts = [None if value is None else str(value) for value in values]
+                columns[number].append(pa.array(texts, kind))
+            else:
+                columns[number].append(pa.array(values, kind))
+    arrays = []
+    for kind, parts in zip(kinds, columns, strict=True):
+        if kind == "numeric":
+            arrays.append(numbers(parts))
+        elif kind is None:
+            arrays.append(_of_other_type(parts))
+        else:
+            arrays.append(pa.chunked_array(parts, kind))
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def numbers(values: Iterable[Decimal | None]) -> pa.Array:
+    """Return exact numbers as doubles, or as decimals if they are ids that no double holds."""
+    import pyarrow as pa
+
+    values = list(values)
+    known = [value for value in values if value is not None and value.is_finite()]
+    if any(abs(value) > _EXACT and value == value.to_integral_value() for value in known):
+        return pa.array(values)
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
+
+
+def _of_other_type(values: list[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except pa.ArrowException:
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+# ---- ADBC ----------------------------------------------------------------------------------------
+
+
+class Adbc(Driver):
+    """A connection of an ADBC driver, in the form of its module `dbapi`."""
+
+    package = "adbc-driver-postgresql"
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of the system that the driver connects to."""
+        vendor = str(self.connection.adbc_get_info().get("vendor_name", ""))
+        return {"PostgreSQL": "postgres"}.get(vendor, vendor.lower())
+
+    def state(self) -> State:
+        """Return the state that libpq reports."""
+        from adbc_driver_manager import Error
+
+        try:
+            text = self.connection.adbc_connection.get_option("adbc.postgresql.transaction_status")
+        except (Error, ValueError):  # closed
+            return State.CLOSED
+        return State(text)
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether the connection starts no transaction by itself."""
+        return bool(self.connection._autocommit)
+
+    def run(self, statement: str) -> None:
+        """Run a statement whose rows do not matter."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    def fetch(self, statement: str) -> pa.Table:
+        """Run a query and return its rows."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement)
+            table = cursor.fetch_arrow_table()
+        return _without_numerics(table)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The class of all errors of ADBC."""
+        from adbc_driver_manager import Error
+
+        return (Error,)
+
+    def reason(self, error: BaseException) -> str:
+        """Return the message of the server, without the statement."""
+        text = str(error).partition("\nLINE ")[0].partition("Query was:")[0]
+        text = text.rpartition("ERROR:")[2].partition(" SQLSTATE")[0]
+        return _one_line(text) or type(error).__name__
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+def _without_numerics(table: pa.Table) -> pa.Table:
+    """Return exact numbers, which the driver returns as texts, as numbers."""
+    import pyarrow as pa
+
+    fields, arrays = [], []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        kind, array = field.type, column
+        if getattr(kind, "extension_name", "") == "arrow.opaque":
+            array = pa.chunked_array(
+                [chunk.storage for chunk in column.chunks], type=kind.storage_type
+            )
+            if kind.type_name == "numeric":
+                values = [None if text is None else Decimal(text) for text in array.to_pylist()]
+                array = numbers(values)
+        fields.append(pa.field(field.name, array.type))
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+# ---- opening -------------------------------------------------------------------------------------
+
+
+def driver_of(connection: Any) -> Driver | None:
+    """Return the driver of a connection; None if the object is not a connection of a known one.
+
+    Raises:
+        UsageError: the connection is asynchronous, or of a library that is not supported.
+    """
+    kinds: dict[tuple[str, str], Callable[[Any], Driver]] = {
+        ("psycopg", "Connection"): Psycopg,
+        ("adbc_driver_manager.dbapi", "Connection"): Adbc,
+    }
+    for (module, name), driver in kinds.items():
+        found = getattr(sys.modules.get(module), name, None)
+        if found is not None and isinstance(connection, found):
+            return driver(connection)
+    if not all(hasattr(connection, name) for name in ("cursor", "commit", "rollback")):
+        return None
+    module = type(connection).__module__.partition(".")[0]
+    what = "an asynchronous connection" if _is_asynchronous(connection) else "a connection"
+    raise UsageError(
+        f"engine: {what} of {module} is not supported",
+        remedy="open the connection with psycopg.connect(…) or "
+        "adbc_driver_postgresql.dbapi.connect(…)",
+    )
+
+
+def _is_asynchronous(connection: Any) -> bool:
+    import inspect
+
+    return inspect.iscoroutinefunction(connection.commit)
+
+
+def connect(url: str) -> Driver:
+    """Connect to the database of a URL.
+
+    Raises:
+        UsageError: psycopg is not installed, or the URL is not valid.
+        EngineError: the connection cannot be made.
+    """
+    try:
+        import psycopg
+    except ImportError as error:
+        raise UsageError(
+            f"{masked(url)} needs psycopg, which cannot be imported ({error}); run "
+            "pip install 'sqlmetrics[postgres]'"
+        ) from error
+    # the message of a parser, and the error with it, may quote any part of the URL
+    unread = UsageError(
+        "the URL of the database cannot be read",
+        remedy="write postgres://USER@HOST:PORT/DATABASE, with special characters in percent "
+        "notation (%40 for @)",
+    )
+    if not is_clear(url):
+        raise unread
+    try:
+        return Psycopg(psycopg.connect(url, autocommit=True, application_name="sqlmetrics"))
+    except psycopg.ProgrammingError:
+        raise unread from None
+    except psycopg.Error as error:
+        why = without_passwords(_one_line(str(error)), url)
+        raise EngineError(
+            f"no connection to {masked(url)}: {why}",
+            remedy="check the host, the port, the user and the password, which libpq also reads "
+            "from PGPASSWORD or ~/.pgpass",
+        ) from None

@@ -1,0 +1,90 @@
+"""URLs of databases on the command line, where no driver and no server is there."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click.testing
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.engines.database_urls import is_clear, is_url, masked, without_passwords
+
+GIVEN = ("evaluate", "mrr", "-r", "shop.recs", "-i", "shop.truth")
+MASKED = {
+    "postgres://me@host/db": "postgres://me@host/db",
+    "postgres://me:s3cret@host:5432/db": "postgres://me:***@host:5432/db",
+    "postgresql://me:s3c%40ret@host/db?sslmode=require": (
+        "postgresql://me:***@host/db?sslmode=require"
+    ),
+    "postgres:///db?user=me&password=s3cret": "postgres:///db?user=me&password=***",
+    "postgres:///db?sslpassword=s3cret&user=me": "postgres:///db?sslpassword=***&user=me",
+    # not clear: everything up to the last @ may belong to the password
+    "postgres://me:s3c@ret@host/db": "postgres://me:***@host/db",
+    "postgres://me:s3c/ret@host/db": "postgres://me:***@host/db",
+    "mysql://me:s3cret@host/db": "mysql://me:***@host/db",
+}
+
+
+@pytest.mark.parametrize("url", MASKED)
+def test_passwords_are_masked(url: str) -> None:
+    assert masked(url) == MASKED[url]
+
+
+def test_which_urls_are_clear() -> None:
+    assert all(map(is_clear, [*MASKED][:5]))
+    assert not any(map(is_clear, [*MASKED][5:7]))
+    assert not is_url("mysql://me@host/db")
+    assert not is_url("postgres")
+
+
+def test_messages_of_drivers_hide_the_password_in_each_spelling() -> None:
+    url = "postgres://me:s3c%40ret@host/db"
+    told = f"no {url}: s3c@ret of me, s3c%40ret"
+    assert without_passwords(told, url) == "no postgres://me:***@host/db: *** of me, ***"
+    assert without_passwords("no password of me", "postgres://me@host") == "no password of me"
+
+
+def run(*arguments: str, **more: Any) -> click.testing.Result:
+    return click.testing.CliRunner().invoke(cli, list(arguments), **more)
+
+
+def test_a_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for how in (
+        {"arguments": ("--engine", "postgres://me:s3cret@host/db")},
+        {"arguments": (), "env": {"SQLMETRICS_ENGINE": "postgres://me:s3cret@host/db"}},
+    ):
+        result = run(*GIVEN, *how.pop("arguments"), **how)
+        assert result.exit_code == 2
+        assert "pip install 'sqlmetrics[postgres]'" in result.output
+        assert "postgres://me:***@host/db" in result.output
+        assert "s3cret" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    [
+        ("mysql://me:s3cret@host/db", "'mysql://me:***@host/db' is not postgres://USER@HOST/DB"),
+        ("postgres", "'postgres' is not one of 'duckdb', 'spark'"),
+    ],
+)
+def test_other_engines(engine: str, told: str) -> None:
+    result = run(*GIVEN, "--engine", engine)
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+    assert "s3cret" not in result.output
+
+
+@pytest.mark.parametrize("option", [("--threads", "2"), ("--partitions", "2")])
+def test_options_of_duckdb(option: tuple[str, str]) -> None:
+    result = run(*GIVEN, "--engine", "postgres://me@host/db", *option)
+    assert result.exit_code == 2
+    assert f"{option[0]}: not available with a database" in result.output
+
+
+def test_the_dialect_belongs_to_a_connection() -> None:
+    with pytest.raises(sm.UsageError, match="dialect is the SQL of a connection"):
+        sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, dialect="postgres")

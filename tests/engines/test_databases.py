@@ -1,0 +1,934 @@
+"""Evaluators of a connection to a database: the numbers of DuckDB, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click.testing
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main as cli
+from sqlmetrics.engines import database_drivers
+from sqlmetrics.metrics.catalog import Catalog
+from tests.engines.runners import Engine
+from tests.engines.worlds import MODELS, TABLES, World, awkward, plain
+from tests.support.pages import shell_blocks, shell_output
+from tests.support.paths import EXAMPLES, ROOT
+
+SCHEMA = "The shop"
+LISTS = pa.table({
+    "user_id": ["u1", "u1", "u1", "u2", "u2", "u3"],
+    "item_id": ["a", "b", "c", "b", "a", "c"],
+    "rank": [1, 2, 3, 1, 2, 1],
+})  # fmt: skip
+TRUTH = pa.table({"user_id": ["u1", "u2", "u4"], "item_id": ["b", "b", "a"]})
+MRR = (1 / 2 + 1 + 0) / 3  # of these lists: u1 has b second, u2 first, and u4 no list
+SMALL = ("small.recs", "small.truth")
+METRICS = list(Catalog.load(()).metrics)
+VARIANTS = [
+    "ndcg(gain=exponential)@5",
+    "ndcg(aggregate=weighted_mean)@5",
+    "map(aggregate=geometric_mean)@5",
+    "recall(aggregate=half_width)@5",
+    "n_hits(aggregate=sum)@5",
+    "precision(aggregate=median)@5",
+    "precision(aggregate=quantile_low,quantile=0.9)@5",
+    "intra_list_diversity(over=category,distance=hamming)@10",
+    "intra_list_diversity(sample_users=9,runs=2,seed=3)@10",
+    "surprisal(scale=bits)@10",
+    "cwl(browsing=inst,output=depth)@10",
+    "calibration(divergence=hellinger)@10",
+    "tail_share(tail_by=items,tail=0.3,no_history=head)@10",
+    "awrf(divergence=kl,target=history)@5",
+    "expected_exposure(groups=items)@5",
+    "alpha_ndcg(normalise=ideal_ideal)@5",
+]
+
+
+@pytest.fixture(scope="session")
+def server(engines: Callable[[str], Engine]) -> Any:
+    """Return the running Postgres, with the small tables."""
+    engine: Any = engines("postgres")
+    engine.load({"recs": LISTS, "truth": TRUTH}, schema="small")
+    for role in ("reader", "guest"):
+        engine.execute(f"CREATE ROLE {role} LOGIN")
+    engine.execute("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+    engine.execute("GRANT USAGE ON SCHEMA small TO reader, guest")
+    engine.execute("GRANT SELECT ON ALL TABLES IN SCHEMA small TO reader")
+    yield engine
+    engine.execute("DROP OWNED BY reader; DROP OWNED BY guest")
+    engine.execute("GRANT TEMPORARY ON DATABASE postgres TO PUBLIC")
+    engine.execute("DROP ROLE reader, guest")
+
+
+def left(server: Any) -> list[Any]:
+    """List the temporary tables of all sessions, and other tables with names of ours."""
+    rows = server.run(
+        "SELECT nspname || '.' || relname AS name FROM pg_class JOIN pg_namespace AS n "
+        "ON n.oid = relnamespace WHERE nspname LIKE 'pg_temp%' OR relname LIKE 'sqlmetrics%'"
+    )
+    return [row["name"] for row in rows]
+
+
+@pytest.fixture
+def connect(server: Any) -> Iterator[Callable[..., Any]]:
+    """Return what opens a connection, and check that the database is left as it was."""
+    import psycopg
+
+    opened: list[Any] = []
+
+    def open_one(user: str = "tests", **options: Any) -> Any:
+        conninfo = server.server.connection().replace("user=tests", f"user={user}")
+        opened.append(psycopg.connect(conninfo, **{"autocommit": True, **options}))
+        return opened[-1]
+
+    yield open_one
+    found = left(server)  # while the connections are open, with their temporary tables
+    for connection in opened:
+        connection.close()
+    assert found == []
+
+
+@pytest.fixture
+def connection(connect: Callable[..., Any]) -> Any:
+    return connect()
+
+
+@pytest.fixture
+def url(server: Any) -> str:
+    """Return the URL of the server, with a password that it does not ask for."""
+    return f"postgresql://tests:s3cr%40t@127.0.0.1:{server.server.port}/postgres"
+
+
+def names(server: Any, world: World) -> dict[str, Any]:
+    """Load the tables of a world, and return their names as arguments of an evaluator."""
+    server.load(world.stored(), schema=SCHEMA)
+
+    def named(table: str) -> str:
+        return f"{server.quoted(SCHEMA)}.{server.quoted(world.names[table])}"
+
+    lists = {model: named(model) for model in MODELS}
+    return {"recommendations": lists, **{table: named(table) for table in TABLES}}
+
+
+def tables(world: World) -> dict[str, Any]:
+    lists = {model: world.tables[model] for model in MODELS}
+    return {"recommendations": lists, **{table: world.tables[table] for table in TABLES}}
+
+
+def columns(world: World) -> dict[str, str]:
+    return {"features": "f1,f2", **world.columns}
+
+
+def assert_same(got: pd.DataFrame, expected: pd.DataFrame) -> None:
+    """The same columns, types, texts and counts, and numbers to 1e-9."""
+    assert len(expected)
+    pd.testing.assert_frame_equal(got, expected, check_exact=False, rtol=1e-9, atol=1e-12)
+
+
+def adbc(server: Any, **options: Any) -> Any:
+    dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    return dbapi.connect(f"postgresql://tests@127.0.0.1:{server.server.port}/postgres", **options)
+
+
+# ---- the same numbers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [(awkward, "psycopg"), (plain, "adbc"), (awkward, "without temporary tables")],
+)
+def test_every_metric(server: Any, connect: Any, kind: Callable[[], World], how: str) -> None:
+    world = kind()
+    given = names(server, world)
+    with contextlib.ExitStack() as stack:
+        if how == "psycopg":
+            connection = connect()
+        elif how == "adbc":
+            connection = stack.enter_context(contextlib.closing(adbc(server)))
+        else:
+            server.execute(f"GRANT USAGE ON SCHEMA {server.quoted(SCHEMA)} TO reader")
+            server.execute(
+                f"GRANT SELECT ON ALL TABLES IN SCHEMA {server.quoted(SCHEMA)} TO reader"
+            )
+            connection = connect("reader")
+        evaluator = sm.Evaluator(**given, columns=columns(world), engine=connection)
+        duckdb = sm.Evaluator(**tables(world), columns=columns(world))
+        stack.enter_context(evaluator)
+        stack.enter_context(duckdb)
+        assert_same(evaluator.evaluate(METRICS, [1, 10]), duckdb.evaluate(METRICS, [1, 10]))
+        assert_same(evaluator.evaluate(VARIANTS), duckdb.evaluate(VARIANTS))
+        of_runs = {"ci": "bootstrap", "resamples": 20, "run_ci": True}
+        assert_same(
+            evaluator.evaluate(["ndcg", "coverage"], 5, **of_runs),
+            duckdb.evaluate(["ndcg", "coverage"], 5, **of_runs),
+        )
+
+
+SLICES: list[dict[str, Any]] = [
+    {"by": "users.country"},
+    {"by": ["activity", "items.category"]},
+    {"by": "month"},
+    {"by_item": "popularity"},
+    {"by": ["activity_group", "users.country"], "combinations": True},
+    {"by": "country", "gap": ["difference", "ratio"], "resamples": 20},
+]
+
+
+@pytest.mark.filterwarnings("ignore:gap. 3 of 3 slices:sqlmetrics.SqlmetricsWarning")
+@pytest.mark.parametrize("options", SLICES)
+def test_slices(server: Any, connection: Any, options: dict[str, Any]) -> None:
+    world = awkward()
+    given = names(server, world)
+    with (
+        sm.Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
+        sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
+    ):
+        assert_same(
+            evaluator.evaluate(["ndcg", "recall"], [1, 5], **options),
+            duckdb.evaluate(["ndcg", "recall"], [1, 5], **options),
+        )
+
+
+Ask = Callable[[sm.Evaluator], pd.DataFrame]
+ASKED: Mapping[str, Ask] = {
+    "per user": lambda one: one.per_user(["ndcg", "n_hits"], [1, 5], by="country"),
+    "compare": lambda one: one.compare(["ndcg", "recall"], [1, 5], baseline="als", by="country"),
+    "compare, resampled": lambda one: one.compare(
+        "ndcg@5", baseline="als", test="randomization", ci="bootstrap", resamples=40
+    ),
+    "leaderboard": lambda one: one.leaderboard(["ndcg", "coverage"], [1, 5]),
+    "explain": lambda one: one.explain("map", 5, start="recbole"),
+    # the rows that show a problem are the first in the order of texts, which is the database's
+    "check": lambda one: one.check(by="country").drop(columns="examples"),
+    "stage": lambda one: one.stage("hits").sort_values(
+        ["model", "user_id", "rank"], ignore_index=True
+    ),
+    "rows": lambda one: pd.DataFrame(one.rows("recall", [1, 5]).values),
+    "models": lambda one: pd.DataFrame(one.models),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_other_calls(server: Any, connection: Any, asked: str) -> None:
+    world = awkward()
+    given = names(server, world)
+    with (
+        sm.Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
+        sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
+    ):
+        assert_same(ASKED[asked](evaluator), ASKED[asked](duckdb))
+
+
+def test_parquet_files(server: Any, connection: Any, tmp_path: Path) -> None:
+    world = plain()
+    given = names(server, world)
+    files = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
+    with (
+        sm.Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
+        sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
+    ):
+        for one, file in zip((evaluator, duckdb), files, strict=True):
+            one.write_parquet(file, ["ndcg", "recall"], [1, 5], per_user=True)
+        with pytest.raises(sm.DataError, match="exists and is not overwritten"):
+            evaluator.write_parquet(files[0], "mrr")
+    ours, theirs = (pq.read_table(file) for file in files)
+    assert ours.schema.names == theirs.schema.names
+    assert_same(ours.to_pandas(), theirs.to_pandas())
+
+
+def test_conditions_and_settings(server: Any, connection: Any) -> None:
+    world = awkward()
+    asked: dict[str, Any] = {
+        "columns": columns(world),
+        "convention": ["standard", "recbole"],
+        "settings": {"ties": "item_desc_text"},
+        "where": {
+            "interactions": '"Group" >= 1 AND year(timestamp) IN (2024, 2025)',
+            "users": r"country = upper(country) OR country LIKE '\%'",
+        },
+    }
+    given = names(server, world)
+    with (
+        sm.Evaluator(**given, engine=connection, **asked) as evaluator,
+        sm.Evaluator(**tables(world), **asked) as duckdb,
+    ):
+        metrics = ["ndcg", "recall", "map"]
+        assert_same(evaluator.evaluate(metrics, [1, 5]), duckdb.evaluate(metrics, [1, 5]))
+    with pytest.raises(sm.UsageError, match="has the type bigint, not BOOLEAN"):
+        sm.Evaluator(*SMALL, where={"recommendations": "rank"}, engine=connection)
+    with pytest.raises(sm.DataError, match=r"matches none of the 6 rows of the table small\.recs"):
+        sm.Evaluator(*SMALL, where={"recommendations": "rank > 9"}, engine=connection)
+
+
+# ---- tables -----------------------------------------------------------------------------------
+
+
+def evaluated(*given: Any, **more: Any) -> float:
+    with sm.Evaluator(*given, **more) as evaluator:
+        return float(evaluator.evaluate("mrr")["value"].item())
+
+
+@pytest.fixture
+def shop(server: Any) -> Iterator[Callable[[str], None]]:
+    """Return what runs a statement in a schema that is dropped afterwards."""
+    server.execute("CREATE SCHEMA shop")
+    yield lambda statement: server.execute(f"SET search_path = shop; {statement}")
+    server.execute("SET search_path = DEFAULT; DROP SCHEMA shop CASCADE")
+
+
+VIEWS = {
+    "a view": "CREATE VIEW recs AS SELECT * FROM small.recs",
+    "a materialised view": "CREATE MATERIALIZED VIEW recs AS SELECT * FROM small.recs",
+    "partitions": "CREATE TABLE recs (LIKE small.recs) PARTITION BY LIST (user_id); "
+    "CREATE TABLE other PARTITION OF recs DEFAULT; INSERT INTO recs SELECT * FROM small.recs",
+    "a domain": "CREATE DOMAIN one AS text; CREATE DOMAIN id AS one; CREATE VIEW recs AS "
+    "SELECT user_id::id, item_id::id, rank FROM small.recs",
+    "an enumeration": "CREATE TYPE item AS ENUM ('c', 'b', 'a'); CREATE VIEW recs AS "
+    "SELECT user_id, item_id::item, rank FROM small.recs",
+    "varchar and char": "CREATE VIEW recs AS SELECT user_id::varchar(9), item_id::char(3), rank "
+    "FROM small.recs",
+    "numeric scores": "CREATE VIEW recs AS SELECT user_id, item_id, (9 - rank)::numeric(9, 2) / 10 "
+    "AS score FROM small.recs",
+    "lists": "CREATE VIEW recs AS SELECT user_id, array_agg(item_id ORDER BY rank) AS item_id "
+    "FROM small.recs GROUP BY user_id",
+}
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_kinds_of_tables(shop: Any, kind: str, connect: Any) -> None:
+    shop(VIEWS[kind])
+    assert evaluated("shop.recs", "small.truth", engine=connect()) == pytest.approx(MRR)
+    # a name without a schema is looked up as the session does
+    here = connect(options="-c search_path=shop,small")
+    assert evaluated("recs", "truth", engine=here) == pytest.approx(MRR)
+    assert evaluated("postgres.shop.recs", "Truth", engine=here) == pytest.approx(MRR)
+
+
+def test_texts_are_compared_by_their_bytes(shop: Any, connection: Any) -> None:
+    shop(
+        "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', "
+        "deterministic = false);"
+        "CREATE TABLE recs (user_id text COLLATE loose, item_id text COLLATE loose, score real);"
+        "INSERT INTO recs VALUES ('u1', 'a', 1), ('u1', 'B', 1), ('u1', 'A', 1)"
+    )
+    truth = "SELECT 'u1' COLLATE loose AS user_id, 'a' COLLATE loose AS item_id"
+    shop(f"CREATE VIEW truth AS {truth}")
+    # three different items, in the order A, B, a
+    assert evaluated("shop.recs", "shop.truth", engine=connection) == pytest.approx(1 / 3)
+
+
+def test_ids_that_no_double_holds(shop: Any, connection: Any) -> None:
+    user = 2**60 + 1
+    shop(f"CREATE VIEW recs AS SELECT {user}::numeric AS user_id, 'a' AS item_id, 1 AS rank")
+    with sm.Evaluator("shop.recs", engine=connection) as evaluator:
+        assert [int(one) for one in evaluator.per_user("n_recommended")["user_id"]] == [user]
+
+
+def test_names_that_the_queries_have_too(shop: Any, connection: Any) -> None:
+    for name in ("ranked", "recommendations"):
+        shop(f"CREATE TABLE {name} AS SELECT * FROM small.recs")
+        shop("CREATE TABLE interactions AS SELECT * FROM small.truth" if name == "ranked" else "")
+        found = evaluated(f"shop.{name}", "shop.interactions", engine=connection)
+        assert found == pytest.approx(MRR)
+
+
+def test_statements_run_without_sqlmetrics(shop: Any, connection: Any, server: Any) -> None:
+    shop("CREATE TABLE ranked AS SELECT * FROM small.recs")
+    with sm.Evaluator("shop.ranked", "small.truth", engine=connection) as evaluator:
+        statement = evaluator.sql("mrr")
+        assert evaluator.sql("mrr", dialect="postgres") == statement
+    (row,) = server.run(statement)
+    assert row["value"] == pytest.approx(MRR)
+
+
+# ---- the session ------------------------------------------------------------------------------
+
+
+def test_settings_of_the_session_change_no_number(server: Any, shop: Any, connect: Any) -> None:
+    # functions and types of the user, in the place of those of Postgres
+    shop("CREATE FUNCTION ln(double precision) RETURNS double precision LANGUAGE sql "
+         "AS 'SELECT 1::double precision'")  # fmt: skip
+    settings = {
+        "search_path": "shop, pg_catalog, public",
+        "TimeZone": "America/Los_Angeles",
+        "DateStyle": "German, DMY",
+        "extra_float_digits": "-15",
+        "standard_conforming_strings": "off",
+        "client_encoding": "LATIN1",
+    }
+    world = awkward()
+    given = names(server, world)
+    connection = connect()
+    for name, value in settings.items():
+        connection.execute(f"SELECT set_config('{name}', '{value}', false)")
+    before = connection.execute("SHOW ALL").fetchall()
+    asked: dict[str, Any] = {
+        "columns": columns(world), "where": {"history": r"""lower("User Id") <> 'u7''s \ ü'"""},
+    }  # fmt: skip
+    with (
+        sm.Evaluator(**given, **asked, engine=connection) as evaluator,
+        sm.Evaluator(**tables(world), **asked) as duckdb,
+    ):
+        for options in ({}, {"by": "month"}, {"by": "activity"}):
+            metrics = ["ndcg", "recall", "map"]
+            assert_same(
+                evaluator.evaluate(metrics, 5, **options), duckdb.evaluate(metrics, 5, **options)
+            )
+    assert connection.execute("SHOW ALL").fetchall() == before
+
+
+def test_a_call_has_enough_memory(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch, found = database_drivers.Psycopg.fetch, set[str]()
+
+    def with_setting(driver: Any, statement: str) -> Any:
+        found.add(driver.connection.execute("SHOW work_mem").fetchone()[0])
+        return fetch(driver, statement)
+
+    monkeypatch.setattr(database_drivers.Psycopg, "fetch", with_setting)
+    for given, used in (("4MB", "64MB"), ("80MB", "80MB")):
+        connection.execute(f"SET work_mem = '{given}'")
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+        assert found == {used}
+        assert connection.execute("SHOW work_mem").fetchone() == (given,)
+        found.clear()
+
+
+def test_rows_and_values_of_other_kinds_of_cursors(connect: Any) -> None:
+    import psycopg
+    from psycopg.rows import dict_row
+
+    class Shouting(psycopg.ClientCursor[Any]):
+        """A cursor of the user, which must not be used."""
+
+        def execute(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError
+
+    connection = connect(row_factory=dict_row, cursor_factory=Shouting)
+    assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+
+
+# ---- transactions -----------------------------------------------------------------------------
+
+
+def status(connection: Any) -> str:
+    return str(connection.info.transaction_status.name)
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_a_connection_without_a_transaction_has_none_afterwards(
+    connect: Any, autocommit: bool
+) -> None:
+    connection = connect(autocommit=autocommit)
+    with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+        assert status(connection) == "IDLE"
+        for _ in range(2):
+            assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
+            assert status(connection) == "IDLE"
+        assert connection.autocommit is autocommit
+    assert not connection.closed
+
+
+def test_a_transaction_of_the_user_stays_as_it_is(server: Any, connect: Any) -> None:
+    connection = connect(autocommit=False)
+    connection.execute("CREATE TEMPORARY TABLE mine ON COMMIT DROP AS SELECT * FROM small.truth")
+    connection.execute("INSERT INTO mine VALUES ('u3', 'c')")
+    connection.execute("INSERT INTO small.truth VALUES ('u3', 'c')")
+    with sm.Evaluator("small.recs", "mine", engine=connection) as evaluator:
+        # with u3, whose only item is in the first place
+        for _ in range(2):
+            assert evaluator.evaluate("mrr")["value"].item() == pytest.approx((3 * MRR + 1) / 4)
+            assert status(connection) == "INTRANS"
+        with pytest.raises(sm.UsageError, match="unknown metric"):
+            evaluator.evaluate("mmr")
+    assert evaluated(*SMALL, engine=connection) == pytest.approx((3 * MRR + 1) / 4)
+    # nothing was committed, nothing was undone
+    assert connection.execute("SELECT count(*) FROM mine").fetchone() == (4,)
+    assert len(server.run("SELECT * FROM small.truth")) == len(TRUTH)
+    connection.rollback()
+
+
+def test_a_transaction_of_adbc_stays_as_it_is(server: Any) -> None:
+    with contextlib.closing(adbc(server)) as connection:
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO small.truth VALUES ('u3', 'c')")
+        assert evaluated(*SMALL, engine=connection) == pytest.approx((3 * MRR + 1) / 4)
+        assert len(server.run("SELECT * FROM small.truth")) == len(TRUTH)
+        connection.rollback()
+    with contextlib.closing(adbc(server, autocommit=True)) as connection:
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+        with pytest.raises(sm.DataError, match=r"no table small\.rec; did you mean 'small\.recs'"):
+            evaluated("small.rec", engine=connection)
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+
+
+def test_connections_that_cannot_be_used(connect: Any) -> None:
+    connection = connect(autocommit=False)
+    evaluator = sm.Evaluator(*SMALL, engine=connection)
+    with contextlib.suppress(Exception):
+        connection.execute("SELECT 1 / 0")
+    for ask in (lambda: evaluator.evaluate("mrr"), lambda: sm.Evaluator(*SMALL, engine=connection)):
+        with pytest.raises(sm.UsageError, match=r"transaction that has failed.*rollback\(\)"):
+            ask()
+    assert status(connection) == "INERROR"
+    connection.rollback()
+    assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
+    connection.close()
+    with pytest.raises(sm.UsageError, match="the connection is closed"):
+        evaluator.evaluate("mrr")
+    evaluator.close()
+    with pytest.raises(sm.UsageError, match="the evaluator is closed"):
+        evaluator.evaluate("mrr")
+
+
+def test_a_call_sees_the_rows_of_one_moment_and_the_next_call_new_ones(
+    server: Any, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch, statements = database_drivers.Psycopg.fetch, list[str]()
+
+    def with_new_rows(driver: Any, statement: str) -> Any:
+        statements.append(statement)
+        server.execute("INSERT INTO small.truth VALUES ('u3', 'c')")  # one more before each
+        return fetch(driver, statement)
+
+    with sm.Evaluator(*SMALL, engine=connection, settings={"duplicate_interactions": "set"}) as one:
+        try:
+            monkeypatch.setattr(database_drivers.Psycopg, "fetch", with_new_rows)
+            first = one.evaluate("mrr")["value"].item()
+            monkeypatch.undo()
+            assert len(statements) > 2
+            second = one.evaluate("mrr")["value"].item()
+        finally:
+            server.execute("DELETE FROM small.truth WHERE user_id = 'u3'")
+        assert first == pytest.approx(MRR)
+        assert second == pytest.approx((3 * MRR + 1) / 4)
+        assert one.evaluate("mrr")["value"].item() == pytest.approx(MRR)
+        server.execute("INSERT INTO small.truth VALUES ('u1', 'b')")
+        try:
+            with pytest.raises(sm.DataError, match="duplicate"):
+                evaluated(*SMALL, engine=connection)
+        finally:
+            server.execute("DELETE FROM small.truth; INSERT INTO small.truth VALUES ('u1', 'b'), "
+                           "('u2', 'b'), ('u4', 'a')")  # fmt: skip
+
+
+# ---- failures ---------------------------------------------------------------------------------
+
+
+def test_names_of_no_table(connection: Any) -> None:
+    wrong = {
+        "small.rec": r"recommendations: the database has no table small\.rec; did you mean",
+        "small.recs_pkey.x.y": "recommendations: the table .* cannot be read: ",
+        "elsewhere.small.recs": "recommendations: .*cross-database references",
+        'small."recs': "recommendations: the table .* cannot be read: invalid name syntax",
+        "": "reads tables by name",
+        "README.md": r"no table README\.md.*Load the file into the database, or remove engine",
+    }
+    for name, told in wrong.items():
+        with pytest.raises(sm.SqlmetricsError, match=told) as caught:
+            sm.Evaluator(name, engine=connection)
+        assert caught.value.table in ("recommendations", "")
+    with pytest.raises(sm.DataError, match=r"has no column 'x'.*It has user_id, item_id, rank"):
+        sm.Evaluator("small.recs", columns={"item_id": "x"}, engine=connection)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [LISTS, LISTS.to_pandas(), {"u1": ["a"]}, Path("recs.parquet"), ["a.parquet"], "-"],
+    ids=lambda source: type(source).__name__,
+)
+def test_rows_from_elsewhere(connection: Any, source: Any) -> None:
+    told = r"Postgres reads tables by name, such as schema\.table.*Load the rows into the database"
+    with pytest.raises(sm.UsageError, match=told):
+        sm.Evaluator(source, "small.truth", engine=connection)
+    with pytest.raises(sm.UsageError, match=r"items: Postgres reads tables by name"):
+        sm.Evaluator("small.recs", items={"a", "b"}, engine=connection)
+
+
+def test_a_role_without_privileges(connect: Any, shop: Any) -> None:
+    guest, reader = connect("guest"), connect("reader")
+    with pytest.raises(sm.DataError, match=r"may not read the table small\.recs.*GRANT") as caught:
+        sm.Evaluator(*SMALL, engine=guest)
+    assert (caught.value.table, caught.value.column) == ("recommendations", "")
+    shop("CREATE TABLE recs AS SELECT * FROM small.recs")
+    with pytest.raises(sm.DataError, match=r": .*permission denied for schema shop"):
+        sm.Evaluator("shop.recs", engine=reader)
+    shop("ALTER TABLE recs ADD score integer; GRANT USAGE ON SCHEMA shop TO reader")
+    shop("GRANT SELECT (user_id, item_id, rank) ON recs TO reader")
+    # without its score, the order of the lists might be another one
+    with pytest.raises(sm.DataError, match=r"the column score of the table shop\.recs") as caught:
+        sm.Evaluator("shop.recs", engine=reader)
+    assert caught.value.column == "score"
+    shop("GRANT SELECT ON recs TO reader")
+    with sm.Evaluator("shop.recs", "small.truth", engine=reader) as evaluator:
+        shop("REVOKE SELECT ON recs FROM reader; REVOKE SELECT (user_id, item_id, rank) ON recs "
+             "FROM reader")  # fmt: skip
+        with pytest.raises(sm.DataError, match=r"recommendations: .*may not read.*shop\.recs"):
+            evaluator.evaluate("mrr")
+    # a view whose owner may no longer read what is behind it
+    shop("CREATE VIEW seen AS SELECT * FROM recs; ALTER VIEW seen OWNER TO guest")
+    shop("GRANT SELECT ON seen TO reader")
+    with (
+        sm.Evaluator("shop.seen", engine=reader, trust_input=True) as evaluator,
+        pytest.raises(sm.DataError, match="permission denied for"),
+    ):
+        evaluator.per_user("n_recommended")
+
+
+def test_tables_that_change_between_calls(shop: Any, connection: Any) -> None:
+    shop("CREATE TABLE recs AS SELECT * FROM small.recs")
+    with sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator:
+        shop("ALTER TABLE recs ALTER rank TYPE text")
+        with pytest.raises(sm.DataError, match=r"rank .* now has the type VARCHAR") as caught:
+            evaluator.evaluate("mrr")
+        assert (caught.value.table, caught.value.column) == ("recommendations", "rank")
+        shop("ALTER TABLE recs DROP rank")
+        with pytest.raises(sm.DataError, match=r"column rank .* is gone"):
+            evaluator.evaluate("mrr")
+        shop("DROP TABLE recs")
+        with pytest.raises(sm.DataError, match=r"recommendations: .*no longer exists"):
+            evaluator.evaluate("mrr")
+        shop("CREATE TABLE recs AS SELECT * FROM small.recs")
+        assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
+
+
+def test_wrong_rows(shop: Any, connection: Any) -> None:
+    shop("CREATE TABLE recs AS SELECT * FROM small.recs UNION ALL SELECT * FROM small.recs")
+    with (
+        sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
+        pytest.raises(sm.DataError, match="recommendations") as caught,
+    ):
+        evaluator.evaluate("mrr")
+    assert caught.value.table == "recommendations"
+    shop("DROP TABLE recs")
+    shop("CREATE TABLE recs AS SELECT user_id, item_id, 'NaN'::float8 AS score FROM small.recs")
+    with (
+        sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
+        pytest.raises(sm.DataError, match="NaN"),
+    ):
+        evaluator.evaluate("mrr")
+    shop("CREATE VIEW broken AS SELECT user_id, item_id, rank / (rank - rank) AS rank "
+         "FROM small.recs")  # fmt: skip
+    with (
+        sm.Evaluator("shop.broken", "small.truth", engine=connection) as evaluator,
+        pytest.raises(sm.DataError, match="division by zero"),
+    ):
+        evaluator.evaluate("mrr")
+
+
+def test_a_template_that_postgres_rejects(connection: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.sql.j2").write_text(
+        '{#---\ntitle = "Mine"\ngrain = "user"\naudience = "lists"\nwhen_empty = 0\n'
+        "range = [0, 1]\n"
+        'higher_is_better = true\nformula = "x"\n---#}\n'
+        "SELECT {{ keys }}, k, max(nothing) AS value\nFROM {{ ref('ranked') }}\n"
+        "GROUP BY {{ keys }}, k",
+        encoding="utf-8",
+    )
+    with (
+        sm.Evaluator(*SMALL, engine=connection, templates=tmp_path) as evaluator,
+        pytest.raises(sm.TemplateError) as caught,
+    ):
+        evaluator.evaluate("mine@1")
+    assert caught.value.exit_code == 2
+    assert status(connection) == "IDLE"
+
+
+@contextlib.contextmanager
+def locked(connect: Callable[..., Any], table: str) -> Iterator[None]:
+    """Let every statement that reads a table wait."""
+    holder = connect(autocommit=False)
+    holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+    yield
+    holder.rollback()
+
+
+def wait_for(server: Any, condition: str) -> int:
+    """Wait until a process of the server meets a condition, and return its number."""
+    for _ in range(300):
+        rows = server.run(f"SELECT pid FROM pg_stat_activity WHERE {condition}")
+        if rows:
+            return int(rows[0]["pid"])
+        time.sleep(0.05)
+    raise AssertionError(f"no process with {condition}")
+
+
+WAITING = "wait_event_type = 'Lock' AND pid <> pg_backend_pid()"
+
+
+@pytest.mark.parametrize("end", ["pg_terminate_backend", "pg_cancel_backend"])
+def test_a_server_that_stops_in_the_middle(server: Any, connect: Any, end: str) -> None:
+    connection = connect()
+    with sm.Evaluator(*SMALL, engine=connection) as evaluator, locked(connect, "small.truth"):
+        ending = threading.Thread(
+            target=lambda: server.run(f"SELECT {end}({wait_for(server, WAITING)})")
+        )
+        ending.start()
+        with pytest.raises(sm.EngineError, match="Postgres stopped") as caught:
+            evaluator.evaluate("mrr")
+        ending.join()
+    assert caught.value.exit_code == 1
+    assert connection.closed is (end == "pg_terminate_backend")
+    if not connection.closed:
+        assert status(connection) == "IDLE"
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+
+
+def test_a_limit_of_time(connect: Any) -> None:
+    connection = connect(options="-c statement_timeout=200ms")
+    with sm.Evaluator(*SMALL, engine=connection) as evaluator, locked(connect, "small.truth"):
+        with pytest.raises(sm.EngineError, match=r"statement timeout.*statement_timeout"):
+            evaluator.evaluate("mrr")
+        assert status(connection) == "IDLE"
+
+
+@pytest.mark.parametrize("name", ["default_transaction_read_only=on", "temp_tablespaces=''"])
+def test_sessions_that_may_not_write(connect: Any, name: str) -> None:
+    connection = connect("reader", options=f"-c {name}")
+    with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+        assert evaluator.evaluate(["mrr", "n_recommended"]).loc[0, "value"] == (pytest.approx(MRR))
+        assert len(evaluator.check())
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+
+def test_calls_that_need_duckdb(connection: Any, tmp_path: Path) -> None:
+    with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+        with pytest.raises(sm.UsageError, match=r"reports and charts need DuckDB.*a database"):
+            evaluator.report("mrr")
+        with pytest.raises(sm.UsageError, match="write_table needs Spark"):
+            evaluator.write_table("x", "mrr")
+        with pytest.raises(sm.UsageError, match="partitions need DuckDB"):
+            evaluator.write_partition(tmp_path, "1/2", "mrr")
+        with pytest.raises(sm.UsageError, match="with_tables needs DuckDB"):
+            evaluator.with_tables(recommendations=LISTS)
+    for option in ("threads", "partitions", "temp_directory"):
+        with pytest.raises(sm.UsageError, match=option):
+            sm.Evaluator(*SMALL, engine=connection, **{option: 2})
+
+
+def test_engines_and_dialects(connect: Any, url: str) -> None:
+    import sqlite3
+
+    import psycopg
+
+    assert evaluated(*SMALL, engine=connect(), dialect="postgres") == pytest.approx(MRR)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"engine": connect(), "dialect": "redshift"}, "does not run statements in redshift"),
+        ({"engine": connect(), "dialect": "postgre"}, "unknown dialect 'postgre'; did you mean"),
+        ({"engine": connect(), "dialect": "snowflake"}, r"Evaluator\.sql"),
+        ({"dialect": "postgres"}, "dialect is the SQL of a connection"),
+        ({"engine": "postgres"}, "'postgres' is not a URL such as postgres://"),
+        ({"engine": "mysql://me:s3cret@host/db"}, r"mysql://me:\*\*\*@host/db is not a URL"),
+        ({"engine": object()}, "engine must be a SparkSession, a connection"),
+        ({"engine": "postgres://me:s3cret@127.0.0.1:1/db"}, r"no connection to postgres://me:\*"),
+        ({"engine": "postgres://me:s3c@ret@127.0.0.1:1/db"}, "URL of the database cannot be read"),
+        ({"engine": "postgres://me:s3c/ret@127.0.0.1:1/db"}, "URL of the database cannot be read"),
+    ]
+    for options, told in wrong:
+        with pytest.raises(sm.SqlmetricsError, match=told) as caught:
+            sm.Evaluator(*SMALL, **options)
+        assert "s3c" not in "".join(map(str, (caught.value, caught.value.__cause__)))
+    with (
+        contextlib.closing(sqlite3.connect(":memory:")) as other,
+        pytest.raises(sm.UsageError, match="a connection of sqlite3 is not supported"),
+    ):
+        sm.Evaluator(*SMALL, engine=other)
+
+    async def asynchronous() -> None:
+        async with await psycopg.AsyncConnection.connect(url) as waiting:
+            with pytest.raises(sm.UsageError, match="an asynchronous connection of psycopg"):
+                sm.Evaluator(*SMALL, engine=waiting)
+
+    asyncio.run(asynchronous())
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        "PostgreSQL 11.22 (Debian) on x86_64",
+        "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc, Redshift 1.0.54239",
+        "CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu)",
+    ],
+)
+def test_servers_that_are_not_postgres(
+    connection: Any, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    fetch = database_drivers.Psycopg.fetch
+
+    def answered(driver: Any, statement: str) -> Any:
+        return fetch(driver, statement.replace("version()", f"'{version}'"))
+
+    monkeypatch.setattr(database_drivers.Psycopg, "fetch", answered)
+    with pytest.raises(sm.UsageError, match="in Postgres 12 or newer, and the server is"):
+        sm.Evaluator(*SMALL, engine=connection)
+    assert status(connection) == "IDLE"
+
+
+# ---- the command line ---------------------------------------------------------------------------
+
+
+def run(*arguments: str, **more: Any) -> click.testing.Result:
+    return click.testing.CliRunner().invoke(cli, list(arguments), **more)
+
+
+GIVEN = ("-r", "small.recs", "-i", "small.truth")
+
+
+def test_the_command_line(url: str, tmp_path: Path, server: Any) -> None:
+    record = tmp_path / "record.json"
+    result = run("evaluate", "mrr", *GIVEN, "--engine", url, "--format", "csv", "--record", record)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1].startswith("mrr,,0.5,3,")
+    assert "s3cr" not in record.read_text(encoding="utf-8") + result.output
+    again = run("evaluate", "--from-record", record, "--trust-record", "--engine", url)
+    assert again.exit_code == 0, again.output
+    assert "the same result as in" in again.stderr
+    assert run("evaluate", "--from-record", record, "--trust-record").exit_code == 2
+    gated = run("evaluate", "mrr", *GIVEN, "--fail-if", "mrr < 0.6", env={"SQLMETRICS_ENGINE": url})
+    assert gated.exit_code == 3
+    users = run("per-user", "mrr", *GIVEN, "--engine", url, "--format", "csv")
+    assert users.stdout.splitlines()[1:] == ["u1,,0.5", "u2,,1.0", "u4,,0.0"]
+    models = ("-r", "one=small.recs", "-r", "two=small.recs", "-i", "small.truth")
+    compared = run("compare", "mrr", *models, "--baseline", "one", "--engine", url)
+    assert compared.exit_code == 0, compared.output
+    statement = run("sql", "mrr", *GIVEN, "--engine", url)
+    assert server.run(statement.stdout)[0]["value"] == pytest.approx(MRR)
+    assert run("check", *GIVEN, "--engine", url).exit_code == 0
+    assert left(server) == []
+
+
+WRONG = [
+    (["evaluate", "mrr", "-r", "small.rec"], 1, "no table small.rec; did you mean 'small.recs'"),
+    (["evaluate", "mrr", *GIVEN, "--threads", "2"], 2, "--threads: not available with a database"),
+    (["evaluate", "mrr", *GIVEN, "--master", "x"], 2, "--master applies to Spark only"),
+    (["evaluate", "mrr", *GIVEN, "--partition", "1/2", "-o", "x"], 2, "not available with a datab"),
+    (["report", *GIVEN, "-o", "x.html"], 2, "reports and charts need DuckDB"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "told"), WRONG)
+def test_wrong_commands(url: str, arguments: list[str], code: int, told: str) -> None:
+    result = run(*arguments, "--engine", url)
+    assert (result.exit_code, told in result.output) == (code, True), result.output
+    assert "s3cr" not in result.output
+
+
+@pytest.mark.parametrize("engine", ["mysql://me:s3cr@t@host/db", "postgres"])
+def test_wrong_engines(engine: str) -> None:
+    result = run("evaluate", "mrr", *GIVEN, "--engine", engine)
+    assert result.exit_code == 2
+    assert "s3cr" not in result.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_statement_in_the_database(
+    server: Any, connect: Any, url: str, number: int
+) -> None:
+    command = [sys.executable, "-m", "sqlmetrics", "evaluate", "mrr", *GIVEN, "--engine", url]
+    with locked(connect, "small.truth"):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            wait_for(server, WAITING)
+            os.kill(process.pid, number)
+            output = b"".join(process.communicate(timeout=20))
+        assert process.returncode == 130, output
+        assert b"Traceback" not in output
+        for _ in range(100):
+            rows = server.run("SELECT 1 AS one FROM pg_stat_activity "
+                              "WHERE application_name = 'sqlmetrics'")  # fmt: skip
+            if not rows:
+                break
+            time.sleep(0.05)
+        assert not rows
+
+
+INTERRUPTED = """
+import sys
+import psycopg
+import sqlmetrics as sm
+
+connection = psycopg.connect(sys.argv[1])
+with sm.Evaluator(*sys.argv[2:], engine=connection) as evaluator:
+    try:
+        evaluator.evaluate("mrr")
+    except KeyboardInterrupt:
+        print("interrupted", connection.info.transaction_status.name)
+query = "SELECT count(*) FROM pg_class WHERE relname LIKE 'sqlmetrics%'"
+print(connection.execute(query).fetchone())
+"""
+
+
+def test_an_interrupt_in_python_leaves_the_connection_usable(
+    server: Any, connect: Any, url: str
+) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, url, *SMALL]
+    with (
+        locked(connect, "small.truth"),
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
+    ):
+        wait_for(server, WAITING)
+        os.kill(process.pid, signal.SIGINT)
+        output = process.communicate(timeout=20)[0].decode()
+    assert output.splitlines() == ["interrupted IDLE", "(0,)"]
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "how-to" / "databases.md").read_text(encoding="utf-8")
+SHOWN = "postgres://analyst@db.example.com/shop"
+
+
+@pytest.fixture
+def five_users(server: Any) -> Iterator[None]:
+    """Load the tables of the page."""
+    server.execute("CREATE SCHEMA shop")
+    for name, file, column in (
+        ("recs", "recommendations", "score double precision"),
+        ("held_out", "interactions", "relevance integer"),
+    ):
+        server.execute(f"CREATE TABLE shop.{name} (user_id text, item_id text, {column})")
+        text = (EXAMPLES / "five_users" / f"{file}.csv").read_text(encoding="utf-8")
+        with server.connection.cursor().copy(f"COPY shop.{name} FROM STDIN CSV HEADER") as copy:
+            copy.write(text)
+    yield
+    server.execute("DROP SCHEMA shop CASCADE")
+
+
+@pytest.mark.usefixtures("five_users")
+def test_shell_of_the_page(url: str, tmp_path: Path) -> None:
+    blocks = shell_blocks(PAGE, "postgres")
+    assert len(blocks) == 2
+    for commands, shown in blocks:
+        assert SHOWN in commands
+        assert shell_output(commands.replace(SHOWN, url), tmp_path) == shown
+
+
+@pytest.mark.usefixtures("five_users")
+def test_python_of_the_page(url: str) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert SHOWN in block
+    names: dict[str, Any] = {}
+    exec(block.replace(SHOWN, url), names)
+    files = [
+        EXAMPLES / "five_users" / f"{name}.csv" for name in ("recommendations", "interactions")
+    ]
+    with sm.Evaluator(*files) as duckdb:
+        assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
+        assert_same(names["values"], duckdb.per_user("map", k=3))
