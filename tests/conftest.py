@@ -13,7 +13,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.plan import kept_plans
 from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
-from tests.support.worlds import FEW, MANY, VARIANTS, values, world
+from tests.support.worlds import FEW, SOME, VARIANTS, values, world
 
 pytest_plugins = (
     "tests.support.suites",
@@ -146,8 +146,8 @@ def world_files(world_tables: dict[str, pd.DataFrame], tmp_path_factory: Any) ->
 
 @pytest.fixture(
     params=[
-        FEW,
-        pytest.param(MANY, marks=pytest.mark.thorough),
+        SOME,
+        pytest.param(FEW, marks=pytest.mark.thorough),
         pytest.param(VARIANTS, marks=pytest.mark.exhaustive),
     ],
     ids=len,

@@ -11,7 +11,7 @@ from tests.support.worlds import (
     CATALOG,
     CUTOFFS,
     FEW,
-    OF_MANY,
+    OF_EVERY_METRIC,
     VARIANTS,
     of_users,
     variants,
@@ -50,7 +50,7 @@ def test_order_of_rows_and_threads_change_nothing(
 
 
 @pytest.mark.thorough
-@OF_MANY
+@OF_EVERY_METRIC
 def test_files_give_the_same_as_frames(
     world_files: dict[str, str],
     world_specs: list[str],

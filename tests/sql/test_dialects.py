@@ -106,6 +106,11 @@ def test_golden_files_are_all_compared() -> None:
 # ---------------------------------------------------------------- another parser
 
 
+def recorded() -> dict[str, dict[str, str]]:
+    """Read what is recorded of each dialect: metric -> parse-checked or refused."""
+    return json.loads(PARSED.read_text(encoding="utf-8")) if PARSED.exists() else {}
+
+
 def new_states(dialect: str) -> dict[str, str]:
     """Return of each metric whether a statement can be written for it."""
     states = {}
@@ -128,8 +133,7 @@ def new_states(dialect: str) -> dict[str, str]:
 )
 def test_statements_are_parsed(dialect: str, pytestconfig: pytest.Config) -> None:
     """sqlfluff, which has grammars of its own, takes the statements of all metrics."""
-    known = json.loads(PARSED.read_text(encoding="utf-8")) if PARSED.exists() else {}
-    states = new_states(dialect) if pytestconfig.option.renew else known[dialect]
+    states = new_states(dialect) if pytestconfig.option.renew else recorded()[dialect]
     for metric in [metric for metric, state in states.items() if state == "refused"]:
         with pytest.raises(sm.UsageError):
             named().sql(metric, k=[5, 10], dialect=dialect)
@@ -141,7 +145,7 @@ def test_statements_are_parsed(dialect: str, pytestconfig: pytest.Config) -> Non
     assert parsed.tree is not None
     assert parsed.violations == []
     if pytestconfig.option.renew:
-        text = json.dumps(known | {dialect: states}, indent=1, sort_keys=True)
+        text = json.dumps(recorded() | {dialect: states}, indent=1, sort_keys=True)
         PARSED.write_text(text + "\n", encoding="utf-8")
 
 

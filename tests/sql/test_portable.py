@@ -56,16 +56,16 @@ PRINTED = [*LOGICAL, *(one for one in ALTERNATIVES if one.printed_for)]
 
 
 @pytest.mark.parametrize(
-    "quarter", [0, *(pytest.param(other, marks=pytest.mark.thorough) for other in (1, 2, 3))]
+    "eighth", [0, *(pytest.param(other, marks=pytest.mark.thorough) for other in range(1, 8))]
 )
-def test_templates_are_portable(quarter: int) -> None:
+def test_templates_are_portable(eighth: int) -> None:
     """With every choice of a setting, and every two choices together."""
     texts = {
         text: label
-        for one in PRINTED[quarter::4]
+        for one in PRINTED[eighth::8]
         for label, text in renderings(one, True, dialect=OTHER)
     }
-    assert len(texts) > 75
+    assert len(texts) > 35
     assert wrong_in(texts) == {}
 
 
