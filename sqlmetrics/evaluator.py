@@ -81,8 +81,8 @@ class Evaluator(OnSession):
         watch (function): shows progress; see `Watch`.
 
     Args: Engine
-        engine (SparkSession, connection or URL), dialect (text): where to compute, by default with
-            DuckDB in this process, and its SQL; see `docs/how-to/databases.md` and `spark.md`.
+        engine (SparkSession, connection or URL): where to compute, by default DuckDB in this
+            process; see `docs/how-to/databases.md`. dialect (text): the SQL of the connection.
         connection (DuckDB connection): compute in it, and read tables that are given by name.
         threads (int), memory_limit (text): limits of DuckDB, e.g. `2` and `"4GB"`.
         temp_directory (path): folder of temporary files, also of Spark, e.g. `"/mnt/scratch"`.

@@ -81,12 +81,17 @@ class EngineType(click.Choice[str]):
         super().__init__(ENGINES)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name or the URL; the error about another URL hides its password."""
-        if database_urls.is_url(value):
-            return str(value)
-        if database_urls.has_scheme(value):
-            self.fail(f"{database_urls.masked(value)!r} is not postgres://USER@HOST/DB", param, ctx)
-        return super().convert(value, param, ctx)
+        """Return the name or the URL; the error about another value hides its password."""
+        text = str(value).strip()
+        if not database_urls.is_url(text) and text not in self.choices:
+            known = ", ".join(map(repr, self.choices))
+            self.fail(
+                f"{database_urls.shown(text)} is not one of {known}, or a URL such as "
+                "postgres://USER@HOST/DATABASE",
+                param,
+                ctx,
+            )
+        return text
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
         """Return the values as the help shows them."""

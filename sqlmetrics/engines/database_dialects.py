@@ -6,7 +6,7 @@ import contextlib
 import enum
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlmetrics.engines.database_drivers import Driver, State
@@ -40,8 +40,8 @@ class Column:
     Args:
         name: its name.
         type: its type, as DuckDB calls it.
-        cast: whether queries read it as text, because values of its type are texts that the
-            database compares in another way.
+        cast: whether queries read it as text, or as a list of texts, because the database compares
+            the texts of its type in another way.
         readable: whether the role may read it.
     """
 
@@ -57,7 +57,7 @@ class FoundTable:
 
     schema: str
     name: str
-    columns: tuple[Column, ...] = field(default=())
+    columns: tuple[Column, ...]
 
     @property
     def path(self) -> str:
@@ -70,7 +70,7 @@ class FoundTable:
         if not any(column.cast for column in self.columns):
             return self.path
         columns = ", ".join(
-            f'CAST({name} AS VARCHAR) COLLATE "C" AS {name}' if column.cast else name
+            f'CAST({name} AS {column.type}) COLLATE "C" AS {name}' if column.cast else name
             for column in self.columns
             for name in [identifier(column.name)]
         )
@@ -94,6 +94,7 @@ _SETTINGS = {
     "TimeZone": "UTC",
     "DateStyle": "ISO, YMD",
     "IntervalStyle": "postgres",
+    "bytea_output": "hex",
     "extra_float_digits": "3",  # doubles without loss, before Postgres 12, too
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
@@ -244,14 +245,16 @@ class Postgres:
                 WHERE typtype = 'd'
             )
             SELECT nspname::text AS schema, relname::text AS name, attname::text AS column_name,
-                pg_catalog.format_type(type, NULL) AS type, typname::text AS type_name,
-                typtype::text AS kind,
+                pg_catalog.format_type(type, NULL) AS type,
+                coalesce(e.typname, t.typname)::text AS type_name,
+                coalesce(e.typtype, t.typtype)::text AS kind,
                 pg_catalog.has_column_privilege(c.oid, attnum, 'SELECT') AS readable,
                 coalesce(collisdeterministic, true) AS deterministic
             FROM pg_catalog.pg_class AS c
             INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
             LEFT JOIN (
-                typed INNER JOIN pg_catalog.pg_type AS t ON t.oid = type AND typtype <> 'd'
+                typed INNER JOIN pg_catalog.pg_type AS t ON t.oid = type AND t.typtype <> 'd'
+                LEFT JOIN pg_catalog.pg_type AS e ON e.oid = t.typelem AND t.typcategory = 'A'
                 LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = attcollation
             ) ON true
             WHERE c.oid = {oid} AND relkind IN ({_TABLE_KINDS})
@@ -296,7 +299,8 @@ def _column(row: Mapping[str, Any]) -> Column:
     kind = type_of(row["type"])
     # texts that are equal without having the same letters, or that are never equal
     cast = row["kind"] == "e" or row["type_name"] in _OTHER_TEXTS or not row["deterministic"]
-    return Column(row["column_name"], "VARCHAR" if cast else kind, cast, row["readable"])
+    text = "VARCHAR[]" if kind.endswith("[]") else "VARCHAR"
+    return Column(row["column_name"], text if cast else kind, cast, row["readable"])
 
 
 def type_of(name: str) -> str:

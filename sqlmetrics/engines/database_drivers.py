@@ -11,7 +11,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.database_urls import is_clear, masked, without_passwords
 from sqlmetrics.errors import EngineError, UsageError
@@ -40,8 +40,6 @@ class Driver(ABC):
     Args:
         connection: the connection, which stays open.
     """
-
-    package: ClassVar[str]  # what is installed with pip
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -96,7 +94,6 @@ def _one_line(text: str) -> str:
 class Psycopg(Driver):
     """A connection of psycopg 3."""
 
-    package = "psycopg[binary]"
     dialect = "postgres"
 
     def state(self) -> State:
@@ -111,11 +108,16 @@ class Psycopg(Driver):
         return bool(self.connection.autocommit)
 
     def _cursor(self) -> Any:
-        from psycopg import Cursor
+        from psycopg import Cursor, adapters
+        from psycopg.pq import Format
         from psycopg.rows import tuple_row
 
-        # cursors that the connection makes may be of another class
-        return Cursor(self.connection, row_factory=tuple_row)
+        # cursors of the connection may be of another class, and read values in another way
+        cursor = Cursor(self.connection, row_factory=tuple_row)
+        for code in (*_OF_POSTGRES, *_TIMES, *_TEXTS):
+            if loader := adapters.get_loader(code, Format.TEXT):
+                cursor.adapters.register_loader(code, loader)
+        return cursor
 
     def run(self, statement: str) -> None:
         """Run a statement whose rows do not matter."""
@@ -197,13 +199,15 @@ def _table(
 
 
 def numbers(values: Iterable[Decimal | None]) -> pa.Array:
-    """Return exact numbers as doubles, or as decimals if they are ids that no double holds."""
+    """Return exact numbers as doubles; ids that no double holds as decimals or, if long, texts."""
     import pyarrow as pa
 
     values = list(values)
-    known = [value for value in values if value is not None and value.is_finite()]
-    if any(abs(value) > _EXACT and value == value.to_integral_value() for value in known):
-        return pa.array(values)
+    known = [value for value in values if value is not None]
+    if all(value.is_finite() for value in known) and any(
+        abs(value) > _EXACT and value == value.to_integral_value() for value in known
+    ):
+        return _of_other_type(values)
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
@@ -221,8 +225,6 @@ def _of_other_type(values: list[Any]) -> pa.Array:
 
 class Adbc(Driver):
     """A connection of an ADBC driver, in the form of its module `dbapi`."""
-
-    package = "adbc-driver-postgresql"
 
     @property
     def dialect(self) -> str:
@@ -314,6 +316,8 @@ def driver_of(connection: Any) -> Driver | None:
     if not all(hasattr(connection, name) for name in ("cursor", "commit", "rollback")):
         return None
     module = type(connection).__module__.partition(".")[0]
+    if module in ("duckdb", "_duckdb"):
+        raise UsageError("engine: pass a DuckDB connection as connection=…")
     what = "an asynchronous connection" if _is_asynchronous(connection) else "a connection"
     raise UsageError(
         f"engine: {what} of {module} is not supported",

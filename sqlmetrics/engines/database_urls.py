@@ -32,6 +32,16 @@ def is_clear(url: str) -> bool:
     return authority.count("@") <= 1 and "@" not in database
 
 
+def shown(value: str) -> str:
+    """Return a value given as an engine, as messages may show it.
+
+    A text that is neither a name nor a URL may be a connection string with a password.
+    """
+    if has_scheme(value):
+        return masked(value)
+    return repr(value) if re.fullmatch(r"[\w.-]+", value) else "the value"
+
+
 def masked(url: str) -> str:
     """Return a URL with `***` instead of its passwords."""
     for pattern in _PASSWORDS:

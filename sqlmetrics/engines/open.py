@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import UsageError
+from sqlmetrics.messages import Argument
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,8 +35,8 @@ def open_engine(
     if engine is None:
         if dialect is not None:
             raise UsageError(
-                "dialect is the SQL of a connection, which is given as engine; without one, "
-                "statements in other dialects are printed by sql(…, dialect=…)"
+                "dialect applies only to a connection given as engine; remove it. To print a "
+                "statement in another dialect, use sql(…, dialect=…)"
             )
         return DuckDBEngine(
             connection,
@@ -75,15 +76,17 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
         UsageError: `engine` is neither, or the system is not supported.
     """
     from sqlmetrics.engines import database_drivers
-    from sqlmetrics.engines.database_urls import DATABASES, has_scheme, is_url, masked
+    from sqlmetrics.engines.database_urls import DATABASES, is_url, shown
     from sqlmetrics.sql.dialects import checked
 
     wanted = None if dialect is None else checked(dialect)
     if wanted not in (None, *DATABASES):
         raise _untested(wanted)
+    engine = engine.strip() if isinstance(engine, str) else engine
     if isinstance(engine, str) and not is_url(engine):
-        shown = masked(engine) if has_scheme(engine) else repr(engine)
-        raise UsageError(f"engine: {shown} is not a URL such as postgres://USER@HOST/DATABASE")
+        raise UsageError(
+            f"engine: {shown(engine)} is not a URL such as postgres://USER@HOST/DATABASE"
+        )
     driver = None if isinstance(engine, str) else database_drivers.driver_of(engine)
     if driver is None and not isinstance(engine, str):
         raise UsageError(
@@ -91,13 +94,11 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
             f"DuckDB, not {engine!r}"
         )
     if temp_directory is not None:
-        raise UsageError("temp_directory applies only to DuckDB and Spark; remove it")
+        raise UsageError(Argument("temp_directory"), " applies only to DuckDB and Spark; remove it")
     owned = driver is None
     driver = driver or database_drivers.connect(engine)
     if driver.dialect not in DATABASES:
         raise _untested(driver.dialect)
-    if wanted not in (None, driver.dialect):
-        raise UsageError(f"dialect: the connection leads to {driver.dialect}, not {wanted}")
     from sqlmetrics.engines.database import DatabaseEngine
 
     try:
@@ -110,10 +111,12 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
 
 def _untested(dialect: str) -> UsageError:
     from sqlmetrics.engines.database_dialects import print_instead
+    from sqlmetrics.sql.dialects import DIALECTS
 
     return UsageError(
-        f"engine: sqlmetrics does not run statements in {dialect}, which no test has",
-        remedy=print_instead(dialect),
+        f"engine: sqlmetrics does not run statements in {dialect or 'this system'}, because no "
+        "test runs statements there",
+        remedy=print_instead(dialect) if dialect in DIALECTS else "",
     )
 
 

@@ -94,6 +94,11 @@ class Session:
         known: dict[str, Table] = {}
         self.engine: Engine
         passed: set[str] = set()
+        if partitions is not None and given["engine"] is not None:
+            raise UsageError(
+                "partitions need DuckDB, because other engines divide their work themselves; "
+                "remove partitions"
+            )
         if like is None:
             self.engine = open_engine(
                 given["engine"],
@@ -114,14 +119,10 @@ class Session:
         if isinstance(baseline, str) and baseline in models:
             baseline_model, sources["baseline"] = baseline, None
         where = given["where"] or {}
-        connections = (given["connection"], given["engine"])
-        self.lock = lock_of(next((one for one in connections if one is not None), None))
+        # calls on one connection take turns; a Spark session runs several at once
+        shares = given["connection"] is None and self.engine.changing is not None
+        self.lock = lock_of(given["engine"] if shares else given["connection"])
         try:
-            if partitions is not None and self.engine.embedded is None:
-                raise UsageError(
-                    "partitions need DuckDB, because other engines divide their work themselves; "
-                    "remove partitions"
-                )
             given_tables = [name for name, source in sources.items() if source is not None]
             check_tables(where, sources, given_tables)
             self.where: dict[str, str] = dict(where)

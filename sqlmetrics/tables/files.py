@@ -59,24 +59,19 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
     try:
         if path.is_dir():
             lakes.check_paths(label, [text])
-            found = [str(entry) for entry in sorted(path.rglob("*")) if entry.is_file()]
+            entries = sorted(path.rglob("*"))
+            _check_readable(label, *filter(_is_visible, entries))
+            found = [str(entry) for entry in entries if entry.is_file()]
             files = _visible(label, text, text, found)
             if not files.paths:
                 raise DataError(f"{label}: the folder {text} has no files")
             return files
-        if path.is_fifo():
-            raise DataError(
-                f"{label}: {text} is a pipe, which cannot be read more than once",
-                remedy="pass - and pipe the rows into standard input, or write them to a file",
-            )
+        _check_readable(label, path)
         if path.exists():
             return Expanded([text])
-        if path.is_symlink():
-            raise DataError(
-                f"{label}: {text} is a symbolic link to {os.readlink(path)}, which cannot be found",
-                remedy="correct the link, or give another file",
-            )
         if glob.has_magic(text):
+            matched = map(Path, matching_files(text, folders=True))
+            _check_readable(label, *filter(_is_visible, matched))
             if matches := matching_files(text):
                 return _visible(label, text, _existing_folder(text), matches)
             if engine.find_table(text) is None:
@@ -84,6 +79,29 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
     except OSError as error:
         raise DataError(f"{label}: {text[:80]} cannot be read: {error.strerror}") from error
     return None
+
+
+def _check_readable(label: str, *paths: Path) -> None:
+    """Check that no path is a pipe or a link to no file.
+
+    Raises:
+        DataError: names the first such path.
+    """
+    for path in paths:
+        if path.is_fifo():
+            raise DataError(
+                f"{label}: {path} is a pipe, which cannot be read more than once",
+                remedy="pass - and pipe the rows into standard input, or write them to a file",
+            )
+        if path.is_symlink() and not path.exists():
+            raise DataError(
+                f"{label}: {path} is a symbolic link to {os.readlink(path)}, which cannot be found",
+                remedy="correct the link, or give another file",
+            )
+
+
+def _is_visible(path: Path) -> bool:
+    return not path.name.startswith((".", "_"))
 
 
 def _visible(label: str, shown: str, base: str, paths: Sequence[str]) -> Expanded:

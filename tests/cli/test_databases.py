@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import click.testing
+import duckdb
 import pytest
 
 import sqlmetrics as sm
@@ -67,8 +68,10 @@ def test_a_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("engine", "told"),
     [
-        ("mysql://me:s3cret@host/db", "'mysql://me:***@host/db' is not postgres://USER@HOST/DB"),
-        ("postgres", "'postgres' is not one of 'duckdb', 'spark'"),
+        ("mysql://me:s3cret@host/db", "mysql://me:***@host/db is not one of 'duckdb', 'spark', or"),
+        ("postgres", "'postgres' is not one of 'duckdb', 'spark', or a URL such as postgres://"),
+        ("host=h dbname=d password=s3cret", "the value is not one of 'duckdb', 'spark', or a URL"),
+        ("postgres:/me:s3cret@host/db", "the value is not one of 'duckdb', 'spark', or a URL"),
     ],
 )
 def test_other_engines(engine: str, told: str) -> None:
@@ -76,6 +79,31 @@ def test_other_engines(engine: str, told: str) -> None:
     assert result.exit_code == 2
     assert told in " ".join(result.output.split())
     assert "s3cret" not in result.output
+
+
+def test_passwords_of_other_texts_in_python() -> None:
+    for engine in ("host=h password=s3cret", "postgres:/me:s3cret@host/db"):
+        with pytest.raises(sm.UsageError, match="engine: the value is not a URL such as") as caught:
+            sm.Evaluator("recs", "truth", engine=engine)
+        assert "s3cret" not in str(caught.value)
+
+
+def test_blanks_around_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    result = run(*GIVEN, env={"SQLMETRICS_ENGINE": " postgres://me:s3cret@host/db\n"})
+    assert result.exit_code == 2
+    assert "postgres://me:***@host/db needs psycopg" in " ".join(result.output.split())
+
+
+def test_a_duckdb_connection_is_no_engine() -> None:
+    with duckdb.connect() as connection, pytest.raises(sm.UsageError, match="as connection="):
+        sm.Evaluator("recs", "truth", engine=connection)
+
+
+def test_the_directory_of_temporary_files_is_named_as_an_option() -> None:
+    result = run(*GIVEN, "--engine", "postgres://me@host/db", "--temp-directory", "x")
+    assert result.exit_code == 2
+    assert "--temp-directory applies only to DuckDB and Spark" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("option", [("--threads", "2"), ("--partitions", "2")])
@@ -86,5 +114,5 @@ def test_options_of_duckdb(option: tuple[str, str]) -> None:
 
 
 def test_the_dialect_belongs_to_a_connection() -> None:
-    with pytest.raises(sm.UsageError, match="dialect is the SQL of a connection"):
+    with pytest.raises(sm.UsageError, match="dialect applies only to a connection"):
         sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, dialect="postgres")

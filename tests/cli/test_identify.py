@@ -44,6 +44,7 @@ def test_matches_as_json(files: list[str]) -> None:
     assert result.stderr == "" or "omitted" in result.stderr
 
 
+@pytest.mark.thorough
 def test_nothing_matches(files: list[str], tmp_path: Path) -> None:
     path = tmp_path / "found.csv"
     options = ["--convention", "jurity,rectools", "--nearest", "1"]

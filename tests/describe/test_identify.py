@@ -35,6 +35,7 @@ def identified(*numbers: str) -> tuple[pd.DataFrame, str]:
     return found
 
 
+@pytest.mark.thorough
 def test_conventions_with_equal_values_have_equal_ranks() -> None:
     """Seven divide by all relevant items; who is averaged over makes no difference here."""
     frame, messages = identified("map@3=0.2500")
@@ -55,6 +56,7 @@ def test_conventions_with_equal_values_have_equal_ranks() -> None:
     assert messages == ""
 
 
+@pytest.mark.thorough
 def test_two_numbers_tell_conventions_apart() -> None:
     """Recommenders has Jurity's map, but not its ndcg."""
     frame, _ = identified("map@3=0.4028", "ndcg@3=.345")
@@ -166,6 +168,7 @@ def test_models() -> None:
         told("one: map@3=0.2")
 
 
+@pytest.mark.thorough
 def test_conventions_that_refuse_the_rows_are_named() -> None:
     lists = pd.concat([FIVE_USERS["recommendations"], FIVE_USERS["recommendations"].head(1)])
     frame, messages = told("recall@3=0.38", recommendations=lists)

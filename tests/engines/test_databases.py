@@ -423,6 +423,66 @@ def test_rows_and_values_of_other_kinds_of_cursors(connect: Any) -> None:
     assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
 
 
+@pytest.mark.parametrize("loader", ["FloatLoader", "TextLoader"])
+def test_loaders_of_the_user_are_not_used(connect: Any, server: Any, loader: str) -> None:
+    """As in the manual of psycopg, which reads numeric as a float."""
+    from psycopg.types.numeric import FloatLoader
+    from psycopg.types.string import TextLoader
+
+    server.execute(
+        "CREATE TABLE small.exact AS SELECT CAST(1 AS numeric) AS user_id, 7 AS item_id, 1 AS rank"
+    )
+    connection = connect()
+    for kind in ("numeric", "int8", "float8", "text"):
+        connection.adapters.register_loader(
+            kind, {"FloatLoader": FloatLoader, "TextLoader": TextLoader}[loader]
+        )
+    try:
+        with sm.Evaluator("small.exact", "small.exact", engine=connection) as evaluator:
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [1.0]
+            assert evaluator.evaluate("mrr")["n_users"].tolist() == [1]
+    finally:
+        server.execute("DROP TABLE small.exact")
+
+
+@pytest.mark.parametrize("kind", ["text", "mood", "citext"])
+def test_lists_of_ids_that_are_compared_as_texts(connect: Any, server: Any, kind: str) -> None:
+    server.execute(
+        "CREATE COLLATION small.careless (provider = icu, locale = 'und-u-ks-level2', "
+        "deterministic = false)"
+    )
+    if kind == "mood":
+        server.execute("CREATE TYPE small.mood AS ENUM ('b', 'B', 'a')")
+    elif kind == "citext":
+        server.execute("CREATE EXTENSION citext SCHEMA small")
+    held = {"text": "text[] COLLATE small.careless"}.get(kind, f"small.{kind}[]")
+    server.execute(f"CREATE TABLE small.held (user_id integer, item_id {held})")
+    server.execute(
+        "INSERT INTO small.held VALUES (1, ARRAY['b', 'B', 'a']::text[]::"
+        + ("text[])" if kind == "text" else f"small.{kind}[])")
+    )
+    server.execute("CREATE TABLE small.wanted AS SELECT 1 AS user_id, CAST('B' AS text) AS item_id")
+    try:
+        with sm.Evaluator("small.held", "small.wanted", engine=connect()) as evaluator:
+            assert evaluator.evaluate("mrr")["value"].tolist() == [1 / 2]
+            assert evaluator.evaluate("n_recommended")["value"].tolist() == [3]
+    finally:
+        server.execute("DROP TABLE small.held; DROP TABLE small.wanted")
+        server.execute("DROP TYPE IF EXISTS small.mood; DROP EXTENSION IF EXISTS citext")
+        server.execute("DROP COLLATION small.careless")
+
+
+def test_identify(connect: Any) -> None:
+    asked = f"mrr@3={MRR:.4f}"
+    with (
+        sm.Evaluator(*SMALL, engine=connect()) as ours,
+        sm.Evaluator(LISTS, TRUTH) as duckdb,
+    ):
+        found = ours.identify(asked)
+        assert found["matches"].any()
+        pd.testing.assert_frame_equal(found, duckdb.identify(asked))
+
+
 # ---- transactions -----------------------------------------------------------------------------
 
 
@@ -698,9 +758,11 @@ def test_a_limit_of_time(connect: Any) -> None:
         assert status(connection) == "IDLE"
 
 
-@pytest.mark.parametrize("name", ["default_transaction_read_only=on", "temp_tablespaces=''"])
-def test_sessions_that_may_not_write(connect: Any, name: str) -> None:
-    connection = connect("reader", options=f"-c {name}")
+@pytest.mark.parametrize(
+    ("role", "options"), [("tests", "-c default_transaction_read_only=on"), ("reader", "")]
+)
+def test_sessions_that_may_not_write(connect: Any, role: str, options: str) -> None:
+    connection = connect(role, options=options)
     with sm.Evaluator(*SMALL, engine=connection) as evaluator:
         assert evaluator.evaluate(["mrr", "n_recommended"]).loc[0, "value"] == (pytest.approx(MRR))
         assert len(evaluator.check())
@@ -734,7 +796,7 @@ def test_engines_and_dialects(connect: Any, url: str) -> None:
         ({"engine": connect(), "dialect": "redshift"}, "does not run statements in redshift"),
         ({"engine": connect(), "dialect": "postgre"}, "unknown dialect 'postgre'; did you mean"),
         ({"engine": connect(), "dialect": "snowflake"}, r"Evaluator\.sql"),
-        ({"dialect": "postgres"}, "dialect is the SQL of a connection"),
+        ({"dialect": "postgres"}, "dialect applies only to a connection"),
         ({"engine": "postgres"}, "'postgres' is not a URL such as postgres://"),
         ({"engine": "mysql://me:s3cret@host/db"}, r"mysql://me:\*\*\*@host/db is not a URL"),
         ({"engine": object()}, "engine must be a SparkSession, a connection"),

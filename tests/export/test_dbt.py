@@ -132,6 +132,7 @@ def test_names_and_references_stand_as_they_were_given(package: Path) -> None:
     assert models["sqlmetrics_interactions"].rstrip().endswith("FROM {{ ref('held_out') }}")
 
 
+@pytest.mark.thorough
 def test_every_model_and_its_columns_are_described(
     everything: Path, everything_built: duckdb.DuckDBPyConnection
 ) -> None:
@@ -426,6 +427,7 @@ def test_keys_are_tested_for_null(everything: Path) -> None:
     assert not_null["sqlmetrics_summary"] == ["metric"]
 
 
+@pytest.mark.thorough
 def test_stages_are_tested_for_what_they_declare_unique(everything: Path) -> None:
     wanted = {f"{model}_unique" for model, stage in stages_of(everything).items() if stage.unique}
     assert len(wanted) > 5

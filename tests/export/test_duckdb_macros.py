@@ -244,6 +244,7 @@ def test_sets_of_metrics_give_what_the_evaluator_gives(kind: str) -> None:
         assert set(connection.sql(f"SELECT k FROM sm_per_user({names})").fetchall()) == {(10,)}
 
 
+@pytest.mark.thorough
 def test_every_metric_has_a_macro_with_the_tables_that_it_reads() -> None:
     # pr_auc ranks by score; the others of its family need the scores themselves
     scored = {m.name for m in CATALOG.metrics.values() if m.family == "ratings"} - {"pr_auc"}
@@ -623,6 +624,7 @@ def test_what_has_no_macro_is_named() -> None:
         script(settings={"tie": "row"})
 
 
+@pytest.mark.thorough
 def test_the_script_is_readable() -> None:
     text = standard()
     assert text.startswith(f"-- sqlmetrics {sm.__version__}: ")
@@ -647,6 +649,7 @@ def test_the_script_is_readable() -> None:
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
+@pytest.mark.thorough
 def test_every_template_of_the_shell_is_in_the_script() -> None:
     names = {path.name for path in (template_root() / "duckdb_macros").glob("*.sql.j2")}
     used: set[str] = set()
@@ -695,6 +698,7 @@ def shown(page: str) -> list[tuple[str, list[list[str]]]]:
     ]
 
 
+@pytest.mark.thorough
 def test_the_page_of_the_shell_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "how-to" / "shell.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT / "examples" / "data")

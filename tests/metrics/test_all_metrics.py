@@ -68,6 +68,7 @@ def test_all_per_user_is_every_metric_that_has_such_values(everything: sm.Evalua
     assert frame.notna().all(axis=None)
 
 
+@pytest.mark.thorough
 def test_all_at_a_cutoff(everything: sm.Evaluator) -> None:
     at_ten = everything.evaluate("all@10")
     assert at_ten["metric"].tolist() == list(ALL)
@@ -89,6 +90,7 @@ def test_all_takes_no_parameters(everything: sm.Evaluator, spec: str) -> None:
         assert "settings={'NAME': …}" in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_settings_reach_all() -> None:
     truth = more(GRADED, {"user_id": 3, "item_id": 10, "relevance": 1})  # user 3 has no list
     settings = {"audience": "both", "map.divisor": "k"}

@@ -65,6 +65,7 @@ def test_three_tied_items_by_hand() -> None:
     assert last_first["ndcg(gain=linear)", 2] == pytest.approx(0.859719, abs=1e-6)  # ignore_ties
 
 
+@pytest.mark.thorough
 def test_average_worst_and_best_of_all_orders_of_tied_items() -> None:
     draw = random.Random(5)
     rows, truth = [], []

@@ -200,6 +200,7 @@ def test_lift_by_activity_is_that_of_evaluate() -> None:
     assert set(drawn.table["activity"]) == {f"{name} ({n})" for name, n in sizes.items()}
 
 
+@pytest.mark.thorough
 def test_trade_offs_have_the_further_metrics_by_default() -> None:
     categories = [groups or ["other"] for groups in GROUPED_ITEMS["category"]]
     tables = {"history": HISTORY, "items": GROUPED_ITEMS.assign(category=categories)}

@@ -118,6 +118,7 @@ def test_arguments_of_any_type(value: Any, name: str) -> None:
 OF_EVALUATOR = ["settings", "columns", "key", "convention", "fallback", "templates"]
 
 
+@pytest.mark.thorough
 @settings(FEW, max_examples=40)
 @given(
     value=st.one_of(

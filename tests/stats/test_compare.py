@@ -666,6 +666,7 @@ def test_a_leaderboard_of_slices_corrects_for_what_it_tests(evaluator: sm.Evalua
         assert not_worse == {key for key, p in adjusted.items() if p >= alpha}
 
 
+@pytest.mark.thorough
 def test_a_leaderboard_of_all_metrics_leaves_out_what_a_convention_lacks() -> None:
     tables = {name: WORLD[name] for name in ("recommendations", "interactions", "history")}
     with (

@@ -202,7 +202,7 @@ def test_a_link_to_no_file_is_told(tmp_path: Path, target: str) -> None:
     link = tmp_path / "link.parquet"
     link.symlink_to(target)
     told = f"recommendations: {link} is a symbolic link to {target}, which cannot be found"
-    for source in (str(link), [link]):
+    for source in (str(link), [link], str(tmp_path), str(tmp_path / "*.parquet")):
         with pytest.raises(sm.DataError, match=re.escape(told)):
             sm.Evaluator(source, truth_table())
 
