@@ -111,8 +111,8 @@ def test_query_by_hand_returns_the_rows_of_the_package(
     assert_same(names, rows, expected_names, expected)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("place", ["dense", pytest.param("sparse", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("place", ["dense", "sparse"])
 def test_every_printed_statement_returns_the_rows_of_the_package(
     place: str, folders: dict[str, Path]
 ) -> None:

@@ -847,7 +847,7 @@ def large_further_world(number: int, n_users: int) -> World:
     [
         pytest.param(
             number,
-            marks=pytest.mark.thorough if number < N_LARGE_FURTHER // 4 else pytest.mark.exhaustive,
+            marks=pytest.mark.thorough if number == 0 else pytest.mark.exhaustive,
         )
         for number in range(N_LARGE_FURTHER)
     ],

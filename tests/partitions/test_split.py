@@ -33,7 +33,7 @@ def demo(**options: Any) -> sm.Evaluator:
         (2, {}),
         pytest.param(1, {}, marks=pytest.mark.thorough),
         pytest.param(7, {}, marks=pytest.mark.exhaustive),
-        pytest.param(3, {"by": "country"}, marks=pytest.mark.thorough),
+        pytest.param(3, {"by": "country"}, marks=pytest.mark.exhaustive),
         pytest.param(
             7,
             {"by": ["activity_group", "country"], "combinations": True, "ci": "bootstrap",

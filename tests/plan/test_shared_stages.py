@@ -49,7 +49,7 @@ def connection(world_tables: dict[str, pd.DataFrame]) -> Iterator[duckdb.DuckDBP
         yield connection
 
 
-@pytest.mark.parametrize("trust", [False, True])
+@pytest.mark.parametrize("trust", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 @pytest.mark.thorough
 def test_inputs_are_read_a_few_times(
     connection: duckdb.DuckDBPyConnection, scans: dict[str, int], trust: bool

@@ -26,7 +26,7 @@ def test_printed_sql_run_by_hand_gives_the_numbers(
         pd.testing.assert_frame_equal(ours, theirs, check_dtype=False, rtol=0, atol=1e-12)
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_whole_lists_run_by_hand(world_files: dict[str, str]) -> None:
     with sm.Evaluator(**world_files) as evaluator:
         text, ours = evaluator.sql(MANY), evaluator.evaluate(MANY)
