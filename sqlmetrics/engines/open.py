@@ -85,7 +85,8 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
     engine = engine.strip() if isinstance(engine, str) else engine
     if isinstance(engine, str) and not is_url(engine):
         raise UsageError(
-            f"engine: {shown(engine)} is not a URL such as postgres://USER@HOST/DATABASE"
+            f"engine: {shown(engine)} is neither a SparkSession nor a connection or URL of a "
+            "database, such as postgres://USER@HOST/DATABASE"
         )
     driver = None if isinstance(engine, str) else database_drivers.driver_of(engine)
     if driver is None and not isinstance(engine, str):

@@ -620,7 +620,7 @@ def test_settings_are_not_put_into_names(session: Any, setting: Callable[[str, s
 def test_options_of_duckdb_are_refused(spark: Any) -> None:
     with pytest.raises(sm.UsageError, match="threads apply only to DuckDB"):
         sm.Evaluator(LISTS, TRUTH, engine=spark, threads=2)
-    with pytest.raises(sm.UsageError, match="engine must be a SparkSession"):
+    with pytest.raises(sm.UsageError, match="'spark' is neither a SparkSession"):
         sm.Evaluator(LISTS, TRUTH, engine="spark")
     evaluator = sm.Evaluator(LISTS, TRUTH, engine=spark)
     with pytest.raises(sm.UsageError, match="DuckDB"):
