@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 TEXT, COUNT, NUMBER, PROSE = "text", "count", "number", "prose"
 
@@ -55,3 +56,10 @@ class Rows:
         ]
         plain = frame.astype(object).where(frame.notna(), None)
         return cls(list(frame.columns), kinds, list(plain.itertuples(index=False, name=None)))
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Convert rows of a result to a data frame; cutoffs and numbers of users stay integers."""
+    frame: pd.DataFrame = table.to_pandas()
+    counts = [name for name in ("k", "n_users") if name in frame.columns]
+    return frame.astype(dict.fromkeys(counts, "Int64"))

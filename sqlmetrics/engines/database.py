@@ -18,7 +18,7 @@ from sqlmetrics.engines.database_dialects import FoundTable, Postgres, Problem
 from sqlmetrics.engines.database_drivers import Driver
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.engines.per_user_values import nodes_below
-from sqlmetrics.engines.relation import Relation
+from sqlmetrics.engines.relation import Relation, check_type
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -30,7 +30,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.files import whole_file
 from sqlmetrics.messages import Argument, Message
-from sqlmetrics.rows import Rows
+from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, barriers, parse
 from sqlmetrics.wording import and_more
@@ -184,15 +184,7 @@ class DatabaseEngine:
             column = now.get(name)
             if column is not None and not column.readable:
                 raise _denied(table, table, known.path, [name], len(found.columns))
-            if column is None or column.type != kind:
-                change = "is gone" if column is None else f"now has the type {column.type}"
-                raise DataError(
-                    f"{table}: column {name} of {label} {change}. It had the type {kind} when "
-                    "the Evaluator was created",
-                    table=table,
-                    column=name,
-                    remedy="create a new Evaluator to read the current table",
-                )
+            check_type(table, name, label, kind, None if column is None else column.type)
 
     def forget(self, identities: Iterable[str]) -> None:
         """Forget intermediate relations, which end with their transaction."""
@@ -213,9 +205,7 @@ class DatabaseEngine:
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
-        frame: pd.DataFrame = self._arrow(plan).to_pandas()
-        counts = [name for name in ("k", "n_users") if name in frame.columns]
-        return frame.astype(dict.fromkeys(counts, "Int64"))
+        return frame_of(self._arrow(plan))
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
         """Return a temporary path, whose file replaces the target when it is complete.

@@ -34,7 +34,7 @@ from sqlmetrics.engines.duckdb_errors import (
     shortage,
 )
 from sqlmetrics.engines.lake_tables import copy_rows, is_lake_table, open_lake_table
-from sqlmetrics.engines.relation import Relation
+from sqlmetrics.engines.relation import Relation, check_type
 from sqlmetrics.engines.remote_files import open_remote
 from sqlmetrics.errors import (
     DataError,
@@ -54,7 +54,7 @@ from sqlmetrics.files import (
     whole_file,
 )
 from sqlmetrics.messages import Argument, Message
-from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
+from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows, frame_of
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, barriers
 from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
@@ -371,16 +371,7 @@ class DuckDBEngine:
                 remedy="create the table again, or create a new Evaluator",
             ) from error
         for column, kind in before.items():
-            now = types.get(column)
-            if now != kind:
-                change = "is gone" if now is None else f"now has the type {now}"
-                raise DataError(
-                    f"{table}: column {column} of {label} {change}. It had the type {kind} when "
-                    "the Evaluator was created",
-                    table=table,
-                    column=column,
-                    remedy="create a new Evaluator to read the current table",
-                )
+            check_type(table, column, label, kind, types.get(column))
 
     def bind(self, name: str, table: Any) -> str:
         """Make an Arrow object readable as a table, and return its name in SQL."""
@@ -497,9 +488,7 @@ class DuckDBEngine:
             if table is None:
                 table = self._arrow(plan.root.name, statement)
                 self._remember_types(plan.root, table)
-        frame: pd.DataFrame = table.to_pandas()
-        counts = [name for name in ("k", "n_users") if name in frame.columns]
-        return frame.astype(dict.fromkeys(counts, "Int64"))
+        return frame_of(table)
 
     def _remember_types(self, root: Node, table: pa.Table) -> None:
         """Remember the types of a small result that Python values keep."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql.templates import macro
 
 
@@ -150,3 +150,20 @@ class TableName:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise UsageError(f"the name of a table must be text, not {self.name!r}")
+
+
+def check_type(table: str, column: str, label: str, before: str, now: str | None) -> None:
+    """Check that a column still has the type that queries were planned for.
+
+    Raises:
+        DataError: the column is missing (`now` is None) or has another type.
+    """
+    if now != before:
+        change = "is gone" if now is None else f"now has the type {now}"
+        raise DataError(
+            f"{table}: column {column} of {label} {change}. It had the type {before} when the "
+            "Evaluator was created",
+            table=table,
+            column=column,
+            remedy="create a new Evaluator to read the current table",
+        )

@@ -42,7 +42,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.files import already_there
 from sqlmetrics.messages import Argument, Message
-from sqlmetrics.rows import Rows
+from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
 from sqlmetrics.wording import and_more
@@ -393,9 +393,7 @@ class SparkEngine:
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
-        frame: pd.DataFrame = self._arrow(plan).to_pandas()
-        counts = [name for name in ("k", "n_users") if name in frame.columns]
-        return frame.astype(dict.fromkeys(counts, "Int64"))
+        return frame_of(self._arrow(plan))
 
     @contextlib.contextmanager
     def new_file(self, target: Path | str, force: bool) -> Iterator[str]:

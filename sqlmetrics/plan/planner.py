@@ -350,7 +350,8 @@ class Planner:
         raise TemplateError(self._no_stage(name))
 
     def _is_known(self, name: str) -> bool:
-        return name in {*self.catalog.stages, *TABLES, *ATTRIBUTES, UNREAD_RELEVANCE}
+        known = (self.catalog.stages, TABLES, ATTRIBUTES, (UNREAD_RELEVANCE,))
+        return any(name in names for names in known)
 
     def _no_stage(self, name: str) -> str:
         return f"there is no stage or table {name!r}; stages: {', '.join(self.catalog.stages)}"
@@ -382,8 +383,8 @@ class Planner:
             TemplateError: no stage or table has a name that the query reads.
         """
         names = tables_of(text)
-        for unknown in (name for name in names if not self._is_known(name)):
-            raise TemplateError(f"{text.where}: {self._no_stage(unknown)}")
+        if unknown := [name for name in names if not self._is_known(name)]:
+            raise TemplateError(f"{text.where}: {self._no_stage(unknown[0])}")
         read = {table: self.node(table, values) for table in names}
         return bound(name, text, read, stage)
 
