@@ -37,6 +37,19 @@ SETTINGS = {
 # queries run once each: compiling them well costs more than it brings
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
+# Queries are planned once and interpreted. To plan again while a query runs, and to compile it, is
+# for large data, and takes more than half of the time here. Users run with USUAL.
+QUICK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+USUAL = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+
 # The inputs are four files, and four partitions. Small tables would be sent to every executor, and
 # small partitions put together: then nothing would have to travel between the executors.
 CLUSTER = {
@@ -85,7 +98,8 @@ def classic() -> Any:
     """Start Spark with two threads in a JVM of this process."""
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.config(map=_prepared(scratch())).master("local[2]").getOrCreate()
+    settings = {**_prepared(scratch()), **QUICK}
+    return SparkSession.builder.config(map=settings).master("local[2]").getOrCreate()
 
 
 def connect() -> Any:

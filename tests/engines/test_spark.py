@@ -25,6 +25,7 @@ from sqlmetrics.engines import spark as spark_engine
 from sqlmetrics.run import path
 from tests.engines.runners import Engine
 from tests.engines.spark_process import SparkProcess
+from tests.engines.spark_sessions import USUAL
 from tests.engines.worlds import TABLES, World, awkward, plain
 from tests.support.paths import ROOT
 
@@ -109,6 +110,8 @@ def test_every_metric_over_the_demo_tables_without_ansi_mode(
     spark: Any, setting: Callable[[str, str], None], tmp_path: Path, part: int
 ) -> None:
     """A quarter of them at once: Spark plans each for seconds."""
+    for name, value in USUAL.items():
+        setting(name, value)
     # as in Spark 3: division by 0 is NULL, overflows wrap around, sizes of NULL are -1
     setting("spark.sql.ansi.enabled", "false")
     with (
