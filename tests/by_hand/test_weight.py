@@ -68,7 +68,6 @@ OF_GROUPS = {
 # the rule of 32 nodes by which debiased integrates; and a stage that ends at the largest cutoff, of
 # which the metric reads the rows of each cutoff
 OTHERS = {"debiased", "surprisal"}
-FEW = ("postgres",)  # the others differ little from it
 
 
 @pytest.mark.thorough
@@ -81,14 +80,8 @@ def test_statements_for_duckdb_weigh_little() -> None:
     assert statistics.median(of_duckdb.values()) <= 1.5
 
 
-@pytest.mark.parametrize(
-    "dialect",
-    [
-        pytest.param(one, marks=pytest.mark.thorough if one in FEW else pytest.mark.exhaustive)
-        for one in DIALECTS
-        if one != "duckdb"
-    ],
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dialect", [one for one in DIALECTS if one != "duckdb"])
 def test_statements_for_other_dialects_weigh_little_more(dialect: str) -> None:
     own = weights(dialect)
     assert len(own) >= len(QUERIES) - 4

@@ -90,7 +90,7 @@ def test_the_page_is_made_in_its_folder() -> None:
     assert read == {"../data"}
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_the_command_gives_the_same_file_twice(folder: Path) -> None:
     ((command, shows),) = shell_blocks((EXAMPLE / "README.md").read_text(encoding="utf-8"))
     pages = []

@@ -224,14 +224,8 @@ def test_every_macro_gives_what_the_evaluator_gives(kind: str) -> None:
                 assert_same(found, rows, f"{metric} at {cutoffs}")
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "kind",
-    [
-        one if one == "rank and score" else pytest.param(one, marks=pytest.mark.exhaustive)
-        for one in WORLDS
-    ],
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kind", WORLDS)
 def test_sets_of_metrics_give_what_the_evaluator_gives(kind: str) -> None:
     tables = WORLDS[kind](world())
     two = {name: tables[name] for name in ("recommendations", "interactions")}

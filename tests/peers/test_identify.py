@@ -29,7 +29,7 @@ WANTED = 0.95
 """The share of numbers that must lead back to their library."""
 FAST = {("jurity", "unlogged"), ("lenskit", "common"), ("ranx", "plain")}
 
-QUICK = {"jurity", "trec_eval"}
+QUICK = {"trec_eval"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlmetrics.SqlmetricsWarning")
 
