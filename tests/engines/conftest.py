@@ -25,10 +25,19 @@ THIRD_PARTY = (
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
 )
 
-SAMPLED_ON_SPARK = {
-    "test_options": "options",
-    "test_settings": "settings",
-    "test_whole_lists": "first",
+# tests of one engine whose cases mostly repeat others -> the parameter, and the number of cases of
+# which one runs without --exhaustive
+SAMPLED = {
+    # Spark plans each for seconds
+    ("spark", "test_options"): ("options", 2),
+    ("spark", "test_settings"): ("settings", 2),
+    ("spark", "test_variants"): ("first", 2),
+    ("spark", "test_whole_lists"): ("first", 3),
+    # tests/sql/test_statements.py runs such statements
+    ("duckdb", "test_options"): ("options", 4),
+    ("duckdb", "test_settings"): ("settings", 4),
+    ("duckdb", "test_variants"): ("first", 3),
+    ("duckdb", "test_whole_lists"): ("first", 3),
 }
 
 
@@ -36,10 +45,9 @@ SAMPLED_ON_SPARK = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         case = getattr(item, "callspec", None)
-        option = SAMPLED_ON_SPARK.get(getattr(item, "originalname", ""))
-        # Spark plans each for seconds: every second one, unless all cases are asked for
-        of_spark = case is not None and case.params.get("engine") == "spark"
-        if option and of_spark and case.indices[option] % 2:
+        engine = case.params.get("engine") if case is not None else None
+        parameter, one_of = SAMPLED.get((engine, getattr(item, "originalname", "")), ("", 1))
+        if parameter and case.indices[parameter] % one_of:
             item.add_marker("exhaustive")
         if Path(__file__).parent in item.path.parents:
             for warning in THIRD_PARTY:
