@@ -173,6 +173,9 @@ class EmbeddedEngine(ChangingEngine, Protocol):
     def memory_limit(self) -> int:
         """Return the memory limit of the engine in bytes."""
 
+    def bytes_in_memory(self, relation: str) -> int | None:
+        """Return the size of a table that `bind` made readable; None for other relations."""
+
     @property
     def has_default_limit(self) -> bool:
         """Return whether the memory limit is the default of the engine, which nobody chose."""

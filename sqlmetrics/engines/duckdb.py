@@ -382,6 +382,11 @@ class DuckDBEngine:
             self.connection.register(name, table)
         return name
 
+    def bytes_in_memory(self, relation: str) -> int | None:
+        """Return the size of a table that `bind` made readable; None for other relations."""
+        table = self._bound.get(relation)
+        return None if table is None else getattr(table, "nbytes", None)
+
     def spool(self, stream: IO[bytes]) -> Path:
         """Copy a stream to a temporary file, which `close` removes."""
         if self._files:

@@ -32,7 +32,7 @@ _OF_USER = 300
 _OF_DEFAULT = 2 / 5
 _OF_WHOLE = 1 / 2  # maximum share of the limit for a run that is computed as a whole
 _OF_PARTITION = 1 / 4  # maximum share for a partition; smaller, since more partitions cost little
-_SMALL = 1 << 24  # maximum bytes of files that are not examined
+_SMALL = 1 << 24  # maximum bytes of files and tables in memory that are not examined
 _BYTES_OF_TEXT = 6  # bytes of a value in a CSV file, including its comma
 # maximum share of rows in row groups that span a boundary between two ranges: half of the rows of
 # an unsorted file, one row group of a sorted file; and maximum share of rows read again in total
@@ -131,7 +131,7 @@ def divide(
         or any(source.only_named for source in sources)
     ):
         return Division()
-    if asked is None and _are_small(sources):
+    if asked is None and _are_small(engine, sources):
         return Division()
     groups = {
         table.name: [
@@ -273,13 +273,19 @@ def _rendered(template: str, **context: Any) -> str:
     return environment().get_template(f"inputs/{template}.sql.j2").render(context)
 
 
-def _are_small(sources: Iterable[Source]) -> bool:
-    """Return whether all sources are small files."""
+def _are_small(engine: EmbeddedEngine, sources: Iterable[Source]) -> bool:
+    """Return whether all sources are small files or small tables in memory.
+
+    Under a limit that the user chose, tables in memory are examined, however small they are.
+    """
     size = 0
     for source in sources:
-        if not source.files or any("://" in file for file in source.files):
+        if any("://" in file for file in source.files):
             return False
-        size += sum(Path(file).stat().st_size for file in source.files)
+        in_memory = engine.bytes_in_memory(source.relation) if engine.has_default_limit else None
+        if not source.files and in_memory is None:
+            return False
+        size += (in_memory or 0) + sum(Path(file).stat().st_size for file in source.files)
     return size < _SMALL
 
 
