@@ -1,4 +1,4 @@
-"""Writes the metrics of the dbt package ranking_metrics; `--check` only says whether they are current.
+"""Writes the metrics of the dbt package ranking_metrics; `--check` says whether they are current.
 
 python dbt/generate.py [--check] [METRIC ...]
 
