@@ -1,4 +1,4 @@
-"""Writes the metrics of the dbt package ranking_metrics; `--check` says whether they are current.
+"""Writes the macros of the dbt package ranking_metrics; `--check` says whether they are current.
 
 python dbt/generate.py [--check] [METRIC ...]
 
@@ -118,7 +118,7 @@ def _with_cutoff(text: str, cutoff: int) -> str:
 def files(metrics: Iterable[str] = ()) -> dict[Path, str]:
     """Return the text of the generated files, by default for every metric."""
     printer = _Printer()
-    found = {}
+    found, rows = {}, ["| metric | title | test | needs |", "|---|---|---|---|"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what depends on the columns that a user has
         for name in metrics or printer.catalog.metrics:
@@ -127,7 +127,27 @@ def files(metrics: Iterable[str] = ()) -> dict[Path, str]:
                 metric = printer.catalog.metrics[name]
                 path = PACKAGE / "macros" / metric.family / f"{name}.sql"
                 found[path] = _file(printer, metric, order)
+                rows.append(_row(printer, metric, order))
+    if not metrics:
+        readme = PACKAGE / "README.md"
+        before, start, rest = readme.read_text(encoding="utf-8").partition("<!-- metrics -->\n")
+        end = rest[rest.index("<!-- /metrics -->") :]
+        found[readme] = "\n".join([before + start + rows[0], *rows[1:], end])
     return found
+
+
+def _row(printer: _Printer, metric: Metric, order: str) -> str:
+    """Return the row of a metric in the README."""
+    needs = ["score_column"] if order == "predictions" else []
+    needs += ["relevance_column"] if printer.needs_relevance(metric.name) else []
+    cells = [f"`{metric.name}`", metric.title, ", ".join(f"`{test}`" for test in _bounds(metric))]
+    return f"| {' | '.join([*cells, ', '.join(f'`{column}`' for column in needs)])} |"
+
+
+def _bounds(metric: Metric) -> list[str]:
+    """Return the name of the generic test of a metric, if higher or lower values are better."""
+    bounds = {True: ["at_least"], False: ["at_most"], None: []}[metric.higher_is_better]
+    return [f"{metric.name}_{bound}" for bound in bounds]
 
 
 def _file(printer: _Printer, metric: Metric, order: str) -> str:
@@ -214,10 +234,7 @@ def _entry(name: str, tables: Sequence[str], order: str, needs_relevance: bool) 
 
 
 def _tests(metric: Metric, tables: Sequence[str], order: str) -> Iterator[str]:
-    """Yield the generic test of a metric, if higher or lower values are better."""
-    if metric.higher_is_better is None:
-        return
-    bound = "at_least" if metric.higher_is_better else "at_most"
+    """Yield the generic test of a metric."""
     first = tables[0]
     others = [table for table in tables if table != first]
     columns = _columns(tables, order)
@@ -226,15 +243,12 @@ def _tests(metric: Metric, tables: Sequence[str], order: str) -> Iterator[str]:
         + [f"{column}={default}" for column, default in columns.items()]
     )
     given = ", ".join(["model", *others, "cutoff", *(f"{name}={name}" for name in columns)])
-    yield _macro(
-        _wrapped(f"{metric.name}_{bound}", signature),
-        textwrap.fill(
-            f"{{%- set result = ranking_metrics.{metric.name}({given}) -%}}", 100,
-            subsequent_indent="    ", break_on_hyphens=False,
-        ) + "\n"
-        f"{{{{ ranking_metrics._{bound}({metric.name!r}, result, cutoff, threshold) }}}}",
-        kind="test",
-    )  # fmt: skip
+    for name in _bounds(metric):
+        call = f"{{%- set result = ranking_metrics.{metric.name}({given}) -%}}"
+        call = textwrap.fill(call, 100, subsequent_indent="    ", break_on_hyphens=False)
+        bounded = f"ranking_metrics._{name.removeprefix(f'{metric.name}_')}"
+        check = f"{{{{ {bounded}({metric.name!r}, result, cutoff, threshold) }}}}"
+        yield _macro(_wrapped(name, signature), f"{call}\n{check}", kind="test")
 
 
 def _passed(tables: Sequence[str]) -> str:

@@ -198,7 +198,8 @@ def test_a_package_with_plain_names_runs_alone(tmp_path: Path) -> None:
 def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
     """The files and commands of docs/how-to/dbt.md, in their order."""
     page = (ROOT / "docs" / "how-to" / "dbt.md").read_text(encoding="utf-8")
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name in ("examples", "dbt"):
+        (tmp_path / name).symlink_to(ROOT / name)
     folder = tmp_path
     pattern = r"<!-- file: (\S+) -->\n```\w+\n(.*?)```|```sh\n(.*?)```"
     shown = ""
@@ -217,8 +218,12 @@ def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
     with duckdb.connect(str(folder / "shop.duckdb"), read_only=True) as connection:
         rows = connection.execute("SELECT metric, k, value, n_users FROM sqlmetrics_summary")
         found = [f"| {m} | {k} | {value:.4f} | {n} |" for m, k, value, n in rows.fetchall()]
+        (row,) = connection.execute("SELECT metric, k, value, n_users FROM ndcg_of_recs").fetchall()
+        assert "| {} | {} | {:.4f} | {} |".format(*row) in found
     assert sorted(found) == sorted(re.findall(r"^\| \w+ \| \d+ \| 0\..*\|$", page, re.MULTILINE))
     assert "ndcg" in shown.partition("Previewing node 'sqlmetrics_summary'")[2]
+    assert "ndcg" in shown.partition("Previewing node 'ndcg_of_recs'")[2]
+    assert re.search("PASS ndcg_of_recs_at_least_0_15", shown)
 
 
 HOW = {
@@ -315,7 +320,7 @@ def test_a_wrong_argument_ends_the_parsing(ranking_metrics: Path) -> None:
     assert dbt(ranking_metrics, "deps").returncode == 0
     built = dbt(ranking_metrics, "build")
     assert built.returncode == 2
-    assert "ranking_metrics.ndcg: cutoff is ten. Pass a whole number from 1 to" in built.stdout
+    assert "ranking_metrics.ndcg: cutoff is the text ten. Pass a whole number" in built.stdout
 
 
 def test_dbt_computes_every_macro_as_evaluate(tmp_path: Path) -> None:

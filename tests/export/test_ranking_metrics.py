@@ -149,15 +149,15 @@ def generator() -> ModuleType:
 
 
 def test_some_files_are_current() -> None:
-    # without lists, with a cutoff + 1, and with numbers up to the cutoff
-    for path, text in generator().files(["n_relevant", "partial_auc", "ndcg"]).items():
+    # without lists, and with the cutoff + 1
+    for path, text in generator().files(["n_relevant", "partial_auc"]).items():
         assert path.read_text(encoding="utf-8") == text, "run python dbt/generate.py"
 
 
 @pytest.mark.thorough
 def test_all_files_are_current() -> None:
     wanted = generator().files()
-    assert set(wanted) == set(FILES), "run python dbt/generate.py"
+    assert set(wanted) == {*FILES, PACKAGE / "README.md"}, "run python dbt/generate.py"
     for path, text in wanted.items():
         assert path.read_text(encoding="utf-8") == text, "run python dbt/generate.py"
 
@@ -214,7 +214,7 @@ RELATIONS = {"recommendations": "recs", "interactions": "truth"}
         ("ndcg", RELATIONS, "cutoff is missing. Pass a whole number from 1 to 9999"),
         ("ndcg", {**RELATIONS, "cutoff": 0}, "cutoff is 0. Pass a whole number"),
         ("ndcg", {**RELATIONS, "cutoff": 10000}, "cutoff is 10000. Pass a whole number"),
-        ("ndcg", {**RELATIONS, "cutoff": "5"}, "cutoff is 5. Pass a whole number"),
+        ("ndcg", {**RELATIONS, "cutoff": "5"}, "cutoff is the text 5. Pass a whole number"),
         ("ndcg", {**RELATIONS, "cutoff": True}, "cutoff is True. Pass a whole number"),
         ("ndcg", {**RELATIONS, "cutoff": [5, 10]}, r"cutoff is \[5, 10\]. .* once for each cutoff"),
         ("fallout", {**RELATIONS, "cutoff": 5}, "fallout: relevance_column is missing. .*such as"),
@@ -223,7 +223,7 @@ RELATIONS = {"recommendations": "recs", "interactions": "truth"}
          "ndcg_at_least: threshold is missing. Pass a number, such as 0.3"),
         ("test_first_rank_at_most",
          {"model": "recs", "interactions": "truth", "cutoff": 5, "threshold": "low"},
-         "first_rank_at_most: threshold is low. Pass a number"),
+         "first_rank_at_most: threshold is the text low. Pass a number"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_named(metric: str, arguments: dict[str, Any], message: str) -> None:

@@ -4,7 +4,8 @@
 
 {% macro _check_cutoff(metric, cutoff) -%}
 {%- if cutoff is not integer or cutoff is boolean or cutoff < 1 or cutoff > 9999 -%}
-    {%- set found = "is missing" if cutoff is none else "is " ~ cutoff -%}
+    {%- set found = ("is the text " if cutoff is string else "is ") ~ cutoff -%}
+    {%- set found = "is missing" if cutoff is none else found -%}
     {{ exceptions.raise_compiler_error(
         "ranking_metrics." ~ metric ~ ": cutoff " ~ found ~ ". Pass a whole number from 1 to 9999, "
         ~ "such as cutoff=10; call the macro once for each cutoff."
@@ -23,7 +24,8 @@
 
 {% macro _check_threshold(test, threshold) -%}
 {%- if threshold is not number or threshold is boolean -%}
-    {%- set found = "is missing" if threshold is none else "is " ~ threshold -%}
+    {%- set found = ("is the text " if threshold is string else "is ") ~ threshold -%}
+    {%- set found = "is missing" if threshold is none else found -%}
     {{ exceptions.raise_compiler_error(
         "ranking_metrics." ~ test ~ ": threshold " ~ found ~ ". Pass a number, such as 0.3."
     ) }}
