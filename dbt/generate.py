@@ -22,7 +22,7 @@ import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.sql.dialects import DIALECTS
+from sqlmetrics.sql.dialects import DIALECTS, Dialect
 
 PACKAGE = Path(__file__).resolve().parent / "ranking_metrics"
 ADAPTERS = [dialect for dialect in DIALECTS if dialect != "datafusion"]  # dbt has no adapter for it
@@ -53,7 +53,7 @@ class _Printer:
         }
         self._without_relevance = _evaluator({"recommendations.score": "score"})
 
-    def statement(self, metric: str, order: str, dialect: str) -> str:
+    def statement(self, metric: str, order: str, dialect: Dialect) -> str:
         """Print the statement of a metric, with `{{ cutoff }}` as its cutoff.
 
         Raises:
@@ -153,7 +153,7 @@ def _bounds(metric: Metric) -> list[str]:
 def _file(printer: _Printer, metric: Metric, order: str) -> str:
     read = {table.name for table in printer.tree(metric.name, "score").find_all(exp.Table)}
     tables = [table for table in _TABLES if table in read]
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[Dialect]] = {}
     for adapter in ADAPTERS:
         text = printer.statement(metric.name, "rank" if order == "rank" else "score", adapter)
         groups.setdefault(_after_inputs(text, tables), []).append(adapter)

@@ -18,7 +18,7 @@ from pandas.testing import assert_frame_equal
 
 import sqlmetrics as sm
 from tests.engines.postgres_server import USER
-from tests.engines.runners import Engine
+from tests.engines.runners import ENGINES, Engine
 from tests.support.dbt_packages import (
     build,
     in_order,
@@ -375,9 +375,10 @@ def truth_of(metric: str) -> str:
     return "liked" if list(PACKAGE.glob(f"macros/ratings/{metric}.sql")) else "interactions"
 
 
-def test_macros_run_on_other_engines(engine: Engine) -> None:
-    if engine.dialect == "datafusion":
-        return  # dbt has no adapter for it
+# dbt has no adapter for DataFusion
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "datafusion"])
+def test_macros_run_on_other_engines(name: str, engines: Callable[[str], Engine]) -> None:
+    engine = engines(name)
     tables = {"dbt_recommendations_als": "recommendations_als", "dbt_interactions": "interactions"}
     engine.load({name: pq.read_table(DATA / f"{file}.parquet") for name, file in tables.items()})
     metrics = ["ndcg", "map", "n_recommended", "auc", "lrap", "partial_auc", "ncrr", "err"]
