@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -15,11 +17,21 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import sqlmetrics as sm
-from tests.engines.runners import Engine
-from tests.support.dbt_packages import build, in_order, models_of, queries_of_tests, tables_of
+from tests.engines.postgres_server import USER
+from tests.engines.runners import ENGINES, Engine
+from tests.support.dbt_packages import (
+    build,
+    in_order,
+    macros_of,
+    models_of,
+    queries_of_tests,
+    tables_of,
+)
 from tests.support.paths import ROOT
 
 DATA = ROOT / "examples" / "data"
+PACKAGE = ROOT / "dbt" / "ranking_metrics"
+MACROS = sorted(file.stem for file in PACKAGE.glob("macros/*/*.sql"))
 MODELS = ("als", "popular")
 FURTHER = ("interactions", "history", "items", "users", "aspects", "logs")
 ENVIRONMENT = {
@@ -50,12 +62,12 @@ packages:
 """
 
 
-def dbt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run dbt in the folder of a project."""
+def dbt(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run dbt in the folder of a project, with further environment variables."""
     return subprocess.run(
         [Path(sys.executable).parent / "dbt", *arguments, "--profiles-dir", str(folder)],
         cwd=folder,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -186,7 +198,8 @@ def test_a_package_with_plain_names_runs_alone(tmp_path: Path) -> None:
 def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
     """The files and commands of docs/how-to/dbt.md, in their order."""
     page = (ROOT / "docs" / "how-to" / "dbt.md").read_text(encoding="utf-8")
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name in ("examples", "dbt"):
+        (tmp_path / name).symlink_to(ROOT / name)
     folder = tmp_path
     pattern = r"<!-- file: (\S+) -->\n```\w+\n(.*?)```|```sh\n(.*?)```"
     shown = ""
@@ -205,8 +218,12 @@ def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
     with duckdb.connect(str(folder / "shop.duckdb"), read_only=True) as connection:
         rows = connection.execute("SELECT metric, k, value, n_users FROM sqlmetrics_summary")
         found = [f"| {m} | {k} | {value:.4f} | {n} |" for m, k, value, n in rows.fetchall()]
+        (row,) = connection.execute("SELECT metric, k, value, n_users FROM ndcg_of_recs").fetchall()
+        assert "| {} | {} | {:.4f} | {} |".format(*row) in found
     assert sorted(found) == sorted(re.findall(r"^\| \w+ \| \d+ \| 0\..*\|$", page, re.MULTILINE))
     assert "ndcg" in shown.partition("Previewing node 'sqlmetrics_summary'")[2]
+    assert "ndcg" in shown.partition("Previewing node 'ndcg_of_recs'")[2]
+    assert re.search("PASS ndcg_of_recs_at_least_0_15", shown)
 
 
 HOW = {
@@ -247,3 +264,152 @@ def test_models_run_as_views_and_tables(engine: Engine, tmp_path: Path) -> None:
     assert failing == []
     assert_same(found.astype({"n_users": float}), expected.astype({"n_users": float}),
                 KEYS, rtol=1e-9)  # fmt: skip
+
+
+# ---- the package ranking_metrics -----------------------------------------------------------------
+
+
+@pytest.fixture
+def ranking_metrics(tmp_path: Path) -> Path:
+    """Return the integration tests of a copy of the package."""
+    shutil.copytree(PACKAGE, tmp_path / "ranking_metrics")
+    return tmp_path / "ranking_metrics" / "integration_tests"
+
+
+@pytest.mark.parametrize("target", ["duckdb", "postgres"])
+def test_integration_tests_pass(
+    ranking_metrics: Path, target: str, engines: Callable[[str], Engine]
+) -> None:
+    of_server = {}
+    if target == "postgres":
+        server = engines("postgres").server
+        of_server = {"POSTGRES_PORT": str(server.port), "POSTGRES_USER": USER}
+        of_server |= {"POSTGRES_HOST": "127.0.0.1", "POSTGRES_DATABASE": "postgres"}
+    for command in ("deps", "build"):
+        done = dbt(ranking_metrics, command, "--target", target, **of_server)
+        assert done.returncode == 0, done.stdout
+    found = re.search(r"PASS=(\d+) WARN=0 ERROR=0 SKIP=0 .*TOTAL=(\d+)", done.stdout)
+    assert found is not None, done.stdout
+    assert int(found[1]) == int(found[2]) > 0
+    assert "deprecat" not in done.stdout.lower()
+
+
+def test_a_missed_threshold_fails_the_build(ranking_metrics: Path) -> None:
+    file = ranking_metrics / "seeds" / "properties.yml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("threshold: 0.4", "threshold: 0.41", 1), encoding="utf-8")
+    profiles = ranking_metrics / "profiles.yml"
+    text = profiles.read_text(encoding="utf-8")
+    profiles.write_text(text.replace(":memory:", "warehouse.duckdb"), encoding="utf-8")
+    assert dbt(ranking_metrics, "deps").returncode == 0
+    built = dbt(ranking_metrics, "build", "--store-failures")
+    assert built.returncode == 1
+    (failure,) = re.findall(r"Failure in test (\w+)", built.stdout)
+    assert failure == "ndcg_of_the_lists"
+    (row,) = query(
+        ranking_metrics, f"FROM main_dbt_test__audit.{failure}"
+    ).itertuples(index=False)  # fmt: skip
+    assert row.problem == "ndcg@3 is less than 0.41"
+    assert row.value == pytest.approx(0.4077531863279454, rel=1e-12)
+    assert row.n_users == 5
+
+
+def test_a_wrong_argument_ends_the_parsing(ranking_metrics: Path) -> None:
+    model = "{{ ranking_metrics.ndcg(ref('recommendations'), ref('interactions'), cutoff='ten') }}"
+    (ranking_metrics / "models" / "ndcg.sql").write_text(model, encoding="utf-8")
+    assert dbt(ranking_metrics, "deps").returncode == 0
+    built = dbt(ranking_metrics, "build")
+    assert built.returncode == 2
+    assert "ranking_metrics.ndcg: cutoff is the text ten. Pass a whole number" in built.stdout
+
+
+def test_dbt_computes_every_macro_as_evaluate(tmp_path: Path) -> None:
+    load(tmp_path)
+    (tmp_path / "models").mkdir()
+    files = {
+        "dbt_project.yml": PROJECT,
+        "profiles.yml": PROFILES,
+        "packages.yml": f"packages:\n  - local: {PACKAGE}\n",
+        "models/sources.yml": SOURCES.replace(
+            "{tables}", "{name: recommendations_als}, {name: interactions}, {name: liked}"
+        ),
+    }
+    # scores that are probabilities are compared with interactions that are relevant or not
+    with duckdb.connect(str(tmp_path / "warehouse.duckdb")) as connection:
+        connection.execute("""
+            CREATE TABLE shop.liked AS
+            SELECT user_id, item_id, CAST(relevance > 1 AS INTEGER) AS relevance
+            FROM shop.interactions
+        """)
+        liked = connection.sql("FROM shop.liked").to_arrow_table()
+    for name in MACROS:
+        text = next(PACKAGE.glob(f"macros/*/{name}.sql")).read_text(encoding="utf-8")
+        tables = {
+            "recommendations": "source('shop', 'recommendations_als')",
+            "interactions": f"source('shop', '{truth_of(name)}')",
+            "score_column": "'score'",
+            "relevance_column": "'relevance'",
+        }
+        signature = text.partition("{% macro")[2].partition("-%}")[0]
+        given = [f"{key}={value}" for key, value in tables.items() if f"{key}=" in signature]
+        files[f"models/{name}.sql"] = (
+            f"{{{{ ranking_metrics.{name}({', '.join([*given, 'cutoff=10'])}) }}}}"
+        )
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for command in ("deps", "build"):
+        done = dbt(tmp_path, command)
+        assert done.returncode == 0, done.stdout
+    found = query(tmp_path, " UNION ALL ".join(f'FROM metrics."{name}"' for name in MACROS))
+    lists, truth = (DATA / f"{name}.parquet" for name in ("recommendations_als", "interactions"))
+    expected = []
+    for table, kind in ((truth, "interactions"), (liked, "liked")):
+        names = [name for name in MACROS if truth_of(name) == kind]
+        with sm.Evaluator(lists, table) as one:
+            expected.append(one.evaluate(names, 10))
+    assert_same(found, pd.concat(expected), ["metric"], rtol=1e-12)
+
+
+def truth_of(metric: str) -> str:
+    """Return the interactions that a metric is compared on."""
+    return "liked" if list(PACKAGE.glob(f"macros/ratings/{metric}.sql")) else "interactions"
+
+
+# dbt has no adapter for DataFusion
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "datafusion"])
+def test_macros_run_on_other_engines(name: str, engines: Callable[[str], Engine]) -> None:
+    engine = engines(name)
+    tables = {"dbt_recommendations_als": "recommendations_als", "dbt_interactions": "interactions"}
+    engine.load({name: pq.read_table(DATA / f"{file}.parquet") for name, file in tables.items()})
+    metrics = ["ndcg", "map", "n_recommended", "auc", "lrap", "partial_auc", "ncrr", "err"]
+    lists, truth = (DATA / f"{name}.parquet" for name in tables.values())
+    with sm.Evaluator(lists, truth) as one:
+        expected = one.evaluate(metrics, 10).set_index("metric")
+    macros = macros_of(PACKAGE, engine.dialect)
+    for metric in metrics:
+        given = {"interactions": "dbt_interactions", "relevance_column": "relevance"}
+        given = {} if metric == "n_recommended" else given
+        text = getattr(macros, metric)(
+            "dbt_recommendations_als", cutoff=10, score_column="score", **given
+        )
+        (row,) = engine.run(text)
+        for column in ("k", "value", "n_users", "std", "ci_low", "ci_high"):
+            wanted, known = expected.loc[metric, column], row[column]
+            assert pd.isna(wanted) == pd.isna(known), (metric, column)
+            assert pd.isna(wanted) or known == pytest.approx(wanted, rel=1e-9), (metric, column)
+    test = macros.test_ndcg_at_least
+    for threshold, n_found in ((0.01, 0), (0.99, 1)):
+        text = test("dbt_recommendations_als", "dbt_interactions", 10, threshold,
+                    score_column="score")  # fmt: skip
+        assert len(engine.run(text)) == n_found
+    for text in (
+        macros.test_valid_recommendations("dbt_recommendations_als", score_column="score"),
+        macros.test_valid_interactions("dbt_interactions", relevance_column="relevance"),
+    ):
+        assert engine.run(text) == []
+    # scores are not ranks
+    text = macros.test_valid_recommendations("dbt_recommendations_als", rank_column="score")
+    assert {row["problem"].partition(":")[0] for row in engine.run(text)} == {
+        "rows whose rank is not a whole number from 1",
+        "lists whose ranks are not 1, 2, 3, ...",
+    }

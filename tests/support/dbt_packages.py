@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import jinja2
 import yaml
 
 # what dbt itself sets: keep what is undefined from being nothing
-_JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined)
+_JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.do"])
 
 
 def yaml_of(folder: Path, name: str) -> dict:
@@ -88,3 +91,39 @@ def queries_of_tests(folder: Path, names: Mapping[str, str] | None = None) -> di
     """Return the rendered query of every test of a package, by its name."""
     files = sorted((folder / "tests").glob("*.sql"))
     return {file.stem: rendered(file.read_text(encoding="utf-8"), names) for file in files}
+
+
+class CompilerError(Exception):
+    """Stands for the error of dbt's `exceptions.raise_compiler_error`."""
+
+
+@functools.lru_cache
+def _compiled(folder: Path) -> jinja2.Template:
+    """Compile the macros of a package as one template, in which they need no name of a package."""
+    files = sorted((folder / "macros").rglob("*.sql"))
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    text = re.sub(r"\{% test (\w+)", r"{% macro test_\1", text).replace("endtest %}", "endmacro %}")
+    return _JINJA.from_string(re.sub(rf"\b{folder.name}\.(?=\w+\()", "", text))
+
+
+def macros_of(folder: Path, adapter: str) -> Any:
+    """Return the macros and generic tests of a package as attributes, as an adapter calls them."""
+
+    def dispatch(name: str, package: str) -> Any:
+        assert package == folder.name
+        known = vars(macros)
+        parents = {"databricks": "spark", "redshift": "postgres"}
+        kinds = (adapter, parents.get(adapter), "default")
+        return next(known[f"{kind}__{name}"] for kind in kinds if f"{kind}__{name}" in known)
+
+    def raise_compiler_error(message: str) -> None:
+        raise CompilerError(message)
+
+    macros = _compiled(folder).make_module(
+        {
+            "adapter": SimpleNamespace(dispatch=dispatch),
+            "exceptions": SimpleNamespace(raise_compiler_error=raise_compiler_error),
+            "target": SimpleNamespace(type=adapter),
+        }
+    )
+    return macros

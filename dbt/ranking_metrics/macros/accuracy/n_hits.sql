@@ -1,0 +1,253 @@
+{#-
+  Written by dbt/generate.py of sqlmetrics: change the template of the metric instead.
+
+  Number of hits
+  Formula: number of relevant items in the top k.
+  Source: num_rel_ret in trec_eval; Hits in ranx; NumRelRet in ir_measures.
+-#}
+
+{% macro n_hits(
+    recommendations=none, interactions=none, cutoff=none, user_column='user_id',
+    item_column='item_id', rank_column='rank', score_column=none, relevance_column=none
+) -%}
+{%- do ranking_metrics._check_cutoff('n_hits', cutoff) -%}
+{%- set recommendations = ranking_metrics._ranked_lists(
+    'n_hits', recommendations, user_column, item_column, rank_column, score_column
+) -%}
+{%- set interactions = ranking_metrics._held_out(
+    'n_hits', interactions, user_column, item_column, relevance_column, needs_relevance=False
+) -%}
+{{ adapter.dispatch('n_hits', 'ranking_metrics')(recommendations, interactions, cutoff) }}
+{%- endmacro %}
+
+{% test n_hits_at_least(
+    model, interactions=none, cutoff=none, threshold=none, user_column='user_id',
+    item_column='item_id', rank_column='rank', score_column=none, relevance_column=none
+) -%}
+{%- set result = ranking_metrics.n_hits(model, interactions, cutoff, user_column=user_column,
+    item_column=item_column, rank_column=rank_column, score_column=score_column,
+    relevance_column=relevance_column) -%}
+{{ ranking_metrics._at_least('n_hits', result, cutoff, threshold) }}
+{%- endtest %}
+
+{% macro default__n_hits(recommendations, interactions, cutoff) -%}
+{{ ranking_metrics._no_sql('n_hits') }}
+{%- endmacro %}
+
+{% macro duckdb__n_hits(recommendations, interactions, cutoff) -%}
+WITH recommendations AS (
+    {{ recommendations | indent(4) }}
+), interactions AS (
+    {{ interactions | indent(4) }}
+), relevant AS (
+    -- one row per relevant (user, item)
+    SELECT user_id, item_id FROM interactions WHERE CAST(relevance AS DOUBLE) > 0
+), relevant_users AS (
+    -- one row per user with a relevant item
+    SELECT user_id FROM relevant GROUP BY user_id
+), hits AS (
+    -- one row per hit, numbered from the top of the list
+    SELECT user_id, CAST(rank AS BIGINT) AS rank
+    FROM recommendations AS ranked
+    INNER JOIN relevant USING (user_id, item_id)
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT CAST(count(CASE WHEN rank <= {{ cutoff }} THEN 1 END) AS DOUBLE) AS n_hits_at_{{ cutoff }}
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
+), totals AS (
+    -- one row: mean, number and standard deviation of the per-user values
+    SELECT
+        avg(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_value, count(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_n,
+        stddev_samp(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_std
+    FROM per_user
+)
+-- the interval is value ± 1.9599639845400536 standard errors
+SELECT
+    'n_hits' AS metric, {{ cutoff }} AS k, n_hits_at_{{ cutoff }}_value AS value, n_hits_at_{{ cutoff }}_n AS n_users,
+    n_hits_at_{{ cutoff }}_std AS std,
+    n_hits_at_{{ cutoff }}_value - 1.9599639845400536 * n_hits_at_{{ cutoff }}_std / sqrt(n_hits_at_{{ cutoff }}_n)
+        AS ci_low,
+    n_hits_at_{{ cutoff }}_value + 1.9599639845400536 * n_hits_at_{{ cutoff }}_std / sqrt(n_hits_at_{{ cutoff }}_n)
+        AS ci_high
+FROM totals
+{%- endmacro %}
+
+{% macro spark__n_hits(recommendations, interactions, cutoff) -%}
+WITH recommendations AS (
+    {{ recommendations | indent(4) }}
+), interactions AS (
+    {{ interactions | indent(4) }}
+), relevant AS (
+    -- one row per relevant (user, item)
+    SELECT user_id, item_id FROM interactions WHERE CAST(relevance AS DOUBLE) > 0
+), relevant_users AS (
+    -- one row per user with a relevant item
+    SELECT user_id FROM relevant GROUP BY user_id
+), hits AS (
+    -- one row per hit, numbered from the top of the list
+    SELECT user_id, CAST(rank AS BIGINT) AS rank
+    FROM recommendations AS ranked
+    INNER JOIN relevant USING (user_id, item_id)
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT CAST(COUNT(CASE WHEN rank <= {{ cutoff }} THEN 1 END) AS DOUBLE) AS n_hits_at_{{ cutoff }}
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
+), totals AS (
+    -- one row: mean, number and standard deviation of the per-user values
+    SELECT
+        AVG(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_value, COUNT(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_n,
+        STDDEV_SAMP(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_std
+    FROM per_user
+)
+-- the interval is value ± 1.9599639845400536 standard errors
+SELECT
+    'n_hits' AS metric, {{ cutoff }} AS k, n_hits_at_{{ cutoff }}_value AS value, n_hits_at_{{ cutoff }}_n AS n_users,
+    n_hits_at_{{ cutoff }}_std AS std,
+    n_hits_at_{{ cutoff }}_value - CAST(1.9599639845400536 AS DOUBLE) * n_hits_at_{{ cutoff }}_std
+        / NULLIF(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_low,
+    n_hits_at_{{ cutoff }}_value + CAST(1.9599639845400536 AS DOUBLE) * n_hits_at_{{ cutoff }}_std
+        / NULLIF(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_high
+FROM totals
+{%- endmacro %}
+
+{% macro snowflake__n_hits(recommendations, interactions, cutoff) -%}
+{{ ranking_metrics.spark__n_hits(recommendations, interactions, cutoff) }}
+{%- endmacro %}
+
+{% macro trino__n_hits(recommendations, interactions, cutoff) -%}
+{{ ranking_metrics.spark__n_hits(recommendations, interactions, cutoff) }}
+{%- endmacro %}
+
+{% macro athena__n_hits(recommendations, interactions, cutoff) -%}
+{{ ranking_metrics.spark__n_hits(recommendations, interactions, cutoff) }}
+{%- endmacro %}
+
+{% macro bigquery__n_hits(recommendations, interactions, cutoff) -%}
+WITH recommendations AS (
+    {{ recommendations | indent(4) }}
+), interactions AS (
+    {{ interactions | indent(4) }}
+), relevant AS (
+    -- one row per relevant (user, item)
+    SELECT user_id, item_id FROM interactions WHERE CAST(relevance AS FLOAT64) > 0
+), relevant_users AS (
+    -- one row per user with a relevant item
+    SELECT user_id FROM relevant GROUP BY user_id
+), hits AS (
+    -- one row per hit, numbered from the top of the list
+    SELECT user_id, CAST(rank AS INT64) AS rank
+    FROM recommendations AS ranked
+    INNER JOIN relevant USING (user_id, item_id)
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT CAST(COUNT(CASE WHEN rank <= {{ cutoff }} THEN 1 END) AS FLOAT64) AS n_hits_at_{{ cutoff }}
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
+), totals AS (
+    -- one row: mean, number and standard deviation of the per-user values
+    SELECT
+        AVG(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_value, COUNT(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_n,
+        STDDEV_SAMP(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_std
+    FROM per_user
+)
+-- the interval is value ± 1.9599639845400536 standard errors
+SELECT
+    'n_hits' AS metric, {{ cutoff }} AS k, n_hits_at_{{ cutoff }}_value AS value, n_hits_at_{{ cutoff }}_n AS n_users,
+    n_hits_at_{{ cutoff }}_std AS std,
+    n_hits_at_{{ cutoff }}_value - CAST(1.9599639845400536 AS FLOAT64) * n_hits_at_{{ cutoff }}_std
+        / NULLIF(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_low,
+    n_hits_at_{{ cutoff }}_value + CAST(1.9599639845400536 AS FLOAT64) * n_hits_at_{{ cutoff }}_std
+        / NULLIF(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_high
+FROM totals
+{%- endmacro %}
+
+{% macro clickhouse__n_hits(recommendations, interactions, cutoff) -%}
+WITH recommendations AS (
+    {{ recommendations | indent(4) }}
+), interactions AS (
+    {{ interactions | indent(4) }}
+), relevant AS (
+    -- one row per relevant (user, item)
+    SELECT user_id, item_id FROM interactions WHERE CAST(relevance AS Nullable(Float64)) > 0
+), relevant_users AS (
+    -- one row per user with a relevant item
+    SELECT user_id FROM relevant GROUP BY user_id
+), hits AS (
+    -- one row per hit, numbered from the top of the list
+    SELECT user_id, CAST(rank AS Nullable(Int64)) AS rank
+    FROM recommendations AS ranked
+    INNER JOIN relevant USING (user_id, item_id)
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT
+        CAST(CAST(COUNT(CASE WHEN rank <= {{ cutoff }} THEN 1 END) AS Nullable(Int64)) AS Nullable(Float64))
+            AS n_hits_at_{{ cutoff }}
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
+), totals AS (
+    -- one row: mean, number and standard deviation of the per-user values
+    SELECT
+        AVG(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_value,
+        CAST(COUNT(n_hits_at_{{ cutoff }}) AS Nullable(Int64)) AS n_hits_at_{{ cutoff }}_n,
+        CASE
+            WHEN CAST(COUNT(n_hits_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(n_hits_at_{{ cutoff }})
+        END AS n_hits_at_{{ cutoff }}_std
+    FROM per_user
+)
+-- the interval is value ± 1.9599639845400536 standard errors
+SELECT
+    'n_hits' AS metric, {{ cutoff }} AS k, n_hits_at_{{ cutoff }}_value AS value, n_hits_at_{{ cutoff }}_n AS n_users,
+    n_hits_at_{{ cutoff }}_std AS std,
+    n_hits_at_{{ cutoff }}_value - CAST(1.9599639845400536 AS Nullable(Float64)) * n_hits_at_{{ cutoff }}_std
+        / nullIf(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_low,
+    n_hits_at_{{ cutoff }}_value + CAST(1.9599639845400536 AS Nullable(Float64)) * n_hits_at_{{ cutoff }}_std
+        / nullIf(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_high
+FROM totals
+SETTINGS join_use_nulls = 1, group_by_use_nulls = 1, aggregate_functions_null_for_empty = 1, least_greatest_legacy_null_behavior = 0, prefer_column_name_to_alias = 1, query_plan_max_optimizations_to_apply = 1000000
+{%- endmacro %}
+
+{% macro postgres__n_hits(recommendations, interactions, cutoff) -%}
+WITH recommendations AS (
+    {{ recommendations | indent(4) }}
+), interactions AS (
+    {{ interactions | indent(4) }}
+), relevant AS (
+    -- one row per relevant (user, item)
+    SELECT user_id, item_id FROM interactions WHERE CAST(relevance AS DOUBLE PRECISION) > 0
+), relevant_users AS (
+    -- one row per user with a relevant item
+    SELECT user_id FROM relevant GROUP BY user_id
+), hits AS (
+    -- one row per hit, numbered from the top of the list
+    SELECT user_id, CAST(rank AS BIGINT) AS rank
+    FROM recommendations AS ranked
+    INNER JOIN relevant USING (user_id, item_id)
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT CAST(COUNT(CASE WHEN rank <= {{ cutoff }} THEN 1 END) AS DOUBLE PRECISION) AS n_hits_at_{{ cutoff }}
+    FROM relevant_users
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
+), totals AS (
+    -- one row: mean, number and standard deviation of the per-user values
+    SELECT
+        AVG(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_value, COUNT(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_n,
+        STDDEV_SAMP(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_std
+    FROM per_user
+)
+-- the interval is value ± 1.9599639845400536 standard errors
+SELECT
+    'n_hits' AS metric, {{ cutoff }} AS k, n_hits_at_{{ cutoff }}_value AS value, n_hits_at_{{ cutoff }}_n AS n_users,
+    n_hits_at_{{ cutoff }}_std AS std,
+    n_hits_at_{{ cutoff }}_value - CAST(1.9599639845400536 AS DOUBLE PRECISION) * n_hits_at_{{ cutoff }}_std
+        / NULLIF(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_low,
+    n_hits_at_{{ cutoff }}_value + CAST(1.9599639845400536 AS DOUBLE PRECISION) * n_hits_at_{{ cutoff }}_std
+        / NULLIF(SQRT(n_hits_at_{{ cutoff }}_n), 0) AS ci_high
+FROM totals
+{%- endmacro %}
