@@ -156,7 +156,7 @@ def test_some_files_are_current() -> None:
 
 @pytest.mark.thorough
 def test_all_files_are_current() -> None:
-    wanted = generator().files()
+    wanted = generator().files(cutoffs=[7919])
     assert set(wanted) == {*FILES, PACKAGE / "README.md"}, "run python dbt/generate.py"
     for path, text in wanted.items():
         assert path.read_text(encoding="utf-8") == text, "run python dbt/generate.py"
