@@ -15,7 +15,8 @@ from typing import TypeVar
 
 import pytest
 
-from tests.engines.runners import ENGINES, Engine, EngineMissing, said_if_missing, start
+from tests.engines import spark_sessions
+from tests.engines.runners import ENGINES, Engine, EngineMissing, Spark, said_if_missing, start
 from tests.engines.spark_process import SparkProcess
 
 T = TypeVar("T")
@@ -62,13 +63,20 @@ def _started(start: Callable[[], T]) -> T:
 
 
 @pytest.fixture(scope="session")
-def engines() -> Iterator[Callable[[str], Engine]]:
+def engines(pytestconfig: pytest.Config) -> Iterator[Callable[[str], Engine]]:
     """Return what gives the engine of a name, started once."""
     running: dict[str, Engine] = {}
+    by_connect = pytestconfig.getoption("--spark-connect")
+
+    def started(name: str) -> Engine:
+        if name != "spark" or not by_connect:
+            return start(name)
+        with said_if_missing(name):
+            return Spark(spark_sessions.connect(spark_sessions.QUICK))
 
     def engine_of(name: str) -> Engine:
         if name not in running:
-            running[name] = _started(lambda: start(name))
+            running[name] = _started(lambda: started(name))
         return running[name]
 
     yield engine_of

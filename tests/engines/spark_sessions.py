@@ -11,9 +11,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.engines import jvm
@@ -102,7 +103,7 @@ def classic() -> Any:
     return SparkSession.builder.config(map=settings).master("local[2]").getOrCreate()
 
 
-def connect() -> Any:
+def connect(settings: Mapping[str, str] = MappingProxyType({})) -> Any:
     """Start a Spark Connect server with two threads, and return a session of its client.
 
     The server has its settings from a file: those of the builder are set once more by the client,
@@ -113,7 +114,8 @@ def connect() -> Any:
     from pyspark.sql import SparkSession
 
     folder = scratch()
-    lines = [f"{name} {value}\n" for name, value in _prepared(folder, jvm.wrapper).items()]
+    settings = {**_prepared(folder, jvm.wrapper), **settings}
+    lines = [f"{name} {value}\n" for name, value in settings.items()]
     (folder / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
     os.environ["SPARK_CONF_DIR"] = str(folder)
     os.environ["SPARK_TESTING"] = "true"  # with "1" the JVM would look for classes of a build

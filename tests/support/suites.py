@@ -31,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="also tests/engines: needs pip install -e '.[engines]'; .ci/run does",
     )
     parser.addoption(
+        "--spark-connect",
+        action="store_true",
+        help="with --engines, for tests/engines/test_metrics.py -k spark: through Spark Connect",
+    )
+    parser.addoption(
         "--browser",
         action="store_true",
         help="also tests/browser: needs pip install -e '.[report,browser]'; .ci/run does",
