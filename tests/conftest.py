@@ -147,7 +147,7 @@ def world_files(world_tables: dict[str, pd.DataFrame], tmp_path_factory: Any) ->
 @pytest.fixture(
     params=[
         SOME,
-        pytest.param(FEW, marks=pytest.mark.thorough),
+        pytest.param(FEW, marks=pytest.mark.exhaustive),
         pytest.param(VARIANTS, marks=pytest.mark.exhaustive),
     ],
     ids=len,

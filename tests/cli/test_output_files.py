@@ -158,7 +158,7 @@ def test_a_device_is_written_to() -> None:
     run("evaluate", *INPUT, "ndcg@10", "--format", "csv", "-o", os.devnull, "--force")
     assert os.stat(os.devnull).st_rdev == before.st_rdev
     if Path("/dev/full").exists():
-        error = run("macros", "-o", "/dev/full", code=1).stderr
+        error = run("macros", "ndcg", "-o", "/dev/full", code=1).stderr
         assert error == "sqlmetrics: error: cannot write /dev/full: No space left on device\n"
 
 
@@ -169,7 +169,7 @@ def test_what_is_neither_a_file_nor_a_stream_is_refused() -> None:
 
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("socket")
-        error = run("macros", "-o", "socket", "--force", code=1).stderr
+        error = run("macros", "ndcg", "-o", "socket", "--force", code=1).stderr
     assert "not a file, a pipe" in error
     assert Path("socket").is_socket()
 

@@ -89,7 +89,7 @@ def test_a_convention_with_one_setting_changed() -> None:
     assert "no convention gives map@3=0.5370 as it is" in messages
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_the_nearest_values_where_nothing_matches() -> None:
     frame, messages = identified("map@3=0.99")
     assert not frame["matches"].any()

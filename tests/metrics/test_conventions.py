@@ -162,7 +162,7 @@ def every() -> Iterator[sm.Evaluator]:
 SPECS = ["map", "ndcg(gain=linear)", "hit_rate", "precision@2", "r_precision"]
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_several_in_one_call_equal_each_alone(every: sm.Evaluator) -> None:
     together = every.evaluate(SPECS, k=[1, 3])
     assert together.columns.tolist()[:4] == ["model", "convention", "metric", "k"]

@@ -660,7 +660,7 @@ def expressions(chart: Any) -> Iterator[str]:
 # ---------------------------------------------------------------- size and imports
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_a_large_report_is_small() -> None:
     random = np.random.default_rng(0)
     users, items = range(600), np.arange(1000)

@@ -126,13 +126,18 @@ def endless_run(place: Path) -> Iterator[subprocess.Popen[bytes]]:
     (place / "own").mkdir(exist_ok=True)
     (place / "own" / "endless.sql.j2").write_text(ENDLESS)
     known = set(place.rglob("lock"))
+
+    def complete() -> set[Path]:
+        # an empty lock is in creation, and the next run leaves its folder alone
+        return {lock for lock in {*place.rglob("lock")} - known if lock.stat().st_size}
+
     arguments = ["evaluate", *interrupts.ONE, "endless@10", "--templates", "own", "-o", "out.csv",
                  "--temp-directory", "temporary"]  # fmt: skip
     with subprocess.Popen(
         interrupts.command(*arguments), cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
         try:
-            wait_for(lambda: len(set(place.rglob("lock")) - known) == 2)
+            wait_for(lambda: len(complete()) == 2)
             yield process
         finally:
             process.kill()

@@ -149,7 +149,7 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
 
 OF_EVERY_METRIC = pytest.mark.parametrize(
     "world_specs",
-    [FEW, pytest.param(VARIANTS, marks=pytest.mark.exhaustive)],
+    [SOME, *(pytest.param(specs, marks=pytest.mark.exhaustive) for specs in (FEW, VARIANTS))],
     ids=len,
     indirect=True,
 )
