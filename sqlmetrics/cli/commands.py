@@ -618,14 +618,17 @@ def macros(
     from sqlmetrics.export.duckdb_macros import script
     from sqlmetrics.files import whole_file
 
-    text = script(convention, pairs_of("--set", settings), fallback, templates, metrics)
+    def text() -> str:
+        return script(convention, pairs_of("--set", settings), fallback, templates, metrics)
+
     if output is None or output == "-":
-        show(text, "sql")
+        show(text(), "sql")
         return
     if not output:
         raise UsageError("-o: the file name is empty")
+    # a file that cannot be written is refused before the script, which takes seconds
     with whole_file(Path(output), force) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text(), encoding="utf-8")
 
 
 @main.command()

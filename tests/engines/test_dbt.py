@@ -276,7 +276,9 @@ def ranking_metrics(tmp_path: Path) -> Path:
     return tmp_path / "ranking_metrics" / "integration_tests"
 
 
-@pytest.mark.parametrize("target", ["duckdb", "postgres"])
+@pytest.mark.parametrize(
+    "target", [pytest.param("duckdb", marks=pytest.mark.exhaustive), "postgres"]
+)
 def test_integration_tests_pass(
     ranking_metrics: Path, target: str, engines: Callable[[str], Engine]
 ) -> None:
