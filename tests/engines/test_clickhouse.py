@@ -248,6 +248,20 @@ def test_an_old_server(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None
         sm.Evaluator(*SMALL, engine=connection)
 
 
+@pytest.mark.usefixtures("chdb")
+def test_without_temporary_tables() -> None:
+    import chdb as library
+
+    with contextlib.closing(library.connect(":memory:")) as connection:
+        connection.query("SET allow_ddl = 0")
+        models = {"one": SMALL[0], "two": SMALL[0]}
+        with sm.Evaluator(models, SMALL[1], engine=connection) as evaluator:
+            assert set(evaluator.evaluate(["mrr", "ndcg"])["metric"]) == {"mrr", "ndcg"}
+            (difference,) = evaluator.compare("mrr", baseline="one")["difference"]
+            assert difference == 0
+            assert len(evaluator.check())
+
+
 # ---- tables -----------------------------------------------------------------------------------
 
 

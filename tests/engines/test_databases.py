@@ -151,7 +151,13 @@ def in_postgres(server: Any, connection: Any) -> Database:
     return Database("Postgres", server, connection)
 
 
-@pytest.fixture(params=["in_postgres", "in_chdb", "in_clickhouse_server"])
+@pytest.fixture(
+    params=[
+        "in_postgres",
+        "in_chdb",
+        pytest.param("in_clickhouse_server", marks=pytest.mark.exhaustive),
+    ]
+)
 def database(request: pytest.FixtureRequest) -> Database:
     """Return each database."""
     return request.getfixturevalue(request.param)
@@ -215,7 +221,7 @@ def chdb_without_ddl(chdb: Any) -> Iterator[Database]:
         (awkward, "postgres_reader"),
         (awkward, "in_chdb"),
         (plain, "in_chdb"),
-        (awkward, "chdb_without_ddl"),
+        pytest.param(awkward, "chdb_without_ddl", marks=pytest.mark.exhaustive),
         (plain, "in_clickhouse_server"),
     ],
 )
