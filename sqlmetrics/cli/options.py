@@ -87,7 +87,7 @@ class EngineType(click.Choice[str]):
             known = ", ".join(map(repr, self.choices))
             self.fail(
                 f"{database_urls.shown(text)} is not one of {known}, or a URL such as "
-                "postgres://USER@HOST/DATABASE",
+                f"{database_urls.EXAMPLES}",
                 param,
                 ctx,
             )
@@ -198,8 +198,8 @@ input_options = _options(
         default=ENGINES[0],
         show_default=True,
         help="Compute with DuckDB in this process, with Spark (tables must be Parquet or Spark "
-        "catalog tables), or in the database of a URL, such as postgres://user@host/db (tables are "
-        "given by name).",
+        "catalog tables), or in the database of a URL, such as postgres://user@host/db or "
+        "clickhouse://user@host/db (tables are given by name).",
     ),
     click.option(
         "--master",

@@ -123,6 +123,10 @@ class Engine(Protocol):
 class ChangingEngine(Engine, Protocol):
     """An engine with tables that other programs or the user change between calls."""
 
+    @property
+    def several_moments(self) -> str:
+        """Return why a call may read rows of several moments; an empty text if it cannot."""
+
     def calling(self) -> AbstractContextManager[None]:
         """Run everything inside as one call, on the rows of one moment if the engine can."""
 

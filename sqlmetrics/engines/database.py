@@ -1,20 +1,21 @@
 """Run plans in a database, through a connection of the user or one that a URL names.
 
-The statements run in the database, and only the rows of results come to this process. Everything
-runs in a transaction that is undone, so that nothing remains in the database, also after an error
-or an interrupt.
+The statements run in the database, and only the rows of results come to this process. Nothing
+remains in the database, also after an error or an interrupt: in Postgres, everything runs in a
+transaction that is undone; in ClickHouse, temporary tables are dropped.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sqlmetrics.engines.database_dialects import FoundTable, Postgres, Problem
+from sqlmetrics.engines.clickhouse import ClickHouse
+from sqlmetrics.engines.database_dialects import Database, FoundTable, Postgres, Problem
 from sqlmetrics.engines.database_drivers import Driver
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.engines.per_user_values import nodes_below
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 _WITHOUT = Message("remove ", Argument("engine"), " to compute with DuckDB")
 _MOST_NAMES = 10  # tables that an error lists
+_SYSTEMS: Mapping[str, Callable[[Driver], Database]] = {
+    "postgres": Postgres,
+    "clickhouse": ClickHouse,
+}
 
 
 class DatabaseEngine:
@@ -58,13 +63,12 @@ class DatabaseEngine:
 
     def __init__(self, driver: Driver, owned: bool) -> None:
         self._driver = driver
-        self._database = Postgres(driver)
+        self._database = _SYSTEMS[driver.dialect](driver)
         self._closes = owned
         self.dialect = self._database.dialect
         self._tables: dict[str, FoundTable] = {}  # by relation
         self._kept: dict[str, str] = {}  # identity of a node -> temporary table of this call
         self._depth = 0  # of nested uses of the transaction
-        self._creates = False  # whether the transaction may create temporary tables
         self._closed = False
         with self._transaction():
             self._version = self._database.version()
@@ -157,9 +161,32 @@ class DatabaseEngine:
 
     # ---- between calls -------------------------------------------------------------------------
 
-    def calling(self) -> AbstractContextManager[None]:
-        """Run everything inside on the rows of one moment, and undo all changes at the end."""
-        return self._transaction()
+    @contextlib.contextmanager
+    def calling(self) -> Iterator[None]:
+        """Run everything inside as one call, and undo all changes at the end.
+
+        Raises:
+            DataError: the database has no transactions, and a table has changed during the call.
+        """
+        with self._transaction():
+            before = self._states()
+            yield
+            now = self._states() if before else before
+        if changed := [path for path, state in before.items() if now.get(path) != state]:
+            raise DataError(
+                f"the table {changed[0]} has changed while the call ran, so its results may mix "
+                "old and new rows",
+                remedy="run again, or read a table that no other program changes meanwhile",
+            )
+
+    @property
+    def several_moments(self) -> str:
+        """Return why a call may read rows of several moments; empty if it cannot."""
+        return self._database.several_moments
+
+    def _states(self) -> Mapping[str, object]:
+        with self._translated("the state of the tables"):
+            return self._database.states(self._tables.values())
 
     def check_columns(
         self, table: str, relation: str, label: str, before: Mapping[str, str]
@@ -172,7 +199,7 @@ class DatabaseEngine:
         """
         known = self._tables[relation]
         with self._transaction(), self._translated(label, table, table):
-            found = self._database.find(known.path)
+            found = self._database.found_again(known)
         if found is None:
             raise DataError(
                 f"{table}: {label} existed when the Evaluator was created, but no longer exists",
@@ -273,7 +300,10 @@ class DatabaseEngine:
 
         Without them, every statement computes the nodes that it reads.
         """
-        for node in nodes if self._creates else ():
+        nodes = list(nodes)
+        if not nodes or not self._database.may_create():
+            return
+        for node in nodes:
             statement = Plan(node).statement(self._kept, pretty=False, dialect=self.dialect)
             with self._translated(node.name):
                 self._database.create(node.key, statement)
@@ -294,7 +324,6 @@ class DatabaseEngine:
         with contextlib.ExitStack() as stack:
             with self._translated("the first statement"):
                 stack.enter_context(self._database.transaction(own_path))
-                self._creates = self._database.may_create()
             self._depth = 1
             try:
                 yield
@@ -333,8 +362,8 @@ class DatabaseEngine:
         if problem is Problem.STOPPED:
             return EngineError(
                 f"{name} stopped the statement for {title}: {why}",
-                remedy="a limit such as statement_timeout may apply to the role or the session; "
-                "nothing was left in the database",
+                remedy=f"a limit such as {self._database.limits} may apply to the role or the "
+                "session; nothing was left in the database",
             )
         return EngineError(f"{name} stopped while computing {title}: {why}")
 

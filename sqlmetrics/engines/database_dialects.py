@@ -1,18 +1,24 @@
-"""Differences between databases: transactions, the catalog, types, and codes of errors."""
+"""Differences between databases: transactions, the catalog, types, and codes of errors.
+
+The differences of ClickHouse are in `clickhouse`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmetrics.engines.database_drivers import Driver, State
+from sqlmetrics.engines.database_drivers import Driver, PostgresDriver, State
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Command, Message
 from sqlmetrics.sql.quoting import identifier, literal
+from sqlmetrics.sql.templates import render_file
 
 
 def print_instead(dialect: str) -> Message:
@@ -40,8 +46,8 @@ class Column:
     Args:
         name: its name.
         type: its type, as DuckDB calls it.
-        cast: whether queries read it as text, or as a list of texts, because the database compares
-            the texts of its type in another way.
+        cast: whether queries read it as a value of this type, because the database compares or
+            returns the values of its own type in another way.
         readable: whether the role may read it.
     """
 
@@ -53,28 +59,105 @@ class Column:
 
 @dataclass(frozen=True)
 class FoundTable:
-    """A table or view: its schema and name, and its columns."""
+    """A table or view.
+
+    Args:
+        schema: its schema; empty for a temporary table that has none.
+        name: its name.
+        columns: its columns.
+        collation: the collation in which casts to texts compare bytes; empty if all texts do.
+    """
 
     schema: str
     name: str
     columns: tuple[Column, ...]
+    collation: str = ""
 
     @property
     def path(self) -> str:
         """Return its qualified name, quoted."""
-        return f"{identifier(self.schema)}.{identifier(self.name)}"
+        return ".".join(identifier(name) for name in (self.schema, self.name) if name)
 
     @property
     def relation(self) -> str:
         """Return the FROM clause that reads its columns, in DuckDB's SQL."""
         if not any(column.cast for column in self.columns):
             return self.path
+        collate = f" COLLATE {identifier(self.collation)}" if self.collation else ""
         columns = ", ".join(
-            f'CAST({name} AS {column.type}) COLLATE "C" AS {name}' if column.cast else name
+            f"CAST({name} AS {column.type}){collate} AS {name}" if column.cast else name
             for column in self.columns
             for name in [identifier(column.name)]
         )
         return f"(SELECT {columns} FROM {self.path})"
+
+
+class Database(ABC):
+    """The dialect of a database, and what a connection to it can do.
+
+    Attributes:
+        dialect: the name of the dialect.
+        title: the name of the system in messages.
+        limits: examples of settings of the database that stop a statement.
+        several_moments: why the statements of a call may read rows of several moments; empty if
+            they read those of one moment.
+    """
+
+    dialect: str
+    title: str
+    limits: str
+    several_moments: str = ""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the version of the server.
+
+        Raises:
+            UsageError: statements do not run in this version, or not with this role.
+        """
+
+    @abstractmethod
+    def transaction(self, own_path: bool) -> AbstractContextManager[None]:
+        """Run what follows with fixed settings, and leave nothing behind.
+
+        Args:
+            own_path: look up names as the session does.
+        """
+
+    @abstractmethod
+    def may_create(self) -> bool:
+        """Return whether temporary tables can be created in the current transaction."""
+
+    @abstractmethod
+    def create(self, name: str, statement: str) -> None:
+        """Create a temporary table with the rows of a query."""
+
+    @abstractmethod
+    def rows_of(self, name: str) -> str:
+        """Return the query of all rows of a temporary table."""
+
+    @abstractmethod
+    def find(self, name: str) -> FoundTable | None:
+        """Find a table or view by its name, as the database reads the name."""
+
+    @abstractmethod
+    def found_again(self, known: FoundTable) -> FoundTable | None:
+        """Find a table again that `find` has found."""
+
+    @abstractmethod
+    def tables(self) -> list[str]:
+        """Return the names of the tables, without their schema where it is not needed."""
+
+    def states(self, tables: Iterable[FoundTable]) -> Mapping[str, object]:  # noqa: ARG002
+        """Return values that change when the rows of tables change: path -> value.
+
+        Only for tables whose rows may change between the statements of a call.
+        """
+        return {}
+
+    @abstractmethod
+    def problem(self, error: BaseException) -> Problem:
+        """Return the subject of an error."""
 
 
 # type of Postgres, without its length -> type of DuckDB
@@ -107,7 +190,6 @@ _MORE_MEMORY = (
     "(SELECT set_config('work_mem', greatest(setting::bigint, 65536)::text, true) "
     "FROM pg_catalog.pg_settings WHERE name = 'work_mem')"
 )
-_TABLE_KINDS = "'r', 'p', 'v', 'm', 'f'"  # tables, with partitions, views, foreign tables
 _CODES = (
     (Problem.TABLE, ("42P01", "42501", "3F000")),
     (Problem.STOPPED, ("57014", "57P01", "57P02", "57P03", "25P03", "25P04")),
@@ -116,7 +198,7 @@ _CODES = (
 )
 
 
-class Postgres:
+class Postgres(Database):
     """Postgres.
 
     Everything runs in a transaction that is rolled back, so that nothing remains: neither temporary
@@ -125,9 +207,11 @@ class Postgres:
 
     dialect = "postgres"
     title = "Postgres"
+    limits = "statement_timeout"
     _SAVEPOINT = "sqlmetrics"
 
     def __init__(self, driver: Driver) -> None:
+        assert isinstance(driver, PostgresDriver)
         self.driver = driver
 
     def version(self) -> str:
@@ -232,62 +316,29 @@ class Postgres:
         oid = row["oid"]
         if oid is None:
             return None
-        rows = self.driver.fetch(
-            # a domain is read as the type that it is made of
-            f"""
-            WITH RECURSIVE typed AS (
-                SELECT attnum, attname, atttypid AS type, atttypmod AS modifier, attcollation
-                FROM pg_catalog.pg_attribute
-                WHERE attrelid = {oid} AND attnum > 0 AND NOT attisdropped
-                UNION ALL
-                SELECT attnum, attname, typbasetype, typtypmod, attcollation
-                FROM typed INNER JOIN pg_catalog.pg_type ON oid = type
-                WHERE typtype = 'd'
-            )
-            SELECT nspname::text AS schema, relname::text AS name, attname::text AS column_name,
-                pg_catalog.format_type(type, NULL) AS type,
-                coalesce(e.typname, t.typname)::text AS type_name,
-                coalesce(e.typtype, t.typtype)::text AS kind,
-                pg_catalog.has_column_privilege(c.oid, attnum, 'SELECT') AS readable,
-                coalesce(collisdeterministic, true) AS deterministic
-            FROM pg_catalog.pg_class AS c
-            INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
-            LEFT JOIN (
-                typed INNER JOIN pg_catalog.pg_type AS t ON t.oid = type AND t.typtype <> 'd'
-                LEFT JOIN pg_catalog.pg_type AS e ON e.oid = t.typelem AND t.typcategory = 'A'
-                LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = attcollation
-            ) ON true
-            WHERE c.oid = {oid} AND relkind IN ({_TABLE_KINDS})
-            ORDER BY attnum
-            """
-        ).to_pylist()
+        columns = render_file("databases/postgres/columns", {"table_oid": int(oid)})
+        rows = self.driver.fetch(columns).to_pylist()
         if not rows:
             return None
-        columns = (_column(row) for row in rows if row["column_name"] is not None)
-        return FoundTable(rows[0]["schema"], rows[0]["name"], tuple(columns))
+        found = (_column(row) for row in rows if row["column_name"] is not None)
+        return FoundTable(
+            rows[0]["schema_name"], rows[0]["table_name"], tuple(found), collation="C"
+        )
+
+    def found_again(self, known: FoundTable) -> FoundTable | None:
+        """Find a table again that `find` has found."""
+        return self.find(known.path)
 
     def tables(self) -> list[str]:
         """Return the names of the tables, without their schema where it is not needed."""
-        rows = self.driver.fetch(
-            f"""
-            SELECT
-                CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN ''
-                     ELSE pg_catalog.quote_ident(nspname) || '.' END
-                || pg_catalog.quote_ident(relname) AS name
-            FROM pg_catalog.pg_class AS c
-            INNER JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
-            WHERE relkind IN ({_TABLE_KINDS}) AND nspname <> 'information_schema'
-                AND nspname !~ '^pg_'
-            ORDER BY name
-            """
-        )
-        return [str(row["name"]) for row in rows.to_pylist()]
+        rows = self.driver.fetch(render_file("databases/postgres/tables", {}))
+        return [str(row["label"]) for row in rows.to_pylist()]
 
     # ---- errors ----------------------------------------------------------------------------------
 
     def problem(self, error: BaseException) -> Problem:
         """Return the subject of an error."""
-        state = self.driver.sqlstate(error)
+        state = self.driver.code(error)
         for problem, starts in _CODES:
             if state.startswith(starts):
                 return problem
@@ -296,9 +347,10 @@ class Postgres:
 
 def _column(row: Mapping[str, Any]) -> Column:
     """Return a column of the catalog."""
-    kind = type_of(row["type"])
+    kind = type_of(row["full_type"])
     # texts that are equal without having the same letters, or that are never equal
-    cast = row["kind"] == "e" or row["type_name"] in _OTHER_TEXTS or not row["deterministic"]
+    is_other = row["type_kind"] == "e" or row["short_type"] in _OTHER_TEXTS
+    cast = is_other or not row["is_deterministic"]
     text = "VARCHAR[]" if kind.endswith("[]") else "VARCHAR"
     return Column(row["column_name"], text if cast else kind, cast, row["readable"])
 

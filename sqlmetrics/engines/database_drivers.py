@@ -1,7 +1,8 @@
 """Run statements through the drivers of databases: psycopg, and ADBC for Postgres.
 
 A driver returns Arrow tables, and hides how libraries tell the state of a transaction and name
-their errors. Nothing here imports a library unless a connection of it is given.
+their errors. Nothing here imports a library unless a connection of it is given. The drivers of
+ClickHouse are in `clickhouse_drivers`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.engines.database_urls import is_clear, masked, without_passwords
+from sqlmetrics.engines.database_urls import (
+    dialect_of,
+    is_clear,
+    masked,
+    without_passwords,
+)
 from sqlmetrics.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
@@ -50,15 +56,6 @@ class Driver(ABC):
         """The dialect of the database that the connection leads to."""
 
     @abstractmethod
-    def state(self) -> State:
-        """Return the state of the connection."""
-
-    @property
-    @abstractmethod
-    def autocommit(self) -> bool:
-        """Whether the driver starts no transaction by itself."""
-
-    @abstractmethod
     def run(self, statement: str) -> None:
         """Run a statement whose rows do not matter."""
 
@@ -71,9 +68,9 @@ class Driver(ABC):
     def errors(self) -> tuple[type[Exception], ...]:
         """The classes of errors of the library and the database."""
 
-    def sqlstate(self, error: BaseException) -> str:
-        """Return the code of an error, such as 42P01; empty if it has none."""
-        return str(getattr(error, "sqlstate", None) or "")
+    @abstractmethod
+    def code(self, error: BaseException) -> str:
+        """Return the code that the database gives an error; empty if it has none."""
 
     @abstractmethod
     def reason(self, error: BaseException) -> str:
@@ -84,14 +81,32 @@ class Driver(ABC):
         """Close the connection."""
 
 
-def _one_line(text: str) -> str:
+class PostgresDriver(Driver):
+    """A connection with transactions, and errors with the codes of the SQL standard."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Return the state of the connection."""
+
+    @property
+    @abstractmethod
+    def autocommit(self) -> bool:
+        """Whether the driver starts no transaction by itself."""
+
+    def code(self, error: BaseException) -> str:
+        """Return the code of an error, such as 42P01; empty if it has none."""
+        return str(getattr(error, "sqlstate", None) or "")
+
+
+def one_line(text: str) -> str:
+    """Return a message in one line, without a full stop at its end."""
     return " ".join(text.split()).rstrip(" .;:")[:_MOST]
 
 
 # ---- psycopg -------------------------------------------------------------------------------------
 
 
-class Psycopg(Driver):
+class Psycopg(PostgresDriver):
     """A connection of psycopg 3."""
 
     dialect = "postgres"
@@ -143,7 +158,7 @@ class Psycopg(Driver):
         """Return the primary message of the server, or else that of the library."""
         diagnosis = getattr(error, "diag", None)
         primary = None if diagnosis is None else diagnosis.message_primary
-        return _one_line(str(primary or error).partition("\nLINE ")[0]) or type(error).__name__
+        return one_line(str(primary or error).partition("\nLINE ")[0]) or type(error).__name__
 
     def close(self) -> None:
         """Close the connection."""
@@ -223,7 +238,7 @@ def _of_other_type(values: list[Any]) -> pa.Array:
 # ---- ADBC ----------------------------------------------------------------------------------------
 
 
-class Adbc(Driver):
+class Adbc(PostgresDriver):
     """A connection of an ADBC driver, in the form of its module `dbapi`."""
 
     @property
@@ -270,7 +285,7 @@ class Adbc(Driver):
         """Return the message of the server, without the statement."""
         text = str(error).partition("\nLINE ")[0].partition("Query was:")[0]
         text = text.rpartition("ERROR:")[2].partition(" SQLSTATE")[0]
-        return _one_line(text) or type(error).__name__
+        return one_line(text) or type(error).__name__
 
     def close(self) -> None:
         """Close the connection."""
@@ -305,63 +320,98 @@ def driver_of(connection: Any) -> Driver | None:
     Raises:
         UsageError: the connection is asynchronous, or of a library that is not supported.
     """
+    from sqlmetrics.engines import clickhouse_drivers as clickhouse
+
     kinds: dict[tuple[str, str], Callable[[Any], Driver]] = {
         ("psycopg", "Connection"): Psycopg,
         ("adbc_driver_manager.dbapi", "Connection"): Adbc,
+        ("clickhouse_connect.driver.client", "Client"): clickhouse.ClickHouseConnect,
+        ("chdb.session.state", "Session"): clickhouse.Chdb,
+        ("chdb.state.sqlitelike", "Connection"): clickhouse.Chdb,
+        ("chdb.dbapi.connections", "Connection"): clickhouse.Chdb,
     }
-    for (module, name), driver in kinds.items():
-        found = getattr(sys.modules.get(module), name, None)
-        if found is not None and isinstance(connection, found):
-            return driver(connection)
-    if not all(hasattr(connection, name) for name in ("cursor", "commit", "rollback")):
-        return None
     module = type(connection).__module__.partition(".")[0]
+    is_asynchronous = _is_asynchronous(connection)
+    for (of_class, name), driver in kinds.items():
+        found = getattr(sys.modules.get(of_class), name, None)
+        if found is not None and isinstance(connection, found) and not is_asynchronous:
+            return driver(connection)
+    has_cursors = all(hasattr(connection, name) for name in ("cursor", "commit", "rollback"))
+    if not has_cursors and not is_asynchronous:
+        return None
     if module in ("duckdb", "_duckdb"):
         raise UsageError("engine: pass a DuckDB connection as connection=…")
-    what = "an asynchronous connection" if _is_asynchronous(connection) else "a connection"
+    what = "an asynchronous connection" if is_asynchronous else "a connection"
     raise UsageError(
         f"engine: {what} of {module} is not supported",
-        remedy="open the connection with psycopg.connect(…) or "
-        "adbc_driver_postgresql.dbapi.connect(…)",
+        remedy="open the connection with psycopg.connect(…), "
+        "adbc_driver_postgresql.dbapi.connect(…), clickhouse_connect.get_client(…) or "
+        "chdb.connect(…)",
     )
 
 
 def _is_asynchronous(connection: Any) -> bool:
     import inspect
 
-    return inspect.iscoroutinefunction(connection.commit)
+    # the method that commits or, in ClickHouse, runs a statement
+    methods = (getattr(type(connection), name, None) for name in ("commit", "command"))
+    return any(inspect.iscoroutinefunction(method) for method in methods)
 
 
 def connect(url: str) -> Driver:
     """Connect to the database of a URL.
 
     Raises:
-        UsageError: psycopg is not installed, or the URL is not valid.
+        UsageError: the driver is not installed, or the URL is not valid.
         EngineError: the connection cannot be made.
     """
+    if dialect_of(url) == "clickhouse":
+        from sqlmetrics.engines import clickhouse_drivers
+
+        return clickhouse_drivers.connect(url)
+    return _connect_to_postgres(url)
+
+
+def without_driver(url: str, error: ImportError, module: str, extra: str) -> UsageError:
+    """Return the error about a driver that is not installed."""
+    return UsageError(
+        f"{masked(url)} needs {module}, which cannot be imported ({error}); run "
+        f"pip install 'sqlmetrics[{extra}]'"
+    )
+
+
+def unread(url: str) -> UsageError:
+    """Return the error about a URL that has no single meaning; it quotes nothing of the URL."""
+    return UsageError(
+        "the URL of the database cannot be read",
+        remedy=f"write {dialect_of(url)}://USER@HOST:PORT/DATABASE, with special characters in "
+        "percent notation (%40 for @)",
+    )
+
+
+def no_connection(url: str, why: str, remedy: str) -> EngineError:
+    """Return the error about a connection that could not be made, without passwords."""
+    return EngineError(
+        f"no connection to {masked(url)}: {without_passwords(why, url)}", remedy=remedy
+    )
+
+
+def _connect_to_postgres(url: str) -> Driver:
     try:
         import psycopg
     except ImportError as error:
-        raise UsageError(
-            f"{masked(url)} needs psycopg, which cannot be imported ({error}); run "
-            "pip install 'sqlmetrics[postgres]'"
-        ) from error
-    # the message of a parser, and the error with it, may quote any part of the URL
-    unread = UsageError(
-        "the URL of the database cannot be read",
-        remedy="write postgres://USER@HOST:PORT/DATABASE, with special characters in percent "
-        "notation (%40 for @)",
-    )
+        raise without_driver(url, error, "psycopg", "postgres") from error
     if not is_clear(url):
-        raise unread
+        raise unread(url)
     try:
         return Psycopg(psycopg.connect(url, autocommit=True, application_name="sqlmetrics"))
     except psycopg.ProgrammingError:
-        raise unread from None
+        # the message of a parser, and the error with it, may quote any part of the URL
+        raise unread(url) from None
     except psycopg.Error as error:
-        why = without_passwords(_one_line(str(error)), url)
-        raise EngineError(
-            f"no connection to {masked(url)}: {why}",
-            remedy="check the host, the port, the user and the password, which libpq also reads "
-            "from PGPASSWORD or ~/.pgpass",
+        raise no_connection(
+            url,
+            one_line(str(error)),
+            "check the host, the port, the user and the password, which libpq also reads from "
+            "PGPASSWORD or ~/.pgpass",
         ) from None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-DATABASES = ("postgres",)  # dialects of the databases that statements run in
-_SCHEME = re.compile(r"(postgres|postgresql)://", re.IGNORECASE)
+DATABASES = ("postgres", "clickhouse")  # dialects of the databases that statements run in
+EXAMPLES = "postgres://USER@HOST/DATABASE or clickhouse://USER@HOST/DATABASE"
+_SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "clickhouse": "clickhouse"}
+_SCHEME = re.compile(rf"({'|'.join(_SCHEMES)})://", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # user:password@ at the start, and password=… among the parameters
 _PASSWORDS = (
@@ -18,6 +20,13 @@ _MASK = "***"
 def is_url(value: object) -> bool:
     """Return whether a value is the URL of a database that sqlmetrics connects to."""
     return isinstance(value, str) and _SCHEME.match(value) is not None
+
+
+def dialect_of(url: str) -> str:
+    """Return the dialect of the database that a URL leads to."""
+    match = _SCHEME.match(url)
+    assert match is not None
+    return _SCHEMES[match[1].lower()]
 
 
 def has_scheme(value: object) -> bool:

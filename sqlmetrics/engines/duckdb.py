@@ -171,6 +171,11 @@ class DuckDBEngine:
         return self
 
     @property
+    def several_moments(self) -> str:
+        """Return an empty text."""
+        return ""
+
+    @property
     def changing(self) -> DuckDBEngine:
         """Return the engine itself; tables of a connection of the user may change."""
         return self

@@ -76,7 +76,7 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
         UsageError: `engine` is neither, or the system is not supported.
     """
     from sqlmetrics.engines import database_drivers
-    from sqlmetrics.engines.database_urls import DATABASES, is_url, shown
+    from sqlmetrics.engines.database_urls import DATABASES, EXAMPLES, is_url, shown
     from sqlmetrics.sql.dialects import checked
 
     wanted = None if dialect is None else checked(dialect)
@@ -86,7 +86,7 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
     if isinstance(engine, str) and not is_url(engine):
         raise UsageError(
             f"engine: {shown(engine)} is neither a SparkSession nor a connection or URL of a "
-            "database, such as postgres://USER@HOST/DATABASE"
+            f"database, such as {EXAMPLES}"
         )
     driver = None if isinstance(engine, str) else database_drivers.driver_of(engine)
     if driver is None and not isinstance(engine, str):
@@ -98,11 +98,16 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
         raise UsageError(Argument("temp_directory"), " applies only to DuckDB and Spark; remove it")
     owned = driver is None
     driver = driver or database_drivers.connect(engine)
-    if driver.dialect not in DATABASES:
-        raise _untested(driver.dialect)
     from sqlmetrics.engines.database import DatabaseEngine
 
     try:
+        if driver.dialect not in DATABASES:
+            raise _untested(driver.dialect)
+        if wanted not in (None, driver.dialect):
+            raise UsageError(
+                f"dialect: the SQL of this connection is {driver.dialect}, not {wanted!r}; remove "
+                "dialect"
+            )
         return DatabaseEngine(driver, owned)
     except BaseException:
         if owned:

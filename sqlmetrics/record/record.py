@@ -119,6 +119,9 @@ class Recorder:
             "sources": list(self._described(session.tables)),
         }
         entries = cast("dict[str, Any]", record)
+        changing = session.engine.changing
+        if changing is not None and (why := changing.several_moments):
+            entries = _unknown(entries, moment=why)
         if not self.with_contents:
             return entries
         engine = session.engine.embedded

@@ -270,10 +270,13 @@ def _wide_integers(tree: exp.Expr, dialect: str) -> None:
 @_pass("clickhouse")
 def _unseen_values(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Cast rounded numbers without evaluating the values behind NULL: ClickHouse casts these values
-    too, and fails if one is infinite."""
+    too, and fails if one is infinite. It multiplies no integers of 128 bits by doubles."""
     for node in _all(tree, exp.Cast):
         assert isinstance(node, exp.Cast)
         if node.to.this == exp.DType.INT128 and isinstance(node.this, exp.Round):
+            product = node.this.this
+            if isinstance(product, exp.Mul) and not _is_double(product.this):
+                product.set("this", _double(_without_parentheses(product.this)))
             node.replace(exp.Anonymous(
                 this="accurateCastOrNull",
                 expressions=[node.this.copy(), exp.Literal.string("Int128")],
@@ -398,7 +401,7 @@ def _quantiles(tree: exp.Expr, dialect: str) -> None:
         is_median = float(known.name) == 0.5
         missing = {
             "bigquery": True, "trino": True, "athena": True, "redshift": True,
-            "datafusion": low or not is_median, "clickhouse": low and not is_median,
+            "datafusion": low or not is_median,
         }  # fmt: skip
         if missing.get(dialect):
             raise UsageError(
@@ -414,6 +417,17 @@ def _quantiles(tree: exp.Expr, dialect: str) -> None:
 def _quantile(
     dialect: str, low: bool, value: exp.Expr, share: exp.Expr, known: exp.Expr
 ) -> exp.Expr:
+    if dialect == "clickhouse" and low and float(known.name) != 0.5:
+        # quantileExactLow takes the next larger value, except for a median
+        n = f"count({_LAST})"
+        chosen = sqlglot.parse_one(
+            f"CASE WHEN {n} > 0 THEN arrayElement(arraySort(groupArray({_LAST})), "
+            f"toInt64(greatest(1, {n} - floor({n} - {n} * {known.name})))) END",
+            read=NATIVE,
+        )
+        for stand_in in list(chosen.find_all(exp.Column)):
+            stand_in.replace(value.copy())
+        return chosen
     if dialect == "clickhouse":
         function = "quantileExactLow" if low else "quantileExactInclusive"
         return exp.ParameterizedAgg(this=function, expressions=[known], params=[value])
@@ -432,10 +446,14 @@ def _quantile(
 
 @_pass("clickhouse")
 def _deviations_of_one(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Return no standard deviation for a single value: ClickHouse returns NaN."""
+    """Return no standard deviation for a single value: ClickHouse returns NaN. Use the functions
+    that do not lose half of the digits."""
+    for node in _all(tree, exp.StddevPop):
+        node.replace(exp.Anonymous(this="stddevPopStable", expressions=[node.this.copy()]))
     for node in _all(tree, exp.StddevSamp):
         several = exp.GT(this=exp.Count(this=node.this.copy()), expression=exp.Literal.number(1))
-        node.replace(exp.Case(ifs=[exp.If(this=several, true=node.copy())]))
+        stable = exp.Anonymous(this="stddevSampStable", expressions=[node.this.copy()])
+        node.replace(exp.Case(ifs=[exp.If(this=several, true=stable)]))
 
 
 @_pass("clickhouse", "datafusion")
@@ -473,6 +491,16 @@ def _times_in_utc(tree: exp.Expr, dialect: str) -> None:
             node.replace(time.copy())
         else:
             node.replace(exp.AtTimeZone(this=time.copy(), zone=exp.Literal.string("UTC")))
+
+
+@_pass("clickhouse")
+def _microseconds(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Cast to times with microseconds: ClickHouse's DateTime has whole seconds, from 1970 on."""
+    times = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPTZ, exp.DType.DATETIME)
+    for node in _all(tree, exp.DataType):
+        if node.this in times:
+            nullable = "Nullable(DateTime64(6, 'UTC'))"
+            node.replace(exp.DataType.build(nullable, dialect="clickhouse"))
 
 
 # ---- lists as rows ------------------------------------------------------------------------------
@@ -586,10 +614,22 @@ def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
 # ---- types, names and order ---------------------------------------------------------------------
 
 
-@_pass("postgres", "redshift")
-def _types(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Write typeof, which has another name here."""
+@_pass("postgres", "redshift", "clickhouse")
+def _types(tree: exp.Expr, dialect: str) -> None:
+    """Write typeof, which has another name here. In ClickHouse, a comparison has the type UInt8."""
     for node in _all(tree, exp.Typeof):
+        if dialect == "clickhouse":
+            name = exp.Anonymous(this="toTypeName", expressions=[node.this])
+            is_boolean = exp.In(
+                this=name.copy(),
+                expressions=[
+                    exp.Literal.string(kind)
+                    for kind in ("Bool", "UInt8", "Nullable(Bool)", "Nullable(UInt8)")
+                ],
+            )
+            boolean = exp.If(this=is_boolean, true=exp.Literal.string("BOOLEAN"))
+            node.replace(exp.Case(ifs=[boolean], default=name))
+            continue
         node.replace(exp.cast(exp.Anonymous(this="pg_typeof", expressions=[node.this]), "text"))
 
 

@@ -20,6 +20,7 @@ MASKED = {
     "postgresql://me:s3c%40ret@host/db?sslmode=require": (
         "postgresql://me:***@host/db?sslmode=require"
     ),
+    "clickhouse://me:s3cret@host:8123/db?final=1": "clickhouse://me:***@host:8123/db?final=1",
     "postgres:///db?user=me&password=s3cret": "postgres:///db?user=me&password=***",
     "postgres:///db?sslpassword=s3cret&user=me": "postgres:///db?sslpassword=***&user=me",
     # not clear: everything up to the last @ may belong to the password
@@ -35,8 +36,8 @@ def test_passwords_are_masked(url: str) -> None:
 
 
 def test_which_urls_are_clear() -> None:
-    assert all(map(is_clear, [*MASKED][:5]))
-    assert not any(map(is_clear, [*MASKED][5:7]))
+    assert all(map(is_clear, [*MASKED][:6]))
+    assert not any(map(is_clear, [*MASKED][6:8]))
     assert not is_url("mysql://me@host/db")
     assert not is_url("postgres")
 

@@ -19,9 +19,6 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-DEVIATIONS = ("std", "ci_low", "ci_high")
-
-
 def same(found: object, expected: object, tolerance: float = 1e-12) -> bool:
     if found is None or expected is None:
         return found is expected
@@ -36,13 +33,7 @@ def check(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert list(one) == list(other)
-        # ClickHouse takes deviations from sums of squares, which lose half of the digits
-        lost = 1e-7 * abs(other.get("value") or 0)
-        wrong = [
-            name
-            for name in other
-            if not same(one[name], other[name], lost if name in DEVIATIONS else 1e-12)
-        ]
+        wrong = [name for name in other if not same(one[name], other[name])]
         assert not wrong, f"{wrong}: {one}, expected {other}"
 
 

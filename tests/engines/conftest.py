@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from tests.engines import spark_sessions
+from tests.engines.databases import LISTS, TRUTH
 from tests.engines.runners import ENGINES, Engine, EngineMissing, Spark, said_if_missing, start
 from tests.engines.spark_process import SparkProcess
 
@@ -109,3 +110,19 @@ def spark_connect() -> Iterator[SparkProcess]:
     spark = _started(lambda: _spark("connect"))
     yield spark
     spark.close()
+
+
+@pytest.fixture(scope="session")
+def chdb(engines: Callable[[str], Engine]) -> Any:
+    """Return ClickHouse in this process, with the small tables."""
+    engine = engines("clickhouse")
+    engine.load({"recs": LISTS, "truth": TRUTH}, schema="small")
+    return engine
+
+
+@pytest.fixture(scope="session")
+def clickhouse_server(engines: Callable[[str], Engine]) -> Any:
+    """Return the stand-in for a server of ClickHouse, with the small tables."""
+    engine = engines("clickhouse server")
+    engine.load({"recs": LISTS, "truth": TRUTH}, schema="small")
+    return engine

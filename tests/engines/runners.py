@@ -272,8 +272,11 @@ class ClickHouse(Engine):
             pq.write_table(table, file)
             self.execute(f"INSERT INTO {quoted} SELECT * FROM file('{file}', Parquet)")
 
+    def _arrow(self, statement: str) -> pa.Table:
+        return self.session.query(statement, "ArrowTable")
+
     def _run(self, statement: str) -> list[Row]:
-        table = self.session.query(statement, "ArrowTable")
+        table = self._arrow(statement)
         for number, field in enumerate(table.schema):
             if pa.types.is_fixed_size_binary(field.type):
                 table = table.set_column(number, field.name, _integers(table.column(number)))
@@ -281,6 +284,28 @@ class ClickHouse(Engine):
 
     def close(self) -> None:
         self.session.close()
+
+
+class ServedClickHouse(ClickHouse):
+    """ClickHouse behind the stand-in for a server; see clickhouse_server.py."""
+
+    def __init__(self) -> None:
+        from tests.engines.clickhouse_server import ClickHouseServer
+
+        Engine.__init__(self)
+        self.server = ClickHouseServer()
+        self.client = self.server.client()
+
+    def _arrow(self, statement: str) -> pa.Table:
+        if not statement.lstrip().startswith(("SELECT", "WITH")):
+            self.client.command(statement)
+            return pa.table({})
+        answer = self.client.raw_query(statement, fmt="ArrowStream")
+        return pa.ipc.open_stream(answer).read_all()
+
+    def close(self) -> None:
+        self.client.close()
+        self.server.stop()
 
 
 class DataFusion(Engine):
@@ -346,6 +371,7 @@ class Spark(Engine):
 ENGINES: dict[str, type[Engine]] = {
     engine.name: engine for engine in (DuckDB, Postgres, ClickHouse, DataFusion, Spark)
 }
+OTHERS: dict[str, type[Engine]] = {"clickhouse server": ServedClickHouse}
 
 
 @contextmanager
@@ -364,4 +390,4 @@ def start(name: str) -> Engine:
         EngineMissing: it is not installed, or does not start here; says what to install.
     """
     with said_if_missing(name):
-        return ENGINES[name]()
+        return {**ENGINES, **OTHERS}[name]()

@@ -12,33 +12,37 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click.testing
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines import database_drivers
 from sqlmetrics.metrics.catalog import Catalog
+from tests.engines.databases import (
+    GIVEN,
+    LISTS,
+    MRR,
+    SCHEMA,
+    SMALL,
+    TRUTH,
+    assert_same,
+    columns,
+    evaluated,
+    left_in_clickhouse,
+    names,
+    run,
+    tables,
+)
 from tests.engines.runners import Engine
-from tests.engines.worlds import MODELS, TABLES, World, awkward, plain
+from tests.engines.worlds import World, awkward, plain
 from tests.support.pages import shell_blocks, shell_output
 from tests.support.paths import EXAMPLES, ROOT
 
-SCHEMA = "The shop"
-LISTS = pa.table({
-    "user_id": ["u1", "u1", "u1", "u2", "u2", "u3"],
-    "item_id": ["a", "b", "c", "b", "a", "c"],
-    "rank": [1, 2, 3, 1, 2, 1],
-})  # fmt: skip
-TRUTH = pa.table({"user_id": ["u1", "u2", "u4"], "item_id": ["b", "b", "a"]})
-MRR = (1 / 2 + 1 + 0) / 3  # of these lists: u1 has b second, u2 first, and u4 no list
-SMALL = ("small.recs", "small.truth")
 METRICS = list(Catalog.load(()).metrics)
 VARIANTS = [
     "ndcg(gain=exponential)@5",
@@ -109,36 +113,60 @@ def connection(connect: Callable[..., Any]) -> Any:
     return connect()
 
 
+# ---- databases that the same tests run in -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Database:
+    """A running database, with the small tables.
+
+    Args:
+        title: its name in messages.
+        runner: loads tables, and runs statements.
+        connection: a connection as an engine.
+    """
+
+    title: str
+    runner: Any
+    connection: Any
+
+
+@pytest.fixture
+def in_chdb(chdb: Any) -> Iterator[Database]:
+    before = left_in_clickhouse(chdb)
+    yield Database("ClickHouse", chdb, chdb.session)
+    assert left_in_clickhouse(chdb) == before
+
+
+@pytest.fixture
+def in_clickhouse_server(clickhouse_server: Any) -> Iterator[Database]:
+    with contextlib.closing(clickhouse_server.server.client()) as client:
+        yield Database("ClickHouse", clickhouse_server, client)
+        left = "SELECT count() FROM system.tables WHERE name LIKE 'sqlmetrics%' OR is_temporary"
+        assert client.command(left) == 0  # in the session of the client
+
+
+@pytest.fixture
+def in_postgres(server: Any, connection: Any) -> Database:
+    return Database("Postgres", server, connection)
+
+
+@pytest.fixture(
+    params=[
+        "in_postgres",
+        "in_chdb",
+        pytest.param("in_clickhouse_server", marks=pytest.mark.exhaustive),
+    ]
+)
+def database(request: pytest.FixtureRequest) -> Database:
+    """Return each database."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture
 def url(server: Any) -> str:
     """Return the URL of the server, with a password that it does not ask for."""
     return f"postgresql://tests:s3cr%40t@127.0.0.1:{server.server.port}/postgres"
-
-
-def names(server: Any, world: World) -> dict[str, Any]:
-    """Load the tables of a world, and return their names as arguments of an evaluator."""
-    server.load(world.stored(), schema=SCHEMA)
-
-    def named(table: str) -> str:
-        return f"{server.quoted(SCHEMA)}.{server.quoted(world.names[table])}"
-
-    lists = {model: named(model) for model in MODELS}
-    return {"recommendations": lists, **{table: named(table) for table in TABLES}}
-
-
-def tables(world: World) -> dict[str, Any]:
-    lists = {model: world.tables[model] for model in MODELS}
-    return {"recommendations": lists, **{table: world.tables[table] for table in TABLES}}
-
-
-def columns(world: World) -> dict[str, str]:
-    return {"features": "f1,f2", **world.columns}
-
-
-def assert_same(got: pd.DataFrame, expected: pd.DataFrame) -> None:
-    """The same columns, types, texts and counts, and numbers to 1e-9."""
-    assert len(expected)
-    pd.testing.assert_frame_equal(got, expected, check_exact=False, rtol=1e-9, atol=1e-12)
 
 
 def adbc(server: Any, **options: Any) -> Any:
@@ -149,24 +177,59 @@ def adbc(server: Any, **options: Any) -> Any:
 # ---- the same numbers -------------------------------------------------------------------------
 
 
+@pytest.fixture
+def psycopg_connection(in_postgres: Database) -> Database:
+    return in_postgres
+
+
+@pytest.fixture
+def adbc_connection(server: Any) -> Iterator[Database]:
+    with contextlib.closing(adbc(server)) as connection:
+        yield Database("Postgres", server, connection)
+
+
+@pytest.fixture
+def postgres_reader(server: Any, connect: Any) -> Database:
+    """Return a connection of a role that creates no temporary tables, but reads all worlds."""
+    names(server, plain())
+    names(server, awkward())
+    server.execute(f"GRANT USAGE ON SCHEMA {server.quoted(SCHEMA)} TO reader")
+    server.execute(
+        f"ALTER DEFAULT PRIVILEGES IN SCHEMA {server.quoted(SCHEMA)} GRANT SELECT ON TABLES "
+        "TO reader"
+    )
+    return Database("Postgres", server, connect("reader"))
+
+
+@pytest.fixture
+def chdb_without_ddl(chdb: Any) -> Iterator[Database]:
+    """Return a connection that creates no temporary tables."""
+    import chdb as library
+
+    connection = library.connect(":memory:")
+    for setting in ("allow_ddl = 0", "max_query_size = 10000000", "max_ast_elements = 10000000"):
+        connection.query(f"SET {setting}")
+    yield Database("ClickHouse", chdb, connection)
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("kind", "how"),
-    [(awkward, "psycopg"), (plain, "adbc"), (awkward, "without temporary tables")],
+    [
+        (awkward, "psycopg_connection"),
+        (plain, "adbc_connection"),
+        (awkward, "postgres_reader"),
+        (awkward, "in_chdb"),
+        (plain, "in_chdb"),
+        pytest.param(awkward, "chdb_without_ddl", marks=pytest.mark.exhaustive),
+        (plain, "in_clickhouse_server"),
+    ],
 )
-def test_every_metric(server: Any, connect: Any, kind: Callable[[], World], how: str) -> None:
+def test_every_metric(kind: Callable[[], World], how: str, request: pytest.FixtureRequest) -> None:
     world = kind()
-    given = names(server, world)
+    database: Database = request.getfixturevalue(how)
+    given, connection = names(database.runner, world), database.connection
     with contextlib.ExitStack() as stack:
-        if how == "psycopg":
-            connection = connect()
-        elif how == "adbc":
-            connection = stack.enter_context(contextlib.closing(adbc(server)))
-        else:
-            server.execute(f"GRANT USAGE ON SCHEMA {server.quoted(SCHEMA)} TO reader")
-            server.execute(
-                f"GRANT SELECT ON ALL TABLES IN SCHEMA {server.quoted(SCHEMA)} TO reader"
-            )
-            connection = connect("reader")
         evaluator = sm.Evaluator(**given, columns=columns(world), engine=connection)
         duckdb = sm.Evaluator(**tables(world), columns=columns(world))
         stack.enter_context(evaluator)
@@ -192,11 +255,11 @@ SLICES: list[dict[str, Any]] = [
 
 @pytest.mark.filterwarnings("ignore:gap. 3 of 3 slices:sqlmetrics.SqlmetricsWarning")
 @pytest.mark.parametrize("options", SLICES)
-def test_slices(server: Any, connection: Any, options: dict[str, Any]) -> None:
+def test_slices(database: Database, options: dict[str, Any]) -> None:
     world = awkward()
-    given = names(server, world)
+    given = names(database.runner, world)
     with (
-        sm.Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
+        sm.Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
         sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
     ):
         assert_same(
@@ -225,22 +288,22 @@ ASKED: Mapping[str, Ask] = {
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_other_calls(server: Any, connection: Any, asked: str) -> None:
+def test_other_calls(database: Database, asked: str) -> None:
     world = awkward()
-    given = names(server, world)
+    given = names(database.runner, world)
     with (
-        sm.Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
+        sm.Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
         sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
     ):
         assert_same(ASKED[asked](evaluator), ASKED[asked](duckdb))
 
 
-def test_parquet_files(server: Any, connection: Any, tmp_path: Path) -> None:
+def test_parquet_files(database: Database, tmp_path: Path) -> None:
     world = plain()
-    given = names(server, world)
+    given = names(database.runner, world)
     files = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
     with (
-        sm.Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
+        sm.Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
         sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
     ):
         for one, file in zip((evaluator, duckdb), files, strict=True):
@@ -252,7 +315,7 @@ def test_parquet_files(server: Any, connection: Any, tmp_path: Path) -> None:
     assert_same(ours.to_pandas(), theirs.to_pandas())
 
 
-def test_conditions_and_settings(server: Any, connection: Any) -> None:
+def test_conditions_and_settings(database: Database) -> None:
     world = awkward()
     asked: dict[str, Any] = {
         "columns": columns(world),
@@ -263,25 +326,20 @@ def test_conditions_and_settings(server: Any, connection: Any) -> None:
             "users": r"country = upper(country) OR country LIKE '\%'",
         },
     }
-    given = names(server, world)
+    given = names(database.runner, world)
     with (
-        sm.Evaluator(**given, engine=connection, **asked) as evaluator,
+        sm.Evaluator(**given, engine=database.connection, **asked) as evaluator,
         sm.Evaluator(**tables(world), **asked) as duckdb,
     ):
         metrics = ["ndcg", "recall", "map"]
         assert_same(evaluator.evaluate(metrics, [1, 5]), duckdb.evaluate(metrics, [1, 5]))
-    with pytest.raises(sm.UsageError, match="has the type bigint, not BOOLEAN"):
-        sm.Evaluator(*SMALL, where={"recommendations": "rank"}, engine=connection)
+    with pytest.raises(sm.UsageError, match=r"has the type (bigint|Int64), not BOOLEAN"):
+        sm.Evaluator(*SMALL, where={"recommendations": "rank"}, engine=database.connection)
     with pytest.raises(sm.DataError, match=r"matches none of the 6 rows of the table small\.recs"):
-        sm.Evaluator(*SMALL, where={"recommendations": "rank > 9"}, engine=connection)
+        sm.Evaluator(*SMALL, where={"recommendations": "rank > 9"}, engine=database.connection)
 
 
 # ---- tables -----------------------------------------------------------------------------------
-
-
-def evaluated(*given: Any, **more: Any) -> float:
-    with sm.Evaluator(*given, **more) as evaluator:
-        return float(evaluator.evaluate("mrr")["value"].item())
 
 
 @pytest.fixture
@@ -472,10 +530,10 @@ def test_lists_of_ids_that_are_compared_as_texts(connect: Any, server: Any, kind
         server.execute("DROP COLLATION small.careless")
 
 
-def test_identify(connect: Any) -> None:
+def test_identify(database: Database) -> None:
     asked = f"mrr@3={MRR:.4f}"
     with (
-        sm.Evaluator(*SMALL, engine=connect()) as ours,
+        sm.Evaluator(*SMALL, engine=database.connection) as ours,
         sm.Evaluator(LISTS, TRUTH) as duckdb,
     ):
         found = ours.identify(asked)
@@ -613,12 +671,15 @@ def test_names_of_no_table(connection: Any) -> None:
     [LISTS, LISTS.to_pandas(), {"u1": ["a"]}, Path("recs.parquet"), ["a.parquet"], "-"],
     ids=lambda source: type(source).__name__,
 )
-def test_rows_from_elsewhere(connection: Any, source: Any) -> None:
-    told = r"Postgres reads tables by name, such as schema\.table.*Load the rows into the database"
+def test_rows_from_elsewhere(database: Database, source: Any) -> None:
+    told = (
+        rf"{database.title} reads tables by name, such as schema\.table.*"
+        "Load the rows into the database"
+    )
     with pytest.raises(sm.UsageError, match=told):
-        sm.Evaluator(source, "small.truth", engine=connection)
-    with pytest.raises(sm.UsageError, match=r"items: Postgres reads tables by name"):
-        sm.Evaluator("small.recs", items={"a", "b"}, engine=connection)
+        sm.Evaluator(source, "small.truth", engine=database.connection)
+    with pytest.raises(sm.UsageError, match=rf"items: {database.title} reads tables by name"):
+        sm.Evaluator("small.recs", items={"a", "b"}, engine=database.connection)
 
 
 def test_a_role_without_privileges(connect: Any, shop: Any) -> None:
@@ -692,7 +753,7 @@ def test_wrong_rows(shop: Any, connection: Any) -> None:
         evaluator.evaluate("mrr")
 
 
-def test_a_template_that_postgres_rejects(connection: Any, tmp_path: Path) -> None:
+def test_a_template_that_the_database_rejects(database: Database, tmp_path: Path) -> None:
     (tmp_path / "mine.sql.j2").write_text(
         '{#---\ntitle = "Mine"\ngrain = "user"\naudience = "lists"\nwhen_empty = 0\n'
         "range = [0, 1]\n"
@@ -702,12 +763,12 @@ def test_a_template_that_postgres_rejects(connection: Any, tmp_path: Path) -> No
         encoding="utf-8",
     )
     with (
-        sm.Evaluator(*SMALL, engine=connection, templates=tmp_path) as evaluator,
+        sm.Evaluator(*SMALL, engine=database.connection, templates=tmp_path) as evaluator,
         pytest.raises(sm.TemplateError) as caught,
     ):
         evaluator.evaluate("mine@1")
     assert caught.value.exit_code == 2
-    assert status(connection) == "IDLE"
+    assert evaluated(*SMALL, engine=database.connection) == pytest.approx(MRR)
 
 
 @contextlib.contextmanager
@@ -771,8 +832,8 @@ def test_sessions_that_may_not_write(connect: Any, role: str, options: str) -> N
 # ---- what is refused ----------------------------------------------------------------------------
 
 
-def test_calls_that_need_duckdb(connection: Any, tmp_path: Path) -> None:
-    with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+def test_calls_that_need_duckdb(database: Database, tmp_path: Path) -> None:
+    with sm.Evaluator(*SMALL, engine=database.connection) as evaluator:
         with pytest.raises(sm.UsageError, match=r"reports and charts need DuckDB.*a database"):
             evaluator.report("mrr")
         with pytest.raises(sm.UsageError, match="write_table needs Spark"):
@@ -783,7 +844,7 @@ def test_calls_that_need_duckdb(connection: Any, tmp_path: Path) -> None:
             evaluator.with_tables(recommendations=LISTS)
     for option in ("threads", "partitions", "temp_directory"):
         with pytest.raises(sm.UsageError, match=option):
-            sm.Evaluator(*SMALL, engine=connection, **{option: 2})
+            sm.Evaluator(*SMALL, engine=database.connection, **{option: 2})
 
 
 def test_engines_and_dialects(connect: Any, url: str) -> None:
@@ -847,14 +908,18 @@ def test_servers_that_are_not_postgres(
 # ---- the command line ---------------------------------------------------------------------------
 
 
-def run(*arguments: str, **more: Any) -> click.testing.Result:
-    return click.testing.CliRunner().invoke(cli, list(arguments), **more)
+@pytest.fixture(params=["postgres", "clickhouse"])
+def served(request: pytest.FixtureRequest) -> tuple[str, Any]:
+    """Return the URL of each server, and what runs statements there."""
+    if request.param == "postgres":
+        return request.getfixturevalue("url"), request.getfixturevalue("server")
+    runner = request.getfixturevalue("clickhouse_server")
+    return runner.server.url(), runner
 
 
-GIVEN = ("-r", "small.recs", "-i", "small.truth")
-
-
-def test_the_command_line(url: str, tmp_path: Path, server: Any) -> None:
+def test_the_command_line(served: tuple[str, Any], tmp_path: Path) -> None:
+    url, server = served
+    before = (left_in_clickhouse if "clickhouse" in url else left)(server)
     record = tmp_path / "record.json"
     result = run("evaluate", "mrr", *GIVEN, "--engine", url, "--format", "csv", "--record", record)
     assert result.exit_code == 0, result.output
@@ -874,7 +939,7 @@ def test_the_command_line(url: str, tmp_path: Path, server: Any) -> None:
     statement = run("sql", "mrr", *GIVEN, "--engine", url)
     assert server.run(statement.stdout)[0]["value"] == pytest.approx(MRR)
     assert run("check", *GIVEN, "--engine", url).exit_code == 0
-    assert left(server) == []
+    assert (left_in_clickhouse if "clickhouse" in url else left)(server) == before
 
 
 WRONG = [
@@ -887,8 +952,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "told"), WRONG)
-def test_wrong_commands(url: str, arguments: list[str], code: int, told: str) -> None:
-    result = run(*arguments, "--engine", url)
+def test_wrong_commands(
+    served: tuple[str, Any], arguments: list[str], code: int, told: str
+) -> None:
+    result = run(*arguments, "--engine", served[0])
     assert (result.exit_code, told in result.output) == (code, True), result.output
     assert "s3cr" not in result.output
 
@@ -982,15 +1049,51 @@ def test_shell_of_the_page(url: str, tmp_path: Path) -> None:
         assert shell_output(commands.replace(SHOWN, url), tmp_path) == shown
 
 
+PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def of_five_users() -> sm.Evaluator:
+    return sm.Evaluator(
+        *(EXAMPLES / "five_users" / f"{name}.csv" for name in ("recommendations", "interactions"))
+    )
+
+
 @pytest.mark.usefixtures("five_users")
 def test_python_of_the_page(url: str) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    block, _ = PYTHON
     assert SHOWN in block
     names: dict[str, Any] = {}
     exec(block.replace(SHOWN, url), names)
-    files = [
-        EXAMPLES / "five_users" / f"{name}.csv" for name in ("recommendations", "interactions")
-    ]
-    with sm.Evaluator(*files) as duckdb:
+    with of_five_users() as duckdb:
         assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
         assert_same(names["values"], duckdb.per_user("map", k=3))
+
+
+@contextlib.contextmanager
+def five_users_in_clickhouse(engine: Any) -> Iterator[None]:
+    engine.execute("CREATE DATABASE shop")
+    for name, file in (("recs", "recommendations"), ("held_out", "interactions")):
+        path = EXAMPLES / "five_users" / f"{file}.csv"
+        engine.execute(f"CREATE TABLE shop.{name} ENGINE = MergeTree ORDER BY tuple() AS "
+                       f"SELECT * FROM file('{path}', CSVWithNames)")  # fmt: skip
+    yield
+    engine.execute("DROP DATABASE shop")
+
+
+def test_shell_of_the_page_in_clickhouse(clickhouse_server: Any, tmp_path: Path) -> None:
+    ((commands, shown),) = shell_blocks(PAGE, "clickhouse")
+    url = "clickhouse://analyst@db.example.com/shop"
+    assert url in commands
+    with five_users_in_clickhouse(clickhouse_server):
+        commands = commands.replace(url, clickhouse_server.server.url())
+        assert shell_output(commands, tmp_path) == shown
+
+
+def test_python_of_the_page_in_clickhouse(chdb: Any) -> None:
+    _, block = PYTHON
+    assert '"shop.chdb"' in block
+    names: dict[str, Any] = {}
+    with five_users_in_clickhouse(chdb), of_five_users() as duckdb:
+        exec(block.replace('"shop.chdb"', '":memory:"'), names)
+        assert_same(names["in_clickhouse"], duckdb.evaluate(["map", "recall"], k=3))
+        names["connection"].close()

@@ -125,10 +125,7 @@ QUANTILES = [
     "precision(aggregate=quantile,quantile=0.9)@5",
     "precision(aggregate=quantile_low,quantile=0.9)@5",
 ]
-NO_QUANTILES = {
-    **{(spec, "datafusion"): "no exact" for spec in QUANTILES[1:]},
-    (QUANTILES[3], "clickhouse"): "no exact lower",
-}
+NO_QUANTILES = {(spec, "datafusion"): "no exact" for spec in QUANTILES[1:]}
 # what `evaluate` can be asked beside metrics
 OPTIONS: list[dict[str, Any]] = [
     {"by": "users.country"},
@@ -136,6 +133,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"by": "month"},
     {"by_item": "popularity"},
     {"by": ["activity_group", "users.country"], "combinations": True},
+    {"by": "country", "gap": ["difference", "ratio"], "resamples": 20},
     {"ci": "bootstrap", "resamples": 50},
     {"ci": "bootstrap", "resamples": 20, "run_ci": True},
     {"ci": "none"},
@@ -290,13 +288,18 @@ def test_variants(filled: Engine, world: World, first: int) -> None:
     compare(filled, world, VARIANTS[first::3])
 
 
+@pytest.mark.filterwarnings("ignore:gap. :sqlmetrics.SqlmetricsWarning")
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.items())))
 def test_options(filled: Engine, world: World, options: dict[str, Any]) -> None:
-    metrics = ["recall@5", "ndcg@10", "map@10", "recall(aggregate=weighted_mean)@5"]
+    metrics = ["recall@5", "ndcg@10", "map@10"]
+    if "gap" not in options:
+        metrics.append("recall(aggregate=weighted_mean)@5")
     of_items = ("items.category", "popularity", "month")
     if not any(name in str(options) for name in of_items):
         metrics += ["coverage@10", "surprisal@10"]
+    if filled.dialect == "datafusion" and "gap" in options:
+        pytest.xfail("the p-values of gaps are 1 in DataFusion")
     no_bootstrap = filled.dialect == "datafusion" and options.get("ci") == "bootstrap"
     refused = "no exact quantile" if no_bootstrap else None
     compare(filled, world, metrics, refused=refused, **options)

@@ -313,6 +313,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"key", "item", "list_column"}  # of counts of rows
     known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
+    known |= {"table_oid", "database_name", "table_name", "asked"}  # of catalogs of databases
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
     values = STANDARD.values()
     of_items = ItemSlices.of(slicing(plans, by_item=["category"]), [values]).planner.stages

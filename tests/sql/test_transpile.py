@@ -81,12 +81,24 @@ PRINTED = [
      "SELECT quantileExactInclusive(0.9)(x) AS y FROM t"),
     ("quantiles", "clickhouse", "SELECT quantile_disc(x, 0.5) AS y FROM t",
      "SELECT quantileExactLow(0.5)(x) AS y FROM t"),
+    # the smallest value whose share of values up to it is at least 0.9
+    ("quantiles", "clickhouse", "SELECT quantile_disc(x, 0.9) AS y FROM t",
+     "SELECT CASE WHEN CAST(COUNT(x) AS Nullable(Int64)) > 0 THEN "
+     "arrayElement(arraySort(groupArray(x)), toInt64(GREATEST(1, CAST(COUNT(x) AS Nullable(Int64)) "
+     "- FLOOR(CAST(COUNT(x) AS Nullable(Int64)) - CAST(COUNT(x) AS Nullable(Int64)) * 0.9)))) END "
+     "AS y FROM t"),
+    ("deviations_of_one", "clickhouse", "SELECT stddev_pop(x) AS y FROM t",
+     "SELECT stddevPopStable(x) AS y FROM t"),
     ("deviations_of_one", "clickhouse", "SELECT stddev_samp(x) AS y FROM t",
-     "SELECT CASE WHEN CAST(COUNT(x) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(x) END AS y FROM t"),
+     "SELECT CASE WHEN CAST(COUNT(x) AS Nullable(Int64)) > 1 THEN stddevSampStable(x) END AS y "
+     "FROM t"),
     ("signed_counts", "clickhouse", "SELECT row_number() OVER (ORDER BY x) - 1 AS y FROM t",
      "SELECT CAST(ROW_NUMBER() OVER (ORDER BY x) AS Nullable(Int64)) - 1 AS y FROM t"),
     ("signed_counts", "datafusion", "SELECT rank() OVER (ORDER BY x) - 2 AS y FROM t",
      "SELECT CAST(RANK() OVER (ORDER BY x) AS BIGINT) - 2 AS y FROM t"),
+    ("unseen_values", "clickhouse", "SELECT sum(CAST(round((n) * 1e15) AS HUGEINT)) AS y FROM t",
+     "SELECT SUM(accurateCastOrNull(ROUND(CAST(n AS Nullable(Float64)) * "
+     "CAST(1e15 AS Nullable(Float64))), 'Int128')) AS y FROM t"),
     ("unseen_values", "clickhouse", "SELECT sum(CAST(round(x) AS HUGEINT)) AS y FROM t",
      "SELECT SUM(accurateCastOrNull(ROUND(x), 'Int128')) AS y FROM t"),
     ("tiny_powers", "postgres", "SELECT pow(2, a - b) AS y FROM t",
@@ -139,6 +151,13 @@ PRINTED = [
      "CURRENT ROW) AS y FROM t",
      "SELECT (COUNT(*) OVER (PARTITION BY u) + 1 - RANK() OVER (PARTITION BY u ORDER BY x DESC)) "
      "AS y FROM t"),
+    ("microseconds", "clickhouse", "SELECT CAST(x AS TIMESTAMP) AS y FROM t",
+     "SELECT CAST(x AS Nullable(DateTime64(6, 'UTC'))) AS y FROM t"),
+    ("microseconds", "clickhouse", "SELECT x > TIMESTAMP '2024-01-01 00:00:00.5' AS y FROM t",
+     "SELECT x > CAST('2024-01-01 00:00:00.5' AS Nullable(DateTime64(6, 'UTC'))) AS y FROM t"),
+    ("types", "clickhouse", "SELECT typeof(x) AS y FROM t",
+     "SELECT CASE WHEN toTypeName(x) IN ('Bool', 'UInt8', 'Nullable(Bool)', 'Nullable(UInt8)') "
+     "THEN 'BOOLEAN' ELSE toTypeName(x) END AS y FROM t"),
     ("aliases", "clickhouse", "SELECT a.x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x",
      "SELECT a.x AS x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x"),
     ("places_of_nulls", "bigquery", "SELECT row_number() OVER (ORDER BY a, b DESC) AS y FROM t",
@@ -153,7 +172,6 @@ PRINTED = [
 REFUSED = [
     ("single_precision", "snowflake", "SELECT CAST(x AS REAL) AS y FROM t", "single-precision"),
     ("quantiles", "trino", "SELECT median(x) AS y FROM t", "no exact quantile"),
-    ("quantiles", "clickhouse", "SELECT quantile_disc(x, 0.9) AS y FROM t", "exact lower quantile"),
     ("recursion", "redshift",
      "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 9) "
      "SELECT i FROM n", "recursive"),

@@ -130,7 +130,7 @@ WITH recommendations AS (
             AS ndcg_gain_exponential_at_10_n,
         CASE
             WHEN CAST(COUNT(ndcg_gain_exponential_at_10) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(ndcg_gain_exponential_at_10)
+            THEN stddevSampStable(ndcg_gain_exponential_at_10)
         END AS ndcg_gain_exponential_at_10_std
     FROM row_groups
     LEFT JOIN per_user_and_slice USING (model, slice)

@@ -238,7 +238,7 @@ WITH recommendations AS (
         AVG(dcg_at_{{ cutoff }}) AS dcg_at_{{ cutoff }}_value,
         CAST(COUNT(dcg_at_{{ cutoff }}) AS Nullable(Int64)) AS dcg_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(dcg_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(dcg_at_{{ cutoff }})
+            WHEN CAST(COUNT(dcg_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(dcg_at_{{ cutoff }})
         END AS dcg_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -465,7 +465,7 @@ WITH recommendations AS (
         CAST(COUNT(eleven_point_at_{{ cutoff }}) AS Nullable(Int64)) AS eleven_point_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(eleven_point_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(eleven_point_at_{{ cutoff }})
+            THEN stddevSampStable(eleven_point_at_{{ cutoff }})
         END AS eleven_point_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -205,7 +205,8 @@ WITH recommendations AS (
         AVG(f_beta_at_{{ cutoff }}) AS f_beta_at_{{ cutoff }}_value,
         CAST(COUNT(f_beta_at_{{ cutoff }}) AS Nullable(Int64)) AS f_beta_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(f_beta_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(f_beta_at_{{ cutoff }})
+            WHEN CAST(COUNT(f_beta_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(f_beta_at_{{ cutoff }})
         END AS f_beta_at_{{ cutoff }}_std
     FROM per_user
 )

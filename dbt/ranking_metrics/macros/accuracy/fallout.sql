@@ -307,7 +307,7 @@ WITH recommendations AS (
         CAST(COUNT(fallout_at_{{ cutoff }}) AS Nullable(Int64)) AS fallout_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(fallout_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(fallout_at_{{ cutoff }})
+            THEN stddevSampStable(fallout_at_{{ cutoff }})
         END AS fallout_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -214,7 +214,7 @@ WITH recommendations AS (
         CAST(COUNT(hit_rate_at_{{ cutoff }}) AS Nullable(Int64)) AS hit_rate_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(hit_rate_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(hit_rate_at_{{ cutoff }})
+            THEN stddevSampStable(hit_rate_at_{{ cutoff }})
         END AS hit_rate_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -331,7 +331,7 @@ WITH recommendations AS (
             AS interpolated_precision_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(interpolated_precision_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(interpolated_precision_at_{{ cutoff }})
+            THEN stddevSampStable(interpolated_precision_at_{{ cutoff }})
         END AS interpolated_precision_at_{{ cutoff }}_std
     FROM per_user
 )

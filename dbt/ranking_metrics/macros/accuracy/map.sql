@@ -377,7 +377,7 @@ WITH recommendations AS (
         AVG(map_at_{{ cutoff }}) AS map_at_{{ cutoff }}_value,
         CAST(COUNT(map_at_{{ cutoff }}) AS Nullable(Int64)) AS map_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(map_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(map_at_{{ cutoff }})
+            WHEN CAST(COUNT(map_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(map_at_{{ cutoff }})
         END AS map_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -275,7 +275,7 @@ WITH recommendations AS (
         AVG(mar_at_{{ cutoff }}) AS mar_at_{{ cutoff }}_value,
         CAST(COUNT(mar_at_{{ cutoff }}) AS Nullable(Int64)) AS mar_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(mar_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(mar_at_{{ cutoff }})
+            WHEN CAST(COUNT(mar_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(mar_at_{{ cutoff }})
         END AS mar_at_{{ cutoff }}_std
     FROM per_user
 )

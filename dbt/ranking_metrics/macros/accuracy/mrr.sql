@@ -232,7 +232,7 @@ WITH recommendations AS (
         AVG(mrr_at_{{ cutoff }}) AS mrr_at_{{ cutoff }}_value,
         CAST(COUNT(mrr_at_{{ cutoff }}) AS Nullable(Int64)) AS mrr_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(mrr_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(mrr_at_{{ cutoff }})
+            WHEN CAST(COUNT(mrr_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(mrr_at_{{ cutoff }})
         END AS mrr_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -196,7 +196,8 @@ WITH recommendations AS (
         AVG(n_hits_at_{{ cutoff }}) AS n_hits_at_{{ cutoff }}_value,
         CAST(COUNT(n_hits_at_{{ cutoff }}) AS Nullable(Int64)) AS n_hits_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(n_hits_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(n_hits_at_{{ cutoff }})
+            WHEN CAST(COUNT(n_hits_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(n_hits_at_{{ cutoff }})
         END AS n_hits_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -154,7 +154,7 @@ WITH interactions AS (
         CAST(COUNT(n_relevant_at_{{ cutoff }}) AS Nullable(Int64)) AS n_relevant_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(n_relevant_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(n_relevant_at_{{ cutoff }})
+            THEN stddevSampStable(n_relevant_at_{{ cutoff }})
         END AS n_relevant_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -506,7 +506,8 @@ WITH recommendations AS (
         AVG(ncrr_at_{{ cutoff }}) AS ncrr_at_{{ cutoff }}_value,
         CAST(COUNT(ncrr_at_{{ cutoff }}) AS Nullable(Int64)) AS ncrr_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(ncrr_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(ncrr_at_{{ cutoff }})
+            WHEN CAST(COUNT(ncrr_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(ncrr_at_{{ cutoff }})
         END AS ncrr_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -521,7 +521,8 @@ WITH recommendations AS (
         AVG(ndcg_at_{{ cutoff }}) AS ndcg_at_{{ cutoff }}_value,
         CAST(COUNT(ndcg_at_{{ cutoff }}) AS Nullable(Int64)) AS ndcg_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(ndcg_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(ndcg_at_{{ cutoff }})
+            WHEN CAST(COUNT(ndcg_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(ndcg_at_{{ cutoff }})
         END AS ndcg_at_{{ cutoff }}_std
     FROM per_user
 )

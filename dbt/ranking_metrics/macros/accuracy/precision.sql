@@ -200,7 +200,7 @@ WITH recommendations AS (
         CAST(COUNT(precision_at_{{ cutoff }}) AS Nullable(Int64)) AS precision_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(precision_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(precision_at_{{ cutoff }})
+            THEN stddevSampStable(precision_at_{{ cutoff }})
         END AS precision_at_{{ cutoff }}_std
     FROM per_user
 )

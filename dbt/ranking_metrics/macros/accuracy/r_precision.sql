@@ -212,7 +212,7 @@ WITH recommendations AS (
         CAST(COUNT(r_precision_at_{{ cutoff }}) AS Nullable(Int64)) AS r_precision_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(r_precision_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(r_precision_at_{{ cutoff }})
+            THEN stddevSampStable(r_precision_at_{{ cutoff }})
         END AS r_precision_at_{{ cutoff }}_std
     FROM per_user
 )

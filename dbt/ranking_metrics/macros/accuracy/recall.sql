@@ -199,7 +199,8 @@ WITH recommendations AS (
         AVG(recall_at_{{ cutoff }}) AS recall_at_{{ cutoff }}_value,
         CAST(COUNT(recall_at_{{ cutoff }}) AS Nullable(Int64)) AS recall_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(recall_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(recall_at_{{ cutoff }})
+            WHEN CAST(COUNT(recall_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(recall_at_{{ cutoff }})
         END AS recall_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -330,7 +330,7 @@ WITH recommendations AS (
             AS recall_at_precision_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(recall_at_precision_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(recall_at_precision_at_{{ cutoff }})
+            THEN stddevSampStable(recall_at_precision_at_{{ cutoff }})
         END AS recall_at_precision_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -313,7 +313,7 @@ WITH recommendations AS (
         CAST(COUNT(set_map_at_{{ cutoff }}) AS Nullable(Int64)) AS set_map_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(set_map_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(set_map_at_{{ cutoff }})
+            THEN stddevSampStable(set_map_at_{{ cutoff }})
         END AS set_map_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -548,7 +548,8 @@ WITH recommendations AS (
         AVG(bpref_at_{{ cutoff }}) AS bpref_at_{{ cutoff }}_value,
         CAST(COUNT(bpref_at_{{ cutoff }}) AS Nullable(Int64)) AS bpref_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(bpref_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(bpref_at_{{ cutoff }})
+            WHEN CAST(COUNT(bpref_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(bpref_at_{{ cutoff }})
         END AS bpref_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -325,7 +325,8 @@ WITH recommendations AS (
         AVG(hole_at_{{ cutoff }}) AS hole_at_{{ cutoff }}_value,
         CAST(COUNT(hole_at_{{ cutoff }}) AS Nullable(Int64)) AS hole_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(hole_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(hole_at_{{ cutoff }})
+            WHEN CAST(COUNT(hole_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(hole_at_{{ cutoff }})
         END AS hole_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -463,7 +463,8 @@ WITH recommendations AS (
         AVG(inf_ap_at_{{ cutoff }}) AS inf_ap_at_{{ cutoff }}_value,
         CAST(COUNT(inf_ap_at_{{ cutoff }}) AS Nullable(Int64)) AS inf_ap_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(inf_ap_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(inf_ap_at_{{ cutoff }})
+            WHEN CAST(COUNT(inf_ap_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(inf_ap_at_{{ cutoff }})
         END AS inf_ap_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -327,7 +327,8 @@ WITH recommendations AS (
         AVG(judged_at_{{ cutoff }}) AS judged_at_{{ cutoff }}_value,
         CAST(COUNT(judged_at_{{ cutoff }}) AS Nullable(Int64)) AS judged_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(judged_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(judged_at_{{ cutoff }})
+            WHEN CAST(COUNT(judged_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(judged_at_{{ cutoff }})
         END AS judged_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -225,7 +225,7 @@ WITH recommendations AS (
         CAST(COUNT(n_recommended_at_{{ cutoff }}) AS Nullable(Int64)) AS n_recommended_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(n_recommended_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(n_recommended_at_{{ cutoff }})
+            THEN stddevSampStable(n_recommended_at_{{ cutoff }})
         END AS n_recommended_at_{{ cutoff }}_std
     FROM per_user
 )

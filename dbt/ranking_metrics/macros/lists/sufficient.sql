@@ -234,7 +234,7 @@ WITH recommendations AS (
         CAST(COUNT(sufficient_at_{{ cutoff }}) AS Nullable(Int64)) AS sufficient_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(sufficient_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(sufficient_at_{{ cutoff }})
+            THEN stddevSampStable(sufficient_at_{{ cutoff }})
         END AS sufficient_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -225,7 +225,7 @@ WITH recommendations AS (
         CAST(COUNT(unrepeated_at_{{ cutoff }}) AS Nullable(Int64)) AS unrepeated_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(unrepeated_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(unrepeated_at_{{ cutoff }})
+            THEN stddevSampStable(unrepeated_at_{{ cutoff }})
         END AS unrepeated_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -271,7 +271,7 @@ WITH recommendations AS (
         CAST(COUNT(user_coverage_at_{{ cutoff }}) AS Nullable(Int64)) AS user_coverage_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(user_coverage_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(user_coverage_at_{{ cutoff }})
+            THEN stddevSampStable(user_coverage_at_{{ cutoff }})
         END AS user_coverage_at_{{ cutoff }}_std
     FROM per_user
 )

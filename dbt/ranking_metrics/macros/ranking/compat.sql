@@ -830,7 +830,8 @@ WITH recommendations AS (
         AVG(compat_at_{{ cutoff }}) AS compat_at_{{ cutoff }}_value,
         CAST(COUNT(compat_at_{{ cutoff }}) AS Nullable(Int64)) AS compat_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(compat_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(compat_at_{{ cutoff }})
+            WHEN CAST(COUNT(compat_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(compat_at_{{ cutoff }})
         END AS compat_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -360,7 +360,7 @@ WITH recommendations AS (
         CAST(COUNT(coverage_error_at_{{ cutoff }}) AS Nullable(Int64)) AS coverage_error_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(coverage_error_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(coverage_error_at_{{ cutoff }})
+            THEN stddevSampStable(coverage_error_at_{{ cutoff }})
         END AS coverage_error_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -633,7 +633,7 @@ WITH recommendations AS (
         AVG(cwl_at_{{ cutoff }}) AS cwl_at_{{ cutoff }}_value,
         CAST(COUNT(cwl_at_{{ cutoff }}) AS Nullable(Int64)) AS cwl_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(cwl_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(cwl_at_{{ cutoff }})
+            WHEN CAST(COUNT(cwl_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(cwl_at_{{ cutoff }})
         END AS cwl_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -586,7 +586,7 @@ WITH recommendations AS (
         AVG(err_at_{{ cutoff }}) AS err_at_{{ cutoff }}_value,
         CAST(COUNT(err_at_{{ cutoff }}) AS Nullable(Int64)) AS err_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(err_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(err_at_{{ cutoff }})
+            WHEN CAST(COUNT(err_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(err_at_{{ cutoff }})
         END AS err_at_{{ cutoff }}_std
     FROM per_user
 )

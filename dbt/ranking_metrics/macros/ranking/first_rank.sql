@@ -200,7 +200,7 @@ WITH recommendations AS (
         CAST(COUNT(first_rank_at_{{ cutoff }}) AS Nullable(Int64)) AS first_rank_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(first_rank_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(first_rank_at_{{ cutoff }})
+            THEN stddevSampStable(first_rank_at_{{ cutoff }})
         END AS first_rank_at_{{ cutoff }}_std
     FROM per_user
 )

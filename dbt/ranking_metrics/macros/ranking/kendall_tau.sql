@@ -524,7 +524,7 @@ WITH recommendations AS (
         CAST(COUNT(kendall_tau_at_{{ cutoff }}) AS Nullable(Int64)) AS kendall_tau_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(kendall_tau_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(kendall_tau_at_{{ cutoff }})
+            THEN stddevSampStable(kendall_tau_at_{{ cutoff }})
         END AS kendall_tau_at_{{ cutoff }}_std
     FROM per_user
 )

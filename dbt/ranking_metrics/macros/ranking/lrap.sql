@@ -469,7 +469,8 @@ WITH recommendations AS (
         AVG(lrap_at_{{ cutoff }}) AS lrap_at_{{ cutoff }}_value,
         CAST(COUNT(lrap_at_{{ cutoff }}) AS Nullable(Int64)) AS lrap_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(lrap_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(lrap_at_{{ cutoff }})
+            WHEN CAST(COUNT(lrap_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(lrap_at_{{ cutoff }})
         END AS lrap_at_{{ cutoff }}_std
     FROM per_user
 )

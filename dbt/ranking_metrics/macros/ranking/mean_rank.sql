@@ -199,7 +199,7 @@ WITH recommendations AS (
         CAST(COUNT(mean_rank_at_{{ cutoff }}) AS Nullable(Int64)) AS mean_rank_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(mean_rank_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(mean_rank_at_{{ cutoff }})
+            THEN stddevSampStable(mean_rank_at_{{ cutoff }})
         END AS mean_rank_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -474,7 +474,8 @@ WITH recommendations AS (
         AVG(ndpm_at_{{ cutoff }}) AS ndpm_at_{{ cutoff }}_value,
         CAST(COUNT(ndpm_at_{{ cutoff }}) AS Nullable(Int64)) AS ndpm_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(ndpm_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(ndpm_at_{{ cutoff }})
+            WHEN CAST(COUNT(ndpm_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(ndpm_at_{{ cutoff }})
         END AS ndpm_at_{{ cutoff }}_std
     FROM per_user
 )

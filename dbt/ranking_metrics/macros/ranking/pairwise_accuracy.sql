@@ -428,7 +428,7 @@ WITH recommendations AS (
         CAST(COUNT(pairwise_accuracy_at_{{ cutoff }}) AS Nullable(Int64)) AS pairwise_accuracy_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(pairwise_accuracy_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(pairwise_accuracy_at_{{ cutoff }})
+            THEN stddevSampStable(pairwise_accuracy_at_{{ cutoff }})
         END AS pairwise_accuracy_at_{{ cutoff }}_std
     FROM per_user
 )

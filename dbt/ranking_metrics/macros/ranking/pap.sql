@@ -430,7 +430,7 @@ WITH recommendations AS (
         AVG(pap_at_{{ cutoff }}) AS pap_at_{{ cutoff }}_value,
         CAST(COUNT(pap_at_{{ cutoff }}) AS Nullable(Int64)) AS pap_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(pap_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(pap_at_{{ cutoff }})
+            WHEN CAST(COUNT(pap_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(pap_at_{{ cutoff }})
         END AS pap_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -359,7 +359,7 @@ WITH recommendations AS (
         CAST(COUNT(partial_auc_at_{{ cutoff }}) AS Nullable(Int64)) AS partial_auc_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(partial_auc_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(partial_auc_at_{{ cutoff }})
+            THEN stddevSampStable(partial_auc_at_{{ cutoff }})
         END AS partial_auc_at_{{ cutoff }}_std
     FROM per_user
 )

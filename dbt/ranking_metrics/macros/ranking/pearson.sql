@@ -493,7 +493,7 @@ WITH recommendations AS (
         CAST(COUNT(pearson_at_{{ cutoff }}) AS Nullable(Int64)) AS pearson_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(pearson_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(pearson_at_{{ cutoff }})
+            THEN stddevSampStable(pearson_at_{{ cutoff }})
         END AS pearson_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -596,7 +596,8 @@ WITH recommendations AS (
         AVG(pfound_at_{{ cutoff }}) AS pfound_at_{{ cutoff }}_value,
         CAST(COUNT(pfound_at_{{ cutoff }}) AS Nullable(Int64)) AS pfound_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(pfound_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(pfound_at_{{ cutoff }})
+            WHEN CAST(COUNT(pfound_at_{{ cutoff }}) AS Nullable(Int64)) > 1
+            THEN stddevSampStable(pfound_at_{{ cutoff }})
         END AS pfound_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -609,7 +609,7 @@ WITH recommendations AS (
         AVG(pwa_at_{{ cutoff }}) AS pwa_at_{{ cutoff }}_value,
         CAST(COUNT(pwa_at_{{ cutoff }}) AS Nullable(Int64)) AS pwa_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(pwa_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(pwa_at_{{ cutoff }})
+            WHEN CAST(COUNT(pwa_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(pwa_at_{{ cutoff }})
         END AS pwa_at_{{ cutoff }}_std
     FROM per_user
 )

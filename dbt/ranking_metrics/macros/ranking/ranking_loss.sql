@@ -527,7 +527,7 @@ WITH recommendations AS (
         CAST(COUNT(ranking_loss_at_{{ cutoff }}) AS Nullable(Int64)) AS ranking_loss_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(ranking_loss_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(ranking_loss_at_{{ cutoff }})
+            THEN stddevSampStable(ranking_loss_at_{{ cutoff }})
         END AS ranking_loss_at_{{ cutoff }}_std
     FROM per_user
 )

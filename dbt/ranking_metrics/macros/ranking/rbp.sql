@@ -242,7 +242,7 @@ WITH recommendations AS (
         AVG(rbp_at_{{ cutoff }}) AS rbp_at_{{ cutoff }}_value,
         CAST(COUNT(rbp_at_{{ cutoff }}) AS Nullable(Int64)) AS rbp_at_{{ cutoff }}_n,
         CASE
-            WHEN CAST(COUNT(rbp_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN STDDEV_SAMP(rbp_at_{{ cutoff }})
+            WHEN CAST(COUNT(rbp_at_{{ cutoff }}) AS Nullable(Int64)) > 1 THEN stddevSampStable(rbp_at_{{ cutoff }})
         END AS rbp_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -265,7 +265,7 @@ WITH recommendations AS (
         CAST(COUNT(relevance_position_at_{{ cutoff }}) AS Nullable(Int64)) AS relevance_position_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(relevance_position_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(relevance_position_at_{{ cutoff }})
+            THEN stddevSampStable(relevance_position_at_{{ cutoff }})
         END AS relevance_position_at_{{ cutoff }}_std
     FROM per_user
 )

@@ -448,7 +448,7 @@ WITH recommendations AS (
         CAST(COUNT(roc_auc_at_{{ cutoff }}) AS Nullable(Int64)) AS roc_auc_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(roc_auc_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(roc_auc_at_{{ cutoff }})
+            THEN stddevSampStable(roc_auc_at_{{ cutoff }})
         END AS roc_auc_at_{{ cutoff }}_std
     FROM per_user
 )

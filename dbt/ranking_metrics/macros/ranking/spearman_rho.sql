@@ -484,7 +484,7 @@ WITH recommendations AS (
         CAST(COUNT(spearman_rho_at_{{ cutoff }}) AS Nullable(Int64)) AS spearman_rho_at_{{ cutoff }}_n,
         CASE
             WHEN CAST(COUNT(spearman_rho_at_{{ cutoff }}) AS Nullable(Int64)) > 1
-            THEN STDDEV_SAMP(spearman_rho_at_{{ cutoff }})
+            THEN stddevSampStable(spearman_rho_at_{{ cutoff }})
         END AS spearman_rho_at_{{ cutoff }}_std
     FROM per_user
 )
