@@ -133,6 +133,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"by": "month"},
     {"by_item": "popularity"},
     {"by": ["activity_group", "users.country"], "combinations": True},
+    {"by": "users.country", "ci": "bootstrap", "resamples": 20},
     {"by": "country", "gap": ["difference", "ratio"], "resamples": 20},
     {"ci": "bootstrap", "resamples": 50},
     {"ci": "bootstrap", "resamples": 20, "run_ci": True},

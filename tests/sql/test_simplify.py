@@ -439,6 +439,20 @@ def test_counts_in_scalar_subqueries_stay() -> None:
         assert rows(connection, after) == rows(connection, sql)
 
 
+def test_a_query_inside_another_may_read_the_same_relation_by_the_same_alias() -> None:
+    sql = f"""{INPUTS}
+        scored AS (SELECT user_id, item_id, score FROM recs WHERE score > 0)
+        SELECT
+            per_item.user_id,
+            per_item.score / (SELECT max(per_item.score) FROM scored AS per_item) AS share
+        FROM scored AS per_item
+        """
+    after = simplified(sql)
+    with tables(random.Random(1), 12) as connection:
+        assert len(rows(connection, sql)) > 1
+        assert rows(connection, after) == rows(connection, sql)
+
+
 def test_texts_of_several_lines_stay() -> None:
     sql = """
         WITH texts AS (SELECT 'one\n  two' AS text, x, random() AS drawn FROM t)

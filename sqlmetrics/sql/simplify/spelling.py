@@ -17,6 +17,7 @@ from sqlmetrics.sql.simplify.relations import (
     names_in_using,
     own_nodes,
     relation_name,
+    select_around,
     tables_of,
 )
 
@@ -50,7 +51,8 @@ def _drop_aliases_of_tables(select: exp.Select, outputs: Mapping[str, Sequence[s
         if is_name and (names.count(table.name) > 1 or table.name in [*around, *others]):
             continue
         for column in columns_in(select):
-            if column.table == alias.name:
+            # a query inside this one may call a table of its own by the same alias
+            if column.table == alias.name and select_around(column) is select:
                 column.set("table", exp.to_identifier(table.name) if is_name else None)
         table.set("alias", None)
 
