@@ -42,7 +42,8 @@ NOTES = """## Silent differences between systems
 - Each system formats doubles, decimals and times differently: slices by them have other labels. If
   such values are ids, `sample_users` and resampled intervals draw other users.
 - DataFusion 55 ignores keys of an ORDER BY after `row_number()`: with slices, rows can come in
-  another order. Their values are the same.
+  another order. Their values are the same. It also drops a key of GROUP BY, so statements with gaps
+  (`--gap`) of several models are refused.
 - Functions and casts in a condition (`--where`) have the meaning of the system: in ClickHouse,
   `length` counts bytes; `CAST(1.5 AS INTEGER)` is 2 in DuckDB and 1 in Spark.
 - A printed statement does not validate its tables. Run `sqlmetrics evaluate` on an export.

@@ -363,7 +363,7 @@ class Chdb(ClickHouseDriver):
         """Run the statement through another connection to the same engine."""
         import chdb
 
-        other: Any = chdb.connect(self._path)  # type: ignore[no-untyped-call]
+        other: Any = chdb.connect(self._path)
         try:
             other.query(statement)
         finally:
