@@ -49,6 +49,8 @@ class Driver(ABC):
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+        # the object of the user, which may close the connection when it is no longer referred to
+        self.owner: Any = None
 
     @property
     @abstractmethod
@@ -314,13 +316,18 @@ def _without_numerics(table: pa.Table) -> pa.Table:
 # ---- opening -------------------------------------------------------------------------------------
 
 
-def driver_of(connection: Any) -> Driver | None:
+def driver_of(given: Any) -> Driver | None:
     """Return the driver of a connection; None if the object is not a connection of a known one.
 
+    The connection may be inside a connection of SQLAlchemy or a backend of Ibis.
+
     Raises:
-        UsageError: the connection is asynchronous, or of a library that is not supported.
+        UsageError: the connection is closed, asynchronous, or of a library that is not supported.
     """
     from sqlmetrics.engines import clickhouse_drivers as clickhouse
+    from sqlmetrics.engines.database_wrappers import connection_in
+
+    connection = connection_in(given)
 
     kinds: dict[tuple[str, str], Callable[[Any], Driver]] = {
         ("psycopg", "Connection"): Psycopg,
@@ -335,7 +342,9 @@ def driver_of(connection: Any) -> Driver | None:
     for (of_class, name), driver in kinds.items():
         found = getattr(sys.modules.get(of_class), name, None)
         if found is not None and isinstance(connection, found) and not is_asynchronous:
-            return driver(connection)
+            opened = driver(connection)
+            opened.owner = given
+            return opened
     has_cursors = all(hasattr(connection, name) for name in ("cursor", "commit", "rollback"))
     if not has_cursors and not is_asynchronous:
         return None

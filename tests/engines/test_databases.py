@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import re
 import signal
@@ -594,6 +595,37 @@ def test_a_transaction_of_adbc_stays_as_it_is(server: Any) -> None:
         with pytest.raises(sm.DataError, match=r"no table small\.rec; did you mean 'small\.recs'"):
             evaluated("small.rec", engine=connection)
         assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+
+
+def test_connections_inside_sqlalchemy(connect: Any) -> None:
+    import sqlalchemy
+
+    pool = sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=functools.partial(connect, autocommit=False)
+    )
+    # nothing else refers to the connection, which the pool would reset
+    assert evaluated(*SMALL, engine=pool.connect()) == pytest.approx(MRR)
+    with pool.connect() as outer:
+        outer.execute(sqlalchemy.text("INSERT INTO small.truth VALUES ('u3', 'c')"))
+        assert evaluated(*SMALL, engine=outer) == pytest.approx((3 * MRR + 1) / 4)
+        assert outer.in_transaction()
+        outer.rollback()
+        assert evaluated(*SMALL, engine=outer) == pytest.approx(MRR)
+    with pytest.raises(sm.UsageError, match="the connection of SQLAlchemy is closed"):
+        evaluated(*SMALL, engine=outer)
+    with pytest.raises(sm.UsageError, match=r"Pass one connection: engine=engine\.connect\(\)"):
+        evaluated(*SMALL, engine=pool)
+    pool.dispose()
+
+
+def test_connections_inside_ibis(connect: Any) -> None:
+    import ibis
+
+    backend = ibis.postgres.from_connection(connect())
+    assert evaluated(*SMALL, engine=backend) == pytest.approx(MRR)
+    assert evaluated(*SMALL, engine=backend, dialect="postgres") == pytest.approx(MRR)
+    with pytest.raises(sm.UsageError, match="pass a DuckDB connection as connection"):
+        evaluated(*SMALL, engine=ibis.duckdb.connect())
 
 
 def test_connections_that_cannot_be_used(connect: Any) -> None:
