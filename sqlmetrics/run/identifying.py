@@ -437,18 +437,22 @@ def _reason(failure: NoWay) -> Message:
 
 
 def _ranked(rows: Sequence[_Found]) -> list[_Found]:
-    """Number rows by how well they match; equals have the same rank."""
+    """Number rows by how well they match; equals have the same rank, and keep their order.
+
+    Values that are equal but for the last digit, which depends on threads, are equals.
+    """
 
     def place(row: _Found) -> tuple[bool, int, float]:
         return not row.matches, -row.n_matched if row.matches else 0, row.distance
 
-    ranked: list[_Found] = []
+    ranks: dict[int, int] = {}  # position of a row -> its rank
     rank, before = 0, (False, 0, -1.0)
-    for row in sorted(rows, key=place):
-        here = place(row)
-        if here[:2] != before[:2] or here[2] - before[2] > _SAME * max(1.0, abs(row.value)):
+    for position in sorted(range(len(rows)), key=lambda position: place(rows[position])):
+        here, value = place(rows[position]), rows[position].value
+        if here[:2] != before[:2] or here[2] - before[2] > _SAME * max(1.0, abs(value)):
             rank, before = rank + 1, here
-        ranked.append(replace(row, rank=rank))
+        ranks[position] = rank
+    ranked = [replace(row, rank=ranks[position]) for position, row in enumerate(rows)]
     return sorted(ranked, key=lambda row: row.rank)
 
 

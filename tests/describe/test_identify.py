@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.run import identifying
 from tests.support.conventions import FIVE_USERS, NAMES, TWO_MODELS, covers, evaluator, exactly
 
 COLUMNS = [
@@ -33,6 +34,18 @@ def told(numbers: Any, options: dict[str, Any] | None = None, **tables: Any) -> 
 def identified(*numbers: str) -> tuple[pd.DataFrame, str]:
     found: tuple[pd.DataFrame, str] = told(list(numbers))
     return found
+
+
+def test_the_last_digit_of_a_value_decides_no_order() -> None:
+    """Sums of several threads differ there from run to run."""
+    values = [0.25, 0.25 - 2e-16, 0.5, 0.25 + 2e-16, 0.5 - 2e-16]
+    found: Any = [
+        identifying._Found(None, None, None, None, value, False, abs(value - 0.2), 0)
+        for value in values
+    ]
+    assert [(row.value, row.rank) for row in identifying._ranked(found)] == [
+        (values[0], 1), (values[1], 1), (values[3], 1), (values[2], 2), (values[4], 2),
+    ]  # fmt: skip
 
 
 @pytest.mark.thorough
