@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.engines.lakes import EXPORT_OF_DUCKLAKE
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.wording import and_more
@@ -21,7 +22,7 @@ from sqlmetrics.wording import and_more
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NAME = re.compile(r"(delta|iceberg):(?!//)(?=.)")
+_NAME = re.compile(r"(delta|iceberg|ducklake):(?!//)(?=.)")
 _VERSION = re.compile(r"(.+)@(\d+)\Z", re.DOTALL)
 # the metadata files of Iceberg: 00002-<uuid>.metadata.json, v2.metadata.json, v2.gz.metadata.json
 _METADATA = re.compile(r"v?(\d+).*\.metadata\.json\Z")
@@ -64,6 +65,11 @@ def open_lake_table(label: str, source: Any) -> LakeTable:
         UsageError: the library that reads the format is not installed.
     """
     kind = source.partition(":")[0] if isinstance(source, str) else _kind_of(source)
+    if kind == "ducklake":
+        raise UsageError(
+            f"{label}: {source} cannot be read, because no test reads tables of DuckLake",
+            remedy=EXPORT_OF_DUCKLAKE,
+        )
     opened = _delta if kind == "delta" else _iceberg
     if not isinstance(source, str):
         return opened(label, source, "", None)

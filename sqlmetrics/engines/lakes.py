@@ -1,4 +1,6 @@
-"""Reject files of Delta, Iceberg and Hudi tables, whose current rows only their logs define.
+"""Reject files of Delta, Iceberg, Hudi and DuckLake tables, whose current rows others define.
+
+The logs of a table, or the catalog of a DuckLake, say which files and rows are current.
 
 Such a table keeps Parquet files that deletes, updates and compactions have replaced. Reading the
 files directly would count the rows of all of them.
@@ -24,12 +26,19 @@ _REMEDIES: Mapping[str, Callable[[str], str]] = {
         f"spark.read.format('hudi').load({literal(folder)}).write.parquet('export')"
     ),
 }
+_OF_DUCKLAKE = re.compile(r"ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-delete)?\.parquet")
+EXPORT_OF_DUCKLAKE = (
+    "export the current rows with DuckDB (ATTACH 'ducklake:…' AS lake; COPY lake.recs TO "
+    "'recs.parquet') and pass the file; in Python, connection=… can also be a connection with the "
+    "attached catalog"
+)
 
 
 def check_paths(label: str, paths: Iterable[str]) -> None:
     """Check that files or folders do not belong to a lake table.
 
-    Every folder at or above the paths is examined once. Remote paths (`s3://…`) are not checked.
+    Every folder at or above the paths is examined once. Of remote paths (`s3://…`), only the names
+    of the files are examined.
 
     Args:
         label: the name of the table, for messages.
@@ -40,6 +49,12 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
     """
     seen: set[Path] = set()
     for path in paths:
+        if _OF_DUCKLAKE.fullmatch(path.rpartition("/")[2]):
+            raise DataError(
+                f"{label}: {path} belongs to a DuckLake table. The files of such a table also "
+                "contain deleted and rewritten rows, which would be counted",
+                remedy=EXPORT_OF_DUCKLAKE,
+            )
         local = re.sub(r"\Afile:(//[^/]*)?(?=/)", "", path)
         if "://" in local:
             continue

@@ -1,4 +1,4 @@
-"""Files of Delta, Iceberg and Hudi tables are refused: their logs define the current rows."""
+"""Files of lake tables are refused: their logs or catalogs define the current rows."""
 
 from __future__ import annotations
 
@@ -161,3 +161,25 @@ def test_each_folder_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Path.cwd()
     days = {here / f"parts/day={n}" for n in range(5)}
     assert set(looked) == days | {here / "parts", here, *here.parents}
+
+
+@pytest.mark.parametrize("source", ["ducks", "ducks/main/recs/*.parquet"])
+def test_files_of_ducklake(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files have names of their own; the catalog lies elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    name = "ducklake-019aa1b2-7c3d-7e4f-8a5b-0123456789ab.parquet"
+    folder = Path("ducks/main/recs")
+    folder.mkdir(parents=True)
+    pq.write_table(LISTS, folder / name)
+    told = "belongs to a DuckLake table.*Export the current rows with DuckDB"
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(source, TRUTH)
+    with pytest.raises(sm.DataError, match=told):
+        check_paths("recommendations", [f"s3://shop/main/{name}"])
+    pq.write_table(LISTS, folder.parent / "ducklake-export.parquet")
+    sm.Evaluator(str(folder.parent / "ducklake-export.parquet"), TRUTH).close()
+
+
+def test_a_table_of_ducklake_by_its_name() -> None:
+    with pytest.raises(sm.UsageError, match=r"ducklake:shop#recs cannot be read.*ATTACH 'ducklake:"):
+        sm.Evaluator("ducklake:shop#recs", TRUTH)
