@@ -37,8 +37,8 @@ EXPORT_OF_DUCKLAKE = (
 def check_paths(label: str, paths: Iterable[str]) -> None:
     """Check that files or folders do not belong to a lake table.
 
-    Every folder at or above the paths is examined once. Of remote paths (`s3://…`), only the names
-    of the files are examined.
+    Every folder at or above the paths is examined once. Remote paths (`s3://…`) are checked only
+    by the names of the files.
 
     Args:
         label: the name of the table, for messages.

@@ -181,5 +181,7 @@ def test_files_of_ducklake(source: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_table_of_ducklake_by_its_name() -> None:
-    with pytest.raises(sm.UsageError, match=r"ducklake:shop#recs cannot be read.*ATTACH 'ducklake:"):
+    with pytest.raises(
+        sm.UsageError, match=r"ducklake:shop#recs cannot be read.*ATTACH 'ducklake:"
+    ):
         sm.Evaluator("ducklake:shop#recs", TRUTH)
