@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 import warnings
@@ -22,7 +23,14 @@ from tests.support.paths import DATA, ROOT
 PACKAGE = ROOT / "dbt" / "ranking_metrics"
 FILES = sorted((PACKAGE / "macros").glob("*/*.sql"))
 METRICS = [file.stem for file in FILES]
-DUCKDB = macros_of(PACKAGE, "duckdb")
+
+
+@functools.cache
+def of_duckdb() -> Any:
+    """Return the macros as DuckDB has them; it takes a second to compile them."""
+    return macros_of(PACKAGE, "duckdb")
+
+
 CUTOFFS = (1, 10)
 RESULT = ["metric", "k", "value", "n_users"]
 LISTS, TRUTH = (DATA / f"{name}.parquet" for name in ("recommendations_als", "interactions"))
@@ -76,7 +84,7 @@ def call(metric: str, given: dict[str, Any], **arguments: Any) -> str:
     """Return the statement of a macro; those of `given` that it does not take are not passed."""
     signature = signature_of(metric)
     taken = {name: value for name, value in given.items() if f"{name}=" in signature}
-    text: str = getattr(DUCKDB, metric)(**taken, **arguments)
+    text: str = getattr(of_duckdb(), metric)(**taken, **arguments)
     return text
 
 
@@ -167,7 +175,7 @@ def test_the_version_is_that_of_sqlmetrics() -> None:
 
 
 def test_a_metric_has_a_test_of_the_better_direction() -> None:
-    names = vars(DUCKDB)
+    names = vars(of_duckdb())
     for metric in METRICS:
         better = Catalog.load().metrics[metric].higher_is_better
         assert (f"test_{metric}_at_least" in names) == (better is True), metric
@@ -228,7 +236,7 @@ RELATIONS = {"recommendations": "recs", "interactions": "truth"}
 )  # fmt: skip
 def test_wrong_arguments_are_named(metric: str, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(CompilerError, match=message):
-        getattr(DUCKDB, metric)(**arguments)
+        getattr(of_duckdb(), metric)(**arguments)
 
 
 @pytest.mark.every_case
@@ -239,7 +247,7 @@ def test_a_low_value_is_found(threshold: float, problem: str | None) -> None:
     # recall@1 of user 1 is 1, of user 2 it is 0
     lists = "(VALUES (1, 'a', 1), (2, 'a', 1)) AS lists (user_id, item_id, rank)"
     truth = "(VALUES (1, 'a'), (2, 'b')) AS truth (user_id, item_id)"
-    text = DUCKDB.test_recall_at_least(lists, truth, cutoff=1, threshold=threshold)
+    text = of_duckdb().test_recall_at_least(lists, truth, cutoff=1, threshold=threshold)
     assert duckdb.sql(text).fetchall() == ([] if problem is None else [(problem, 0.5, 2)])
 
 
@@ -248,14 +256,14 @@ def test_a_low_value_is_found(threshold: float, problem: str | None) -> None:
 def test_a_high_value_is_found(threshold: float, n_found: int) -> None:
     lists = "(VALUES (1, 'a', 1), (1, 'b', 2)) AS lists (user_id, item_id, rank)"
     truth = "(VALUES (1, 'b')) AS truth (user_id, item_id)"
-    text = DUCKDB.test_first_rank_at_most(lists, truth, cutoff=5, threshold=threshold)
+    text = of_duckdb().test_first_rank_at_most(lists, truth, cutoff=5, threshold=threshold)
     assert len(duckdb.sql(text).fetchall()) == n_found
 
 
 def test_an_undefined_value_is_found() -> None:
     lists = "(VALUES (1, 'a', 1)) AS lists (user_id, item_id, rank)"
     truth = "(VALUES (1, 'b')) AS truth (user_id, item_id)"
-    text = DUCKDB.test_first_rank_at_most(lists, truth, cutoff=5, threshold=9)
+    text = of_duckdb().test_first_rank_at_most(lists, truth, cutoff=5, threshold=9)
     assert duckdb.sql(text).fetchall() == [("first_rank@5 is more than 9", None, 0)]
 
 
@@ -278,7 +286,7 @@ def test_invalid_lists_are_found(
     rows: str, arguments: dict[str, str], problems: list[tuple[str, int]]
 ) -> None:
     lists = f"(VALUES {rows}) AS lists (user_id, item_id, rank)"
-    found = duckdb.sql(DUCKDB.test_valid_recommendations(lists, **arguments)).fetchall()
+    found = duckdb.sql(of_duckdb().test_valid_recommendations(lists, **arguments)).fetchall()
     assert [(problem[: len(known)], n) for (problem, n), (known, _) in zip(
         sorted(found), problems, strict=True
     )] == problems  # fmt: skip
@@ -297,7 +305,9 @@ def test_invalid_lists_are_found(
 )
 def test_invalid_interactions_are_found(rows: str, problems: list[tuple[str, int]]) -> None:
     truth = f"(VALUES {rows}) AS truth (user_id, item_id, grade)"
-    found = duckdb.sql(DUCKDB.test_valid_interactions(truth, relevance_column="grade")).fetchall()
+    found = duckdb.sql(
+        of_duckdb().test_valid_interactions(truth, relevance_column="grade")
+    ).fetchall()
     assert [(problem[: len(known)], n) for (problem, n), (known, _) in zip(
         sorted(found), problems, strict=True
     )] == problems  # fmt: skip
@@ -307,6 +317,6 @@ def test_invalid_interactions_are_found(rows: str, problems: list[tuple[str, int
 @pytest.mark.parametrize("test", ["valid_recommendations", "valid_interactions"])
 def test_an_empty_table_is_found(test: str) -> None:
     empty = "(SELECT 1 AS user_id, 1 AS item_id, 1 AS rank WHERE FALSE)"
-    ((problem, n),) = duckdb.sql(getattr(DUCKDB, f"test_{test}")(empty)).fetchall()
+    ((problem, n),) = duckdb.sql(getattr(of_duckdb(), f"test_{test}")(empty)).fetchall()
     assert problem.startswith("no rows: ")
     assert n == 1
