@@ -31,10 +31,14 @@ THIRD_PARTY = (
 # which one runs without --exhaustive
 SAMPLED = {
     # Spark plans each for seconds
-    ("spark", "test_options"): ("options", 2),
-    ("spark", "test_settings"): ("settings", 2),
-    ("spark", "test_variants"): ("first", 2),
+    ("spark", "test_options"): ("options", 3),
+    ("spark", "test_settings"): ("settings", 3),
+    ("spark", "test_variants"): ("first", 3),
     ("spark", "test_whole_lists"): ("first", 3),
+    # test_databases.py evaluates them in ClickHouse
+    ("clickhouse", "test_options"): ("options", 3),
+    ("clickhouse", "test_settings"): ("settings", 3),
+    ("clickhouse", "test_whole_lists"): ("first", 3),
     # tests/sql/test_statements.py runs such statements
     ("duckdb", "test_options"): ("options", 4),
     ("duckdb", "test_settings"): ("settings", 4),

@@ -221,9 +221,9 @@ def chdb_without_ddl(chdb: Any) -> Iterator[Database]:
         (plain, "adbc_connection"),
         (awkward, "postgres_reader"),
         (awkward, "in_chdb"),
-        (plain, "in_chdb"),
-        pytest.param(awkward, "chdb_without_ddl", marks=pytest.mark.exhaustive),
         (plain, "in_clickhouse_server"),
+        pytest.param(plain, "in_chdb", marks=pytest.mark.exhaustive),
+        pytest.param(awkward, "chdb_without_ddl", marks=pytest.mark.exhaustive),
     ],
 )
 def test_every_metric(kind: Callable[[], World], how: str, request: pytest.FixtureRequest) -> None:

@@ -158,6 +158,7 @@ def test_dbt_builds_the_values_of_users(project: Path) -> None:
                 ["model", "user_id", "metric", "k"], rtol=1e-12)  # fmt: skip
 
 
+@pytest.mark.exhaustive
 def test_a_repeated_row_fails_the_build(project: Path) -> None:
     copy = "(SELECT * FROM shop.recommendations_als LIMIT 1)"
     with duckdb.connect(str(project / "warehouse.duckdb")) as connection:

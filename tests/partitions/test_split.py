@@ -38,7 +38,7 @@ def demo(**options: Any) -> sm.Evaluator:
             7,
             {"by": ["activity_group", "country"], "combinations": True, "ci": "bootstrap",
              "resamples": 50},
-            marks=pytest.mark.thorough,
+            marks=pytest.mark.exhaustive,
         ),
         pytest.param(
             3,
