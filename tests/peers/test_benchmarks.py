@@ -1,6 +1,8 @@
 """Medians, ratios and stored results of benchmarks/peers; .ci/run makes the runs."""
 
 import csv
+import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from benchmarks.peers.registry import BY_NAME, QUICK, REFERENCE
 from benchmarks.peers.results import Cell, Results, Size
 from benchmarks.peers.running import Cost
 from benchmarks.peers.tables import write_tables
+from tests.support.paths import ROOT
 
 HALF = Cell(1000, "rank", "polars", "measured", runs=3, cost=Cost(1.0, 3.0, 50))
 OURS = Cell(1000, "rank", REFERENCE, "measured", runs=3, cost=Cost(2.0, 2.0, 200))
@@ -96,6 +99,15 @@ def test_every_system_says_how_it_is_installed_and_asked() -> None:
         pins = system.requirements.read_text(encoding="utf-8").splitlines()
         assert all("==" in pin for pin in pins if not pin.startswith("#"))
     assert set(QUICK) <= set(BY_NAME)
+
+
+def test_sqlmetrics_is_measured_with_all_packages_that_it_needs() -> None:
+    """It is installed without dependencies, which the file pins."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {re.split("[<>=]", text)[0].lower() for text in project["dependencies"]}
+    folder = ROOT / "benchmarks" / "peers" / "systems" / REFERENCE
+    pinned = re.findall(r"(?m)^([\w-]+)==", (folder / "requirements.txt").read_text())
+    assert needed <= {name.lower() for name in pinned}
 
 
 def test_a_number_that_is_not_ours_disagrees(tmp_path: Path) -> None:
