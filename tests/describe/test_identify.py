@@ -83,6 +83,7 @@ def test_two_numbers_tell_conventions_apart() -> None:
     assert frame["difference"][0] == exactly(frame["value"][0] - 0.4028)
 
 
+@pytest.mark.thorough
 def test_the_settings_give_the_number_under_the_standard() -> None:
     frame, _ = identified("map@3=0.4028", "ndcg@3=.345")
     with evaluator() as ours:
@@ -91,6 +92,7 @@ def test_the_settings_give_the_number_under_the_standard() -> None:
             assert value == exactly(row["value"])
 
 
+@pytest.mark.thorough
 def test_a_convention_with_one_setting_changed() -> None:
     """(5/9 + 1/2 + 5/9) / 3: the standard, but only users with a hit."""
     frame, messages = identified("map@3=0.5370")
@@ -117,6 +119,7 @@ def test_the_nearest_values_where_nothing_matches() -> None:
     assert set(one["convention"]) == {"jurity"}
 
 
+@pytest.mark.thorough
 def test_percentages() -> None:
     frame, messages = identified("map@3=25.00")
     assert frame["convention"].tolist() == [

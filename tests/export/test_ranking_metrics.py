@@ -131,6 +131,7 @@ def test_values_of_scored_lists_are_those_of_evaluate(
     assert_as_evaluated(warehouse, given, evaluator, metrics)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:interactions. there is no column relevance")
 def test_values_of_ranks_without_relevance_are_those_of_evaluate(
     warehouse: duckdb.DuckDBPyConnection,

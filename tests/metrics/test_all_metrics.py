@@ -25,6 +25,7 @@ EXAMPLE_TABLES = {
 EXAMPLE_SETTINGS = {"relevant_from": 2}
 
 
+@pytest.mark.thorough
 def test_all_metrics_at_five_cutoffs_are_one_table() -> None:
     models = {name: DATA / f"recommendations_{name}.parquet" for name in ("als", "popular")}
     with sm.Evaluator(
@@ -47,6 +48,7 @@ def test_metrics_that_need_ratings_or_a_whole_catalogue_are_not_among_all() -> N
     assert CATALOG.metrics.keys() - ALL.keys() == of_ratings | {"cwl", "gauc", "pearson"}
 
 
+@pytest.mark.thorough
 def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
     result = everything.evaluate("all")
     assert result["metric"].tolist() == list(ALL)
@@ -59,6 +61,7 @@ def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
     assert {metric: values[metric] for metric in known} == close(known)
 
 
+@pytest.mark.thorough
 def test_all_per_user_is_every_metric_that_has_such_values(everything: sm.Evaluator) -> None:
     frame = everything.per_user("all@2")
     of_users = [metric.name for metric in ALL.values() if metric.grain == "user"]

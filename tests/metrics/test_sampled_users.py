@@ -127,6 +127,7 @@ def test_a_sampled_mean_is_as_near_as_theory_says(crowd: dict[str, pd.DataFrame]
     assert_like_draws(list(values.values()), exact, spread)
 
 
+@pytest.mark.thorough
 def test_a_sampled_diversity_of_lists_is_as_near_as_theory_says(
     crowd: dict[str, pd.DataFrame],
 ) -> None:

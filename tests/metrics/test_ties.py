@@ -170,6 +170,7 @@ def test_metrics_that_were_not_named_are_those_that_the_rule_applies_to() -> Non
             one.evaluate(["ndcg", "map"], k=[2])
 
 
+@pytest.mark.thorough
 def test_findings_name_the_rule_of_the_request() -> None:
     """A spec, a setting of one metric and a convention can have their own."""
     rows = [(1, item, SCORES[item]) for item in "abcd"]

@@ -119,6 +119,7 @@ def test_stored_numbers_lead_back_to_their_library(name: str, data_name: str) ->
     assert len(missed) <= (1 - WANTED) * 2 * len(cells), "\n".join(missed)
 
 
+@pytest.mark.thorough
 def test_a_number_alone_leads_back_to_its_library() -> None:
     """The ranks of a result are those that the other tests find by the differences."""
     cells = [cell for cell in stored("ranx")["cells"] if cell["name"] == "map"]

@@ -46,6 +46,7 @@ def folder_with(folder: Path, **files: str) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_slices_and_checks_read_further_columns(tmp_path: Path) -> None:
     own = folder_with(tmp_path, slices__decade=DECADE, checks__no_genre=WITHOUT_GENRE)
     tables = {"users": USERS, "items": ITEMS, "templates": own}

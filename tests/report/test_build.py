@@ -242,6 +242,7 @@ def test_a_report_of_metrics_of_the_whole_run() -> None:
     assert_sound(content)
 
 
+@pytest.mark.thorough
 def test_the_legend_of_wins_has_the_order_of_the_bars(study: Study) -> None:
     (chart,) = [
         figure.chart

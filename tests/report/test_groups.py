@@ -270,6 +270,7 @@ def test_what_missing_figures_need(tables: dict[str, Any], missing: str) -> None
     assert not any(notes.values())
 
 
+@pytest.mark.thorough
 def test_a_convention_without_popularity_lift() -> None:
     truth = TRUTH.assign(relevance=1)
     with sm.Evaluator(RECOMMENDED, truth, history=HISTORY, convention="ranx") as evaluator:

@@ -107,6 +107,7 @@ anything = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @settings(FEW, max_examples=15)
 @given(value=anything, name=st.sampled_from(["metrics", "k", "by", "by_item", "ci", "seed"]))
 def test_arguments_of_any_type(value: Any, name: str) -> None:

@@ -106,6 +106,7 @@ def test_aggregate_of_a_metric_without_users(smallest: sm.Evaluator, metric: str
         evaluate(metric, settings={f"{metric}.aggregate": "median"})
 
 
+@pytest.mark.thorough
 def test_a_setting_aggregate_is_for_metrics_with_users(everything: sm.Evaluator) -> None:
     of_runs = [name for name in RUN_METRICS if CATALOG.metrics[name].in_all]
     assert len(of_runs) > 3

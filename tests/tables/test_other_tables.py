@@ -56,6 +56,7 @@ def test_results_are_those_of_a_new_evaluator(first: pd.DataFrame | None) -> Non
                 check_same(evaluator.evaluate(METRICS, CUTOFFS), found)
 
 
+@pytest.mark.thorough
 def test_other_held_out_interactions_are_prepared_again() -> None:
     truth = pd.DataFrame({"user_id": [2, 3], "item_id": [14, 15]})
     with sm.Evaluator(lists(0), TRUTH) as base:
@@ -162,6 +163,7 @@ def test_which_evaluators_are_closed() -> None:
             closed.with_tables(recommendations=lists(1))
 
 
+@pytest.mark.thorough
 def test_a_repeated_result_has_the_same_types() -> None:
     one_user = TRUTH[:2]  # without a standard deviation
     countries = pd.DataFrame({"user_id": [1, 2, 3], "country": ["DE", None, "FR"]})
