@@ -35,9 +35,12 @@ _FIXED = {
         f"{limit}_overflow_mode": "throw"
         for limit in (
             *("read", "group_by", "sort", "result", "timeout", "set", "join", "transfer"),
-            *("distinct",),
+            "distinct",
         )
     },
+    "read_overflow_mode_leaf": "throw",
+    "timeout_overflow_mode_leaf": "throw",
+    "apply_deleted_mask": "1",  # deleted rows are not read
     "count_distinct_implementation": "uniqExact",
     "transform_null_in": "0",
     "cast_keep_nullable": "0",
@@ -50,7 +53,8 @@ _FIXED = {
     "skip_unavailable_shards": "0",
     "distributed_product_mode": "global",
 }
-_REMOVING = ("limit", "offset")  # remove rows from the results of all statements
+# remove rows from tables, or from the results of all statements
+_REMOVING = ("limit", "offset", "additional_table_filters", "additional_result_filter")
 # set where the server has them and the role may
 _WANTED = {
     "enable_shared_storage_snapshot_in_query": "1",  # a statement reads a table at one moment
@@ -73,23 +77,27 @@ _TYPES = {
     "Float32": "FLOAT", "Float64": "DOUBLE", "Decimal": "DECIMAL",
     "Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INTEGER", "Int64": "BIGINT",
     "Int128": "HUGEINT", "UInt8": "UTINYINT", "UInt16": "USMALLINT", "UInt32": "UINTEGER",
-    "UInt64": "UBIGINT", "UInt128": "UHUGEINT",
+    "UInt64": "UBIGINT",
 }  # fmt: skip
 # read as another type: enumerations and addresses are compared as numbers, a UUID by its second
-# half first; a fixed text ends in zero bytes; Arrow has no times of whole seconds from ClickHouse
+# half first; a fixed text ends in zero bytes; Arrow has no times of whole seconds from ClickHouse,
+# and no larger integers
 _CAST = {
     "Enum8": "VARCHAR", "Enum16": "VARCHAR", "UUID": "VARCHAR", "IPv4": "VARCHAR",
     "IPv6": "VARCHAR", "FixedString": "VARCHAR", "DateTime": "TIMESTAMP", "DateTime64": "TIMESTAMP",
-    "BFloat16": "FLOAT",
+    "BFloat16": "FLOAT", "UInt128": "VARCHAR", "Int256": "VARCHAR", "UInt256": "VARCHAR",
 }  # fmt: skip
-_WRAPPED = re.compile(r"\A(?:Nullable|LowCardinality)\((.*)\)\Z", re.DOTALL)
+_WRAPPED = re.compile(
+    r"\A(?:(?:Nullable|LowCardinality)\(|SimpleAggregateFunction\(\w+, )(.*)\)\Z", re.DOTALL
+)
 _LIST = re.compile(r"\AArray\((.*)\)\Z", re.DOTALL)
+_DENIED = "497"  # ACCESS_DENIED
 _CODES = {
     Problem.TABLE: (
         "60",  # UNKNOWN_TABLE
         "81",  # UNKNOWN_DATABASE
         "218",  # TABLE_IS_DROPPED
-        "497",  # ACCESS_DENIED
+        _DENIED,
     ),
     Problem.STOPPED: (
         "158",  # TOO_MANY_ROWS
@@ -136,6 +144,12 @@ _CODES = {
 }
 
 
+_OF_SETTINGS = ("115", "72", "27", "36")  # UNKNOWN_SETTING, and values that cannot be read
+_NO_PARTS = (
+    "; the role may not read system.parts, so only a change of the number of rows is noticed"
+)
+
+
 class ClickHouse(Database):
     """ClickHouse.
 
@@ -152,8 +166,9 @@ class ClickHouse(Database):
     def __init__(self, driver: Driver) -> None:
         assert isinstance(driver, ClickHouseDriver)
         self.driver = driver
-        self._settings: dict[str, str] | None = None  # without the mark of a call
+        self._is_checked = False  # whether the version is known
         self._may_create: bool | None = None
+        self._may_read_parts = True
 
     def version(self) -> str:
         """Return the version of the server.
@@ -161,7 +176,15 @@ class ClickHouse(Database):
         Raises:
             UsageError: the server is too old.
         """
-        text = str(self.driver.one_row("SELECT version() AS v")["v"])
+        try:
+            text = str(self.driver.one_row("SELECT version() AS v")["v"])
+        except self.driver.errors as error:
+            if self.driver.code(error) not in _OF_SETTINGS:
+                raise
+            raise UsageError(
+                f"engine: ClickHouse rejects a setting: {self.driver.reason(error)}",
+                remedy="correct the parameter of the URL, or the setting of the client",
+            ) from None
         match = re.match(r"(\d+)\.(\d+)", text)
         if match is None or (int(match[1]), int(match[2])) < _OLDEST:
             oldest = ".".join(map(str, _OLDEST))
@@ -204,10 +227,11 @@ class ClickHouse(Database):
     @contextlib.contextmanager
     def transaction(self, own_path: bool) -> Iterator[None]:  # noqa: ARG002
         """Run what follows with fixed settings, and drop the temporary tables that it creates."""
-        if self._settings is None:
+        if not self._is_checked:
             self.version()  # an old server does not have all settings
-            self._settings = self._known_settings()
-        with self.driver.using({**self._settings, MARK: f"sqlmetrics-{uuid.uuid4()}"}):
+            self._is_checked = True
+        settings = self._known_settings()  # anew, since the session may have changed
+        with self.driver.using({**settings, MARK: f"sqlmetrics-{uuid.uuid4()}"}):
             try:
                 yield
             finally:
@@ -246,7 +270,7 @@ class ClickHouse(Database):
         return self._found(known.schema, known.name)
 
     def _found(self, schema: str, name: str) -> FoundTable | None:
-        asked = {"database_name": schema, "table_name": name}
+        asked = {"database_name": _escaped(schema), "table_name": _escaped(name)}
         rows = self.driver.fetch(render_file("databases/clickhouse/columns", asked)).to_pylist()
         if not rows:
             return None
@@ -269,11 +293,27 @@ class ClickHouse(Database):
         for table in tables:
             if not table.schema:  # a temporary table, of this session alone
                 continue
-            asked = {"database_name": table.schema, "table_name": table.name}
-            rows = self.driver.fetch(render_file("databases/clickhouse/states", asked))
-            if found := rows.to_pylist():
+            if found := self._state(table):
                 states[table.path] = found[0]
         return states
+
+    def _state(self, table: FoundTable) -> list[dict[str, object]]:
+        asked = {"database_name": _escaped(table.schema), "table_name": _escaped(table.name)}
+
+        def rows() -> list[dict[str, object]]:
+            name = "states" if self._may_read_parts else "sizes"
+            text = render_file(f"databases/clickhouse/{name}", asked)
+            found: list[dict[str, object]] = self.driver.fetch(text).to_pylist()
+            return found
+
+        try:
+            return rows()
+        except self.driver.errors as error:
+            if self.driver.code(error) != _DENIED or not self._may_read_parts:
+                raise
+        self._may_read_parts = False
+        self.several_moments = _SEVERAL_MOMENTS + _NO_PARTS
+        return rows()
 
     # ---- errors ----------------------------------------------------------------------------------
 
@@ -302,6 +342,11 @@ def _parts(name: str) -> tuple[str, str] | None:
     if table.alias or table.args.get("final"):
         return None
     return (schema.name if isinstance(schema, exp.Identifier) else ""), this.name
+
+
+def _escaped(name: str) -> str:
+    """Escape the backslashes of a text, which ClickHouse reads in literals."""
+    return name.replace("\\", "\\\\")
 
 
 def _backquoted(name: str) -> str:

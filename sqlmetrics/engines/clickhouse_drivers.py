@@ -86,7 +86,7 @@ class ClickHouseDriver(Driver):
         """
         rows: list[dict[str, Any]] = self.fetch(query).to_pylist()
         if len(rows) != 1:
-            raise removes_rows("offset")
+            raise removes_rows("offset", "additional_result_filter")
         return rows[0]
 
     @abstractmethod
@@ -133,11 +133,12 @@ class ClickHouseDriver(Driver):
         return reason_of(error)
 
 
-def removes_rows(setting: str) -> UsageError:
-    """Return the error about a setting that removes rows, whose value ClickHouse does not tell."""
+def removes_rows(*settings: str) -> UsageError:
+    """Return the error about a setting, or one of several, that removes rows."""
     return UsageError(
-        f"engine: the session has the setting {setting}, which removes rows from all results",
-        remedy=f"reset it (SET {setting} = DEFAULT)",
+        f"engine: the session has the setting {' or '.join(settings)}, which removes rows from all "
+        "results",
+        remedy=f"reset it (SET {settings[0]} = DEFAULT)",
     )
 
 
@@ -254,9 +255,8 @@ def connect(url: str) -> ClickHouseConnect:
         raise unread(url)
     # it logs failures that are raised, too
     logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
-    options: dict[str, Any] = {
-        name: given.pop(name) for name in ("verify", "ca_cert") if name in given
-    }
+    options: dict[str, Any] = {"ca_cert": given.pop("ca_cert")} if "ca_cert" in given else {}
+    options["verify"] = _is_on(given.pop("verify", "yes"), "verify")
     user, password = given.pop("user", ""), given.pop("password", "")
     user = unquote(parts.username or "") or user or os.environ.get("CLICKHOUSE_USER", "")
     password = unquote(parts.password or "") or password
@@ -266,7 +266,7 @@ def connect(url: str) -> ClickHouseConnect:
         "username": user or "default",
         "password": password or os.environ.get("CLICKHOUSE_PASSWORD", ""),
         "database": unquote(parts.path[1:]) or None,
-        "secure": given.pop("secure", "").lower() in ("1", "true", "yes"),
+        "secure": _is_on(given.pop("secure", "no"), "secure"),
         "settings": given,
         "client_name": "sqlmetrics",
     }
@@ -285,6 +285,19 @@ def connect(url: str) -> ClickHouseConnect:
         ) from None
 
 
+def _is_on(text: str, name: str) -> bool:
+    """Read a parameter of the URL that is on or off.
+
+    Raises:
+        UsageError: it is neither, and a guess could send a password without encryption.
+    """
+    if text.lower() not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise UsageError(
+            f"engine: the parameter {name} of the URL is {text!r}", remedy="write 1 or 0"
+        )
+    return text.lower() in ("1", "true", "yes", "on")
+
+
 # ---- this process --------------------------------------------------------------------------------
 
 
@@ -296,7 +309,8 @@ class Chdb(ClickHouseDriver):
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
-        self._path = getattr(connection, "_path", None) or ":memory:"
+        self._folder = ""  # of the tables, if they are not in memory
+        self._thread: threading.Thread | None = None  # runs the last statement
 
     def _handle(self) -> Any:
         """Return the object that runs statements.
@@ -317,7 +331,11 @@ class Chdb(ClickHouseDriver):
     @contextlib.contextmanager
     def using(self, settings: Mapping[str, str]) -> Iterator[None]:
         """Set the settings of the session, and restore them."""
+        from sqlmetrics.sql.templates import render_file
+
         before = self.values_of(list(settings))
+        folders = self.fetch(render_file("databases/clickhouse/path", {})).to_pylist()
+        self._folder = folders[0]["folder"].rstrip("/") if folders else ""
         self.settings = settings
         try:
             for name, value in settings.items():
@@ -331,6 +349,8 @@ class Chdb(ClickHouseDriver):
                     self.run(f"SET {row['name']} = {value}")
 
     def _ask(self, statement: str, form: str) -> Any:
+        if self._thread is not None and self._thread.is_alive():
+            raise RuntimeError("the statement that was interrupted has not ended")
         handle, answers, failures = self._handle(), list[Any](), list[BaseException]()
 
         def work() -> None:
@@ -339,7 +359,7 @@ class Chdb(ClickHouseDriver):
             except BaseException as error:
                 failures.append(error)
 
-        thread = threading.Thread(target=work, name="sqlmetrics-chdb", daemon=True)
+        self._thread = thread = threading.Thread(target=work, name="sqlmetrics-chdb", daemon=True)
         thread.start()
         try:
             thread.join()
@@ -363,11 +383,14 @@ class Chdb(ClickHouseDriver):
         """Run the statement through another connection to the same engine."""
         import chdb
 
-        other: Any = chdb.connect(self._path)
-        try:
-            other.query(statement)
-        finally:
-            other.close()
+        for place in (self._folder, ":memory:"):  # chDB opens only the place of this process
+            with contextlib.suppress(RuntimeError):
+                other: Any = chdb.connect(place)
+                try:
+                    other.query(statement)
+                finally:
+                    other.close()
+                return
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -398,6 +421,10 @@ def _as_others_return(table: pa.Table) -> pa.Table:
         kind = column.type
         if pa.types.is_fixed_size_binary(kind) and kind.byte_width == _BYTES_OF_INT128:
             array: Any = numbers(map(_whole, column.to_pylist()))
+        elif pa.types.is_binary(kind):  # a text, before the settings of a call apply
+            array = column.cast(pa.string())
+        elif pa.types.is_list(kind) and pa.types.is_binary(kind.value_type):
+            array = column.cast(pa.list_(pa.string()))
         elif pa.types.is_decimal(kind):
             array = numbers(column.to_pylist())
         elif pa.types.is_timestamp(kind):  # always in UTC

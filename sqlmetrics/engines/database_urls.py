@@ -12,7 +12,7 @@ _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # user:password@ at the start, and password=… among the parameters
 _PASSWORDS = (
     re.compile(r"(?P<before>\A[^:/?#]*://[^:@/?#]*:)(?P<password>.*)(?=@)", re.DOTALL),
-    re.compile(r"(?P<before>[?&][^=&#]*password=)(?P<password>[^&#]*)", re.IGNORECASE),
+    re.compile(r"(?P<before>[?&][^=&#]*(?:password|token)=)(?P<password>[^&#]*)", re.IGNORECASE),
 )
 _MASK = "***"
 

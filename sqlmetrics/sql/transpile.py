@@ -624,7 +624,9 @@ def _types(tree: exp.Expr, dialect: str) -> None:
                 this=name.copy(),
                 expressions=[
                     exp.Literal.string(kind)
-                    for kind in ("Bool", "UInt8", "Nullable(Bool)", "Nullable(UInt8)")
+                    for plain in ("Bool", "UInt8")
+                    for kind in (plain, f"Nullable({plain})")
+                    for kind in (kind, f"LowCardinality({kind})")
                 ],
             )
             boolean = exp.If(this=is_boolean, true=exp.Literal.string("BOOLEAN"))

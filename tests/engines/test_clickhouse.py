@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,7 +71,10 @@ MERGE_TREE = "ENGINE = MergeTree ORDER BY user_id AS"
         ("FixedString(3)", ("VARCHAR", True)),
         ("DateTime", ("TIMESTAMP", True)),
         ("Nullable(DateTime64(3, 'America/Los_Angeles'))", ("TIMESTAMP", True)),
-        ("Int256", ("INT256", False)),
+        ("SimpleAggregateFunction(max, Nullable(Float64))", ("DOUBLE", False)),
+        ("UInt128", ("VARCHAR", True)),
+        ("Int256", ("VARCHAR", True)),
+        ("JSON", ("JSON", False)),
     ],
 )
 def test_types(name: str, known: tuple[str, bool]) -> None:
@@ -187,6 +191,15 @@ HARMFUL = {
 }
 
 
+# deleted rows would count; the limits would return the rows so far
+HARMFUL_LATER = {
+    "apply_deleted_mask": "0",
+    "read_overflow_mode_leaf": "break",
+    "timeout_overflow_mode_leaf": "break",
+    "transform_null_in": "1",
+}
+
+
 def test_settings_of_the_session_change_no_number(chdb: Any) -> None:
     import chdb as library
 
@@ -210,6 +223,15 @@ def test_settings_of_the_session_change_no_number(chdb: Any) -> None:
                     duckdb.evaluate(metrics, 5, **options),
                 )
             assert connection.query(changed).bytes() == before
+            # also if they are set after a call
+            connection.query("SET max_rows_to_group_by = 2, group_by_overflow_mode = 'any'")
+            connection.query("SET max_rows_to_group_by = 0")
+            for name, value in HARMFUL_LATER.items():
+                connection.query(f"SET {name} = '{value}'")
+            options = {"by": "users.country"}
+            assert_same(
+                evaluator.evaluate("ndcg", 5, **options), duckdb.evaluate("ndcg", 5, **options)
+            )
             # a limit that would return some of the groups fails instead
             connection.query("SET max_rows_to_group_by = 2")
             with pytest.raises(sm.EngineError, match=r"ClickHouse stopped.*max_execution_time"):
@@ -217,14 +239,81 @@ def test_settings_of_the_session_change_no_number(chdb: Any) -> None:
 
 
 @pytest.mark.usefixtures("chdb")
-@pytest.mark.parametrize("setting", ["limit", "offset"])
-def test_settings_that_remove_rows(setting: str) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("limit", "1"),
+        ("offset", "1"),
+        ("additional_table_filters", "{'small.recs': 'rank = 1'}"),
+        ("additional_result_filter", "'1 = 0'"),
+    ],
+)
+def test_settings_that_remove_rows(setting: str, value: str) -> None:
     import chdb as library
 
+    told = f"has the setting .*{setting}.*, which removes rows"
     with contextlib.closing(library.connect(":memory:")) as connection:
-        connection.query(f"SET {setting} = 1")
-        with pytest.raises(sm.UsageError, match=f"has the setting {setting}, which removes rows"):
+        with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+            connection.query(f"SET {setting} = {value}")
+            with pytest.raises(sm.UsageError, match=told):
+                evaluator.evaluate("mrr")
+        with pytest.raises(sm.UsageError, match=told):
             sm.Evaluator(*SMALL, engine=connection)
+
+
+def test_deleted_rows_do_not_count(shop: Any, connection: Any) -> None:
+    shop(
+        "CREATE TABLE shop.truth ENGINE = MergeTree ORDER BY user_id AS SELECT * FROM small.truth",
+        "INSERT INTO shop.truth VALUES ('u3', 'c')",
+        "DELETE FROM shop.truth WHERE user_id = 'u3'",
+    )
+    with sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
+        connection.query("SET apply_deleted_mask = 0")
+        assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
+        connection.query("SET apply_deleted_mask = DEFAULT")
+
+
+def test_texts_of_old_settings(connection: Any) -> None:
+    """Before the settings of a call apply, texts come as bytes."""
+    connection.query("SET compatibility = '24.1'")
+    try:
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+    finally:
+        connection.query("SET compatibility = DEFAULT")
+
+
+def test_conditions_on_columns_of_low_cardinality(shop: Any, connection: Any) -> None:
+    shop(
+        "CREATE TABLE shop.users (user_id String, country LowCardinality(Nullable(String))) "
+        "ENGINE = Memory",
+        "INSERT INTO shop.users VALUES ('u1', 'DE'), ('u2', 'FR'), ('u4', NULL)",
+    )
+    for condition in ("country = 'DE'", "country IN ('DE')", "NOT (country <> 'DE')"):
+        with sm.Evaluator(
+            *SMALL, users="shop.users", where={"users": condition}, engine=connection
+        ) as evaluator:
+            found = evaluator.evaluate("mrr", by="users.country").set_index("country")["value"]
+            assert found["DE"] == pytest.approx(1 / 2)
+
+
+def test_a_role_that_may_not_read_parts(
+    shop: Any, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stands for a server on which system tables need grants."""
+    shop("CREATE TABLE shop.truth ENGINE = MergeTree ORDER BY () AS SELECT * FROM small.truth")
+    fetch = clickhouse_drivers.Chdb.fetch
+
+    def without_parts(driver: Any, statement: str) -> Any:
+        if "system.parts" in statement:
+            raise RuntimeError("Code: 497. DB::Exception: Not enough privileges. (ACCESS_DENIED)")
+        return fetch(driver, statement)
+
+    monkeypatch.setattr(clickhouse_drivers.Chdb, "fetch", without_parts)
+    with sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
+        result = evaluator.evaluate("mrr")
+        assert result["value"].item() == pytest.approx(MRR)
+        record = result.attrs["sqlmetrics"]
+        assert "may not read system.parts" in record["unknown"]["moment"]
 
 
 def test_a_role_that_may_set_nothing(clickhouse_server: Any) -> None:
@@ -399,6 +488,9 @@ def test_urls(clickhouse_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         ("clickhouse://me:s3cr@h:s3cr/db", "the URL of the database cannot be read"),
         ("clickhouse://me:s3cr@h/db/s3cr", "the URL of the database cannot be read"),
         (f"{server.url()}/../x", "the URL of the database cannot be read"),
+        (f"{server.url()}?secure=maybe", "the parameter secure of the URL is 'maybe'. Write 1 or"),
+        (f"{server.url()}?verify=maybe", "the parameter verify of the URL"),
+        (f"{server.url()}?foo=1", "ClickHouse rejects a setting: .*foo.*parameter of the URL"),
     ):
         with pytest.raises(sm.SqlmetricsError, match=told) as caught:
             sm.Evaluator(*SMALL, engine=url)
@@ -487,8 +579,8 @@ IN_CHDB = (
     INTERRUPTED
     + """
 import chdb
-connection = chdb.connect(":memory:")
-for statement in sys.argv[1:]:
+connection = chdb.connect(sys.argv[1])
+for statement in sys.argv[2:]:
     connection.query(statement)
 tried(connection, lambda: connection.query(
     "SELECT count() FROM system.tables WHERE is_temporary").bytes().decode().strip())
@@ -507,7 +599,7 @@ tried(connection, lambda: connection.command(
 
 
 @pytest.mark.usefixtures("slow")
-def test_an_interrupt_in_python(clickhouse_server: Any) -> None:
+def test_an_interrupt_in_python(clickhouse_server: Any, tmp_path: Path) -> None:
     prepared = [
         "CREATE DATABASE small",
         "CREATE TABLE small.recs ENGINE = Memory AS SELECT 'u' AS user_id, 'a' AS item_id, 1 AS "
@@ -516,7 +608,12 @@ def test_an_interrupt_in_python(clickhouse_server: Any) -> None:
         SLOW.format(name="small.slow"),
     ]
     server = [str(clickhouse_server.server.port), PASSWORD]
-    for code, given, value in ((IN_CHDB, prepared, 1.0), (ON_A_SERVER, server, MRR)):
+    folder = str(tmp_path / "shop.chdb")
+    for code, given, value in (
+        (IN_CHDB, [":memory:", *prepared], 1.0),
+        (IN_CHDB, [folder, *prepared], 1.0),
+        (ON_A_SERVER, server, MRR),
+    ):
         ran = subprocess.run(
             [sys.executable, "-c", code, *given], capture_output=True, timeout=100, check=False
         )
