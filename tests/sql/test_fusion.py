@@ -7,7 +7,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.calls import canonical, replan
-from tests.support.worlds import CUTOFFS, OF_EVERY_METRIC, variants
+from tests.support.worlds import CUTOFFS, FEW, SOME, VARIANTS, variants
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,13 @@ def test_fused_equals_alone_for_every_combination_of_settings(
 
 
 @pytest.mark.thorough
-@OF_EVERY_METRIC
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "world_specs",
+    [FEW, *(pytest.param(specs, marks=pytest.mark.exhaustive) for specs in (SOME, VARIANTS))],
+    ids=len,
+    indirect=True,
+)
 def test_each_metric_asked_for_singly_gives_the_same(
     world_tables: dict[str, pd.DataFrame], world_values: tuple[pd.DataFrame, pd.DataFrame]
 ) -> None:

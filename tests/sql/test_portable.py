@@ -55,6 +55,7 @@ def wrong_in(texts: Mapping[str, str]) -> dict[str, list[str]]:
 PRINTED = [*LOGICAL, *(one for one in ALTERNATIVES if one.printed_for)]
 
 
+@pytest.mark.every_case  # each has other templates; all but the first are thorough
 @pytest.mark.parametrize(
     "eighth", [0, *(pytest.param(other, marks=pytest.mark.thorough) for other in range(1, 8))]
 )

@@ -47,7 +47,7 @@ def _mark_further_cases(items: list[pytest.Item]) -> None:
     for of_test in _cases(items, "thorough").values():
         if len(of_test) > FEW:
             for number, item in enumerate(of_test):
-                if number % ONE_OF_THOROUGH:
+                if number % ONE_OF_THOROUGH and item.nodeid not in named:
                     item.add_marker("exhaustive")
 
 

@@ -94,7 +94,7 @@ FROM {{ recommendations }}
 SELECT
     {{ ranking_metrics._named(user_column, "user_id") }},
     {{ ranking_metrics._named(item_column, "item_id") }},
-    {{ ranking_metrics._named(score_column or "-" ~ rank_column, "score") }}
+    {{ ranking_metrics._named(score_column or "-(" ~ rank_column ~ ")", "score") }}
 FROM {{ recommendations }}
 {%- endmacro %}
 
