@@ -262,25 +262,31 @@ def test_settings_that_remove_rows(setting: str, value: str) -> None:
             sm.Evaluator(*SMALL, engine=connection)
 
 
-def test_deleted_rows_do_not_count(shop: Any, connection: Any) -> None:
+def test_deleted_rows_do_not_count(shop: Any) -> None:
+    import chdb as library
+
     shop(
         "CREATE TABLE shop.truth ENGINE = MergeTree ORDER BY user_id AS SELECT * FROM small.truth",
         "INSERT INTO shop.truth VALUES ('u3', 'c')",
         "DELETE FROM shop.truth WHERE user_id = 'u3'",
     )
-    with sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
+    with (
+        contextlib.closing(library.connect(":memory:")) as connection,
+        sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator,
+    ):
         connection.query("SET apply_deleted_mask = 0")
         assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
-        connection.query("SET apply_deleted_mask = DEFAULT")
 
 
-def test_texts_of_old_settings(connection: Any) -> None:
+@pytest.mark.usefixtures("chdb")
+def test_texts_of_old_settings() -> None:
     """Before the settings of a call apply, texts come as bytes."""
-    connection.query("SET compatibility = '24.1'")
-    try:
+    import chdb as library
+
+    # a connection of its own: DEFAULT would leave the settings that this one changes
+    with contextlib.closing(library.connect(":memory:")) as connection:
+        connection.query("SET compatibility = '24.1'")
         assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
-    finally:
-        connection.query("SET compatibility = DEFAULT")
 
 
 def test_conditions_on_columns_of_low_cardinality(shop: Any, connection: Any) -> None:
