@@ -219,9 +219,9 @@ def chdb_without_ddl(chdb: Any) -> Iterator[Database]:
     [
         (awkward, "psycopg_connection"),
         (plain, "adbc_connection"),
-        (awkward, "postgres_reader"),
         (awkward, "in_chdb"),
-        (plain, "in_clickhouse_server"),
+        pytest.param(awkward, "postgres_reader", marks=pytest.mark.exhaustive),
+        pytest.param(plain, "in_clickhouse_server", marks=pytest.mark.exhaustive),
         pytest.param(plain, "in_chdb", marks=pytest.mark.exhaustive),
         pytest.param(awkward, "chdb_without_ddl", marks=pytest.mark.exhaustive),
     ],

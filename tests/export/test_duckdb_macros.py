@@ -332,7 +332,7 @@ def test_settings_reach_the_macros() -> None:
     assert "-- With ties=item_desc." in text
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_ways_to_order_may_differ_between_metrics() -> None:
     settings = {"ndcg.ties": "item_desc"}
     tables = ordered_by_score(world())

@@ -122,7 +122,7 @@ def test_mean_of_users_is_the_mean(world_values: tuple[pd.DataFrame, pd.DataFram
             assert rows["std"].item() == pytest.approx(std, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.exhaustive
 def test_several_models_equal_each_by_itself(world_tables: dict[str, pd.DataFrame]) -> None:
     other = world(2)["recommendations"]
     models = {"first": world_tables["recommendations"], "second": other}
