@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlmetrics.engines.clickhouse_drivers import MARK, ClickHouseDriver, removes_rows
+from sqlmetrics.engines.clickhouse_drivers import MARK, ClickHouseDriver, escaped, removes_rows
 from sqlmetrics.engines.database_dialects import (
     Column,
     Database,
@@ -270,7 +270,7 @@ class ClickHouse(Database):
         return self._found(known.schema, known.name)
 
     def _found(self, schema: str, name: str) -> FoundTable | None:
-        asked = {"database_name": _escaped(schema), "table_name": _escaped(name)}
+        asked = {"database_name": escaped(schema), "table_name": escaped(name)}
         rows = self.driver.fetch(render_file("databases/clickhouse/columns", asked)).to_pylist()
         if not rows:
             return None
@@ -298,7 +298,7 @@ class ClickHouse(Database):
         return states
 
     def _state(self, table: FoundTable) -> list[dict[str, object]]:
-        asked = {"database_name": _escaped(table.schema), "table_name": _escaped(table.name)}
+        asked = {"database_name": escaped(table.schema), "table_name": escaped(table.name)}
 
         def rows() -> list[dict[str, object]]:
             name = "states" if self._may_read_parts else "sizes"
@@ -344,13 +344,8 @@ def _parts(name: str) -> tuple[str, str] | None:
     return (schema.name if isinstance(schema, exp.Identifier) else ""), this.name
 
 
-def _escaped(name: str) -> str:
-    """Escape the backslashes of a text, which ClickHouse reads in literals."""
-    return name.replace("\\", "\\\\")
-
-
 def _backquoted(name: str) -> str:
-    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+    return "`" + escaped(name).replace("`", "\\`") + "`"
 
 
 def _column(row: Mapping[str, Any]) -> Column:

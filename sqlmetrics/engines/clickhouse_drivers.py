@@ -309,7 +309,7 @@ class Chdb(ClickHouseDriver):
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
-        self._folder = ""  # of the tables, if they are not in memory
+        self._folder: str | None = None  # of the tables, if they are not in memory; None: not read
         self._thread: threading.Thread | None = None  # runs the last statement
 
     def _handle(self) -> Any:
@@ -334,8 +334,9 @@ class Chdb(ClickHouseDriver):
         from sqlmetrics.sql.templates import render_file
 
         before = self.values_of(list(settings))
-        folders = self.fetch(render_file("databases/clickhouse/path", {})).to_pylist()
-        self._folder = folders[0]["folder"].rstrip("/") if folders else ""
+        if self._folder is None:
+            folders = self.fetch(render_file("databases/clickhouse/path", {})).to_pylist()
+            self._folder = folders[0]["folder"].rstrip("/") if folders else ""
         self.settings = settings
         try:
             for name, value in settings.items():
@@ -383,7 +384,7 @@ class Chdb(ClickHouseDriver):
         """Run the statement through another connection to the same engine."""
         import chdb
 
-        for place in (self._folder, ":memory:"):  # chDB opens only the place of this process
+        for place in filter(None, (self._folder, ":memory:")):  # chDB opens only the place of this process
             with contextlib.suppress(RuntimeError):
                 other: Any = chdb.connect(place)
                 try:
@@ -404,8 +405,13 @@ class Chdb(ClickHouseDriver):
         self.connection.close()
 
 
+def escaped(text: str) -> str:
+    """Escape the backslashes of a text, which ClickHouse reads in literals."""
+    return text.replace("\\", "\\\\")
+
+
 def _quoted(value: str) -> str:
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return literal(escaped(str(value)))
 
 
 def _as_others_return(table: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What the tests of evaluators in databases share."""
+"""Tables and helpers of the tests of evaluators in databases."""
 
 from __future__ import annotations
 
