@@ -384,7 +384,8 @@ class Chdb(ClickHouseDriver):
         """Run the statement through another connection to the same engine."""
         import chdb
 
-        for place in filter(None, (self._folder, ":memory:")):  # chDB opens only the place of this process
+        # chDB opens only the place of this process
+        for place in filter(None, (self._folder, ":memory:")):
             with contextlib.suppress(RuntimeError):
                 other: Any = chdb.connect(place)
                 try:
