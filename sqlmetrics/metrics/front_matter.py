@@ -176,8 +176,9 @@ class Check(Template):
     one of the tables and stages in `on` is read; its column `n_found` then counts the rows. A check
     with neither is a data check: it runs only with `check`, if all its `needs` (tables, and columns
     as `table.column`) were given. `level`: "error", "warning" or "note". `of_all`: the rule applies
-    to all rows together, so that a subset of the users may break it. `bounds`: a setting whose
-    values worst and best give bounds of a metric, which the finding names.
+    to all rows together, so that a subset of the users may break it. `implied_by`: a cheaper query
+    of this folder that returns a row only if no row breaks the rule; it runs first. `bounds`: a
+    setting whose values worst and best give bounds of a metric, which the finding names.
     """
 
     table: str = ""
@@ -190,6 +191,7 @@ class Check(Template):
     remedy: str = ""
     order: int = 0
     of_all: bool = False
+    implied_by: str = ""
     bounds: str = ""
 
     def __post_init__(self) -> None:

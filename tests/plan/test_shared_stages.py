@@ -13,6 +13,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.sql.query_graph import Plan
 from tests.support.worlds import CUTOFFS
 
 TABLES = ["recommendations", "interactions", "history", "items", "aspects", "baseline", "logs"]
@@ -108,5 +109,33 @@ def test_a_second_call_does_not_rank_or_check_again(
         evaluator.evaluate(["map", "precision(divisor=length)", "coverage"], k=[5, 50])
         evaluator.per_user(["recall"])
         evaluator.stage("hits")
-    assert {"recommendation_profile", "hits", "common_users"} <= first
+    assert {"recommendation_profile", "hits", "common_pairs"} <= first
     assert set(titles) == {"summary", "per_user", "look"}
+
+
+def test_a_common_pair_spares_the_searches_for_common_users_and_items(
+    world_tables: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles: list[str] = []
+    records = DuckDBEngine.records
+
+    def noted(self: DuckDBEngine, plan: Plan) -> Any:
+        titles.append(plan.root.name)
+        return records(self, plan)
+
+    monkeypatch.setattr(DuckDBEngine, "records", noted)
+    searches = {"common_users", "common_items"}
+    with sm.Evaluator(**world_tables, check=False) as evaluator:
+        evaluator.evaluate("recall", k=5)
+    assert "common_pairs" in titles
+    assert not searches & set(titles)
+    titles.clear()
+    missed = world_tables["interactions"].assign(
+        item_id=world_tables["recommendations"]["item_id"].iloc[0], user_id="nobody"
+    )
+    with (
+        sm.Evaluator(world_tables["recommendations"], missed.drop_duplicates()) as evaluator,
+        pytest.raises(sm.DataError, match="no user in common"),
+    ):
+        evaluator.evaluate("recall", k=5)
+    assert "common_users" in titles

@@ -235,9 +235,12 @@ def wrong_in(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def texts_of_checks() -> dict[str, str]:
+    # any rows can show that a rule holds, and these rows are not shown
+    proofs = {check.implied_by for check in CATALOG.checks.values()}
     return {
         text: label
         for check in CATALOG.checks.values()
+        if check.name not in proofs
         for label, text in renderings(check, briefly=True)
     }
 
