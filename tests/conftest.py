@@ -12,6 +12,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.plan import kept_plans
+from sqlmetrics.sql import kept_texts
 from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
 from tests.support.worlds import FEW, SOME, VARIANTS, values, world
 
@@ -73,10 +74,11 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_kept_plans() -> Iterator[None]:
-    """Do not keep plans between processes: tests replace parts of the planner."""
+def _nothing_kept() -> Iterator[None]:
+    """Keep no plans and texts between processes: tests replace parts of the planner."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_plans, "_can_keep", lambda _: False)
+        for module in (kept_plans, kept_texts):
+            patch.setattr(module, "_can_keep", lambda _: False)
         yield
 
 

@@ -11,11 +11,11 @@ import functools
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.disk_cache import DiskCache, state_of
-from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.disk_cache import DiskCache
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.sql.kept_texts import state_of_sources
 
 if TYPE_CHECKING:
     from sqlmetrics.plan.planner import Planner
@@ -81,7 +81,7 @@ def _cache() -> DiskCache:
             # importing the packages for their versions would cost more than reading the plans
             version("jinja2"),
             version("sqlglot"),
-            state_of(Path(__file__).resolve().parents[1], template_root()),
+            state_of_sources(),
         ],
         {str(template.path): template for template in [*templates, *catalog.alternatives]},
     )

@@ -17,7 +17,8 @@ from sqlmetrics.engines import folders, hidden_files, lakes
 from sqlmetrics.engines.relation import FolderColumn, Folders, Relation
 from sqlmetrics.errors import DataError
 from sqlmetrics.messages import RANKED
-from sqlmetrics.sql.templates import environment, macro
+from sqlmetrics.sql.kept_texts import kept_macro
+from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
 from sqlmetrics.tables.formats import format_by_name, format_of, head_of, hides_rows
 from sqlmetrics.wording import and_more
@@ -221,7 +222,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
             f"{'recommendations' if is_run else 'interactions'}, not {table}"
         )
     name = and_more(shown)
-    source = macro(f"source_{kind}")
+    source = kept_macro(f"source_{kind}")
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
     options: dict[str, Any] = {}
     if kind == "csv":
@@ -241,19 +242,19 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
         options["by_name"] = _are_in_different_orders(label, parts)
     if kind == "parquet" and "://" not in paths[0]:
         if read_of_folders is None or not read_of_folders.added:
-            row_number = str(macro("row_in_parquet")())
+            row_number = kept_macro("row_in_parquet")()
         else:
             row_number, ordered = (
                 "sqlmetrics_row",
-                str(source(given, read_of_folders, in_order=True)),
+                source(given, read_of_folders, in_order=True),
             )
     elif kind == "csv":
         row_number = "sqlmetrics_row"
-        ordered = str(source(given, read_of_folders, in_order=True, **options))
+        ordered = source(given, read_of_folders, in_order=True, **options)
     if hides_rows(kind, parts[0][1]):
         row_number, ordered = None, None
     return Relation(
-        str(source(given, read_of_folders, **options)),
+        source(given, read_of_folders, **options),
         parts[0][1],
         name,
         row_number,
@@ -283,18 +284,18 @@ def _columns_of_files(
     Returns:
         The columns and types for each path, the columns from names of folders, and warnings.
     """
-    source = macro(f"source_{kind}")
+    source = kept_macro(f"source_{kind}")
     named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
     unread = Folders() if any(named) else None
     own: list[tuple[str, Mapping[str, str]]] = [
-        (text, engine.describe(str(source(path, unread, **options)), f"{label}: {text}"))
+        (text, engine.describe(source(path, unread, **options), f"{label}: {text}"))
         for path, text in zip(paths, shown, strict=True)
     ]
     if unread is None or kind.startswith("trec"):
         return own, unread, []
 
     def types_with_folders() -> Mapping[str, str]:
-        relation = f"{source(paths, Folders((FolderColumn('', ''),)), **options)}"
+        relation = source(paths, Folders((FolderColumn("", ""),)), **options)
         return engine.describe(relation, f"{label}: {shown[0]}")
 
     from_folders = folders.of_files(named, [types for _, types in own], types_with_folders)

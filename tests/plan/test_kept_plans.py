@@ -125,7 +125,7 @@ def test_other_versions_and_sources_are_not_read(
             assert evaluated(patch)[2] == n_parsed
     kept_plans._cache.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(kept_plans, "state_of", lambda *_: "a template was edited")
+        patch.setattr(kept_plans, "state_of_sources", lambda: "a template was edited")
         assert evaluated(patch)[2] == n_parsed
     assert len(list(folder.iterdir())) == 4
 

@@ -125,16 +125,14 @@ def test_a_common_pair_spares_the_searches_for_common_users_and_items(
 
     monkeypatch.setattr(DuckDBEngine, "records", noted)
     searches = {"common_users", "common_items"}
-    with sm.Evaluator(**world_tables, check=False) as evaluator:
+    with sm.Evaluator(**world_tables) as evaluator:
         evaluator.evaluate("recall", k=5)
     assert "common_pairs" in titles
     assert not searches & set(titles)
     titles.clear()
-    missed = world_tables["interactions"].assign(
-        item_id=world_tables["recommendations"]["item_id"].iloc[0], user_id="nobody"
-    )
+    lists, truth = {"u1": ["a"], "u2": ["b"]}, {"nobody": ["a"]}
     with (
-        sm.Evaluator(world_tables["recommendations"], missed.drop_duplicates()) as evaluator,
+        sm.Evaluator(lists, truth) as evaluator,
         pytest.raises(sm.DataError, match="no user in common"),
     ):
         evaluator.evaluate("recall", k=5)
