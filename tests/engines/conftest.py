@@ -31,13 +31,15 @@ THIRD_PARTY = (
 # which one runs without --exhaustive
 SAMPLED = {
     # Spark plans each for seconds
-    ("spark", "test_options"): ("options", 3),
+    ("spark", "test_options"): ("options", 5),
     ("spark", "test_settings"): ("settings", 3),
-    ("spark", "test_variants"): ("first", 3),
+    ("spark", "test_variants"): ("first", 5),
     ("spark", "test_whole_lists"): ("first", 3),
-    # test_databases.py evaluates them in ClickHouse
+    # test_databases.py evaluates all metrics and variants in ClickHouse and Postgres
     ("clickhouse", "test_options"): ("options", 3),
     ("clickhouse", "test_settings"): ("settings", 3),
+    ("clickhouse", "test_variants"): ("first", 3),
+    ("postgres", "test_variants"): ("first", 3),
     ("clickhouse", "test_whole_lists"): ("first", 3),
     # tests/sql/test_statements.py runs such statements
     ("duckdb", "test_options"): ("options", 4),
