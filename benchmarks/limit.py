@@ -1,7 +1,7 @@
 """Cost of the metrics compared with the minimum cost in the engine.
 
     python benchmarks/limit.py [--rows 10000000] [--runs 5] [--cases 'dense/100/*']
-    python benchmarks/limit.py --all [--each] [--rows 10000000] [--runs 5]
+    python benchmarks/limit.py --all [--each] [--metrics ndcg …] [--rows 10000000] [--runs 5]
 
 For every kind of data, these steps run alternately in one process: scan the lists; scan them and
 join the interactions; rank and join them, as an analyst would; search for duplicate rows; compute
@@ -108,8 +108,13 @@ def print_multiples(title: str, times: dict[str, float]) -> None:
         print(f"  {name:30s}{seconds:8.3f}{multiples}", flush=True)
 
 
-def measured_all(directory: Path, rows: int, runs: int, each: bool) -> None:
-    """Measure all metrics over the demo data, and print their multiples of rank + join."""
+def measured_all(
+    directory: Path, rows: int, runs: int, each: bool, names: Sequence[str] = ()
+) -> None:
+    """Measure metrics over the demo data, and print their multiples of rank + join.
+
+    `names` are the metrics to compute together; by default all, with ALONE separately.
+    """
     folder = directory / f"demo-{rows}"
     if not folder.exists():
         write_demo(folder, users=max(rows // 100, 1), per_user=100)
@@ -126,8 +131,9 @@ def measured_all(directory: Path, rows: int, runs: int, each: bool) -> None:
 
         return action
 
-    together = [metric for metric in Catalog.load().metrics if metric not in ALONE]
-    asked = {f"{len(together)} metrics": together, **{metric: [metric] for metric in ALONE}}
+    together = names or [metric for metric in Catalog.load().metrics if metric not in ALONE]
+    alone = () if names else ALONE
+    asked = {f"{len(together)} metrics": together, **{metric: [metric] for metric in alone}}
     if each:
         asked.update({metric: [metric] for metric in together})
     times = measure(
@@ -162,6 +168,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--cases", nargs="+", default=[], help="names of cases; * matches any text")
     parser.add_argument("--all", action="store_true", help="all metrics, over the demo data")
+    parser.add_argument("--metrics", nargs="+", default=[], help="with --all: only these, together")
     parser.add_argument("--each", action="store_true", help="with --all: also each metric alone")
     parser.add_argument("--directory", type=Path, help="folder of the tables, created if missing")
     options = parser.parse_args()
@@ -170,7 +177,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         directory = options.directory or Path(temporary)
         if options.all:
-            measured_all(directory, options.rows, options.runs, options.each)
+            measured_all(directory, options.rows, options.runs, options.each, options.metrics)
             return
         for case in chosen(options.cases):
             print_multiples(case.name, measured(case, directory, options.rows, options.runs))
