@@ -56,7 +56,7 @@ from sqlmetrics.files import (
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows, frame_of
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.query_graph import Node, Plan, barriers
+from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, barriers
 from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
 from sqlmetrics.sql.templates import environment
 
@@ -69,12 +69,11 @@ _POLL = 0.2  # seconds
 _FEW_ROWS = 10_000  # of a result
 # types of columns that Arrow makes from Python values without loss -> names in DuckDB
 _PLAIN = {
-    "string": "VARCHAR",
-    "double": "DOUBLE",
-    "int64": "BIGINT",
-    "int32": "INTEGER",
-    "bool": "BOOLEAN",
-}
+    "string": "VARCHAR", "double": "DOUBLE", "float": "FLOAT", "bool": "BOOLEAN",
+    "int64": "BIGINT", "int32": "INTEGER", "int16": "SMALLINT", "int8": "TINYINT",
+    "date32[day]": "DATE",
+}  # fmt: skip
+_ARROW_OF = {name: kind for kind, name in _PLAIN.items()}
 # DuckDB 2.0 splits a window over a Parquet file into ranges, and filters the whole file for each
 # range: 100 instead of 9 CPU seconds for one of 23 partitions of a billion rows
 _WITHOUT = "partitioned_execution"
@@ -153,7 +152,7 @@ class DuckDBEngine:
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while queries run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
         # identity of a node -> types of its small result, or None if they are not always the same
-        self._types: dict[str, pa.Schema | None] = {}
+        self._are_few: dict[str, bool] = {}  # key of a plan -> whether its result has few rows
         self._shared: set[str] = set()  # names of kept tables that other engines read, too
         self.databases: dict[str, str] = {}  # path of an attached file -> name of the database
         self.queries: dict[str, str] = {}  # name of a table or view -> its rows in SQL
@@ -493,42 +492,38 @@ class DuckDBEngine:
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
+        root = plan.root
         with self._prepared(plan) as statement:
-            table = self._with_known_types(plan.root, statement)
+            # DuckDB plans a query twice for an Arrow table, and once for Python values; for a few
+            # rows, planning takes longer than anything else
+            few = self._are_few.get(root.key, root.name == SUMMARY)
+            table = self._from_values(root.name, statement) if few else None
             if table is None:
-                table = self._arrow(plan.root.name, statement)
-                self._remember_types(plan.root, table)
+                table = self._arrow(root.name, statement)
+        is_plain = all(str(kind) in _PLAIN for kind in table.schema.types)
+        self._are_few[root.key] = len(table) <= _FEW_ROWS and is_plain
         return frame_of(table)
 
-    def _remember_types(self, root: Node, table: pa.Table) -> None:
-        """Remember the types of a small result that Python values keep."""
-        if len(table) <= _FEW_ROWS and all(str(kind) in _PLAIN for kind in table.schema.types):
-            self._types.setdefault(root.key, table.schema)
+    def _from_values(self, title: str, statement: str) -> pa.Table | None:
+        """Run a query and convert its Python values; None if a type needs Arrow."""
 
-    def _with_known_types(self, root: Node, statement: str) -> pa.Table | None:
-        """Run a query whose small result has known types; return None if they are not known.
-
-        DuckDB plans such a query once. For an Arrow table, DuckDB plans a query twice, and planning
-        takes as long as running on small tables.
-        """
-        schema = self._types.get(root.key)
-        if schema is None:
-            return None
-        wanted = [_PLAIN[str(kind)] for kind in schema.types]
-
-        def fetched() -> list[tuple[Any, ...]] | None:
+        def fetched() -> tuple[dict[str, str], list[tuple[Any, ...]]] | None:
             result = self.connection.execute(statement)
-            is_known = [str(column[1]) for column in result.description] == wanted
-            return result.fetchall() if is_known else None
-
-        rows = self._watched(root.name, fetched)
-        if rows is None:  # other tables with the same columns have other types
-            self._types[root.key] = None
+            types = {name: str(kind) for name, kind, *_ in result.description}
+            if _ARROW_OF.keys() >= set(types.values()):
+                return types, result.fetchall()
+            _end(self.connection)
             return None
-        import pyarrow as pa  # loaded already, by the result with these types
 
-        columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-        return pa.Table.from_arrays([*map(pa.array, columns, schema.types)], schema=schema)
+        found = self._watched(title, fetched)
+        if found is None:
+            return None
+        import pyarrow as pa
+
+        types, rows = found
+        columns = list(zip(*rows, strict=True)) or [()] * len(types)
+        kinds = [pa.type_for_alias(_ARROW_OF[kind]) for kind in types.values()]
+        return pa.Table.from_arrays([*map(pa.array, columns, kinds)], names=list(types))
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
         """Return a temporary path, whose file replaces the target when it is complete.
@@ -991,11 +986,16 @@ def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict
     result = execute(connection, statement)  # `sql()` would plan the query twice
     if has_zoned_times(result.description):
         # fetching zoned times needs the optional package pytz; Arrow does not
-        if hasattr(connection, "abort"):  # DuckDB 2.0 requires `abort` before another query
-            connection.abort()
+        _end(connection)
         return list(connection.sql(statement).to_arrow_table().to_pylist())
     names = [name for name, *_ in result.description]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def _end(connection: duckdb.DuckDBPyConnection) -> None:
+    """End the last query, whose rows are not wanted."""
+    if hasattr(connection, "abort"):  # DuckDB 2.0 requires it before another query
+        connection.abort()
 
 
 def _rows(result: duckdb.DuckDBPyConnection) -> Rows:

@@ -17,7 +17,7 @@ from sqlmetrics.plan.runs import Spread, models_of
 from sqlmetrics.plan.sliced import ItemSlices, by_user
 from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.plan.values import Wide, WideTable, wide_tables
-from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, new_name
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
@@ -222,7 +222,7 @@ class Results:
     ) -> Plan:
         """Add the names of slices to the rows, and sort them."""
         summary = self.planner.rendered(
-            "summary",
+            SUMMARY,
             {"summary_rows": rows, **self.names},
             columns=columns,
             order=order,

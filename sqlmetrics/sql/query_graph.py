@@ -29,6 +29,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.sql.templates import Keys, render_file
 
+SUMMARY = "summary"  # the name of a result with a row per metric, cutoff and group
 DIALECT = NATIVE
 
 

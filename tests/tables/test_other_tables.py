@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
@@ -163,6 +164,28 @@ def test_which_evaluators_are_closed() -> None:
             closed.with_tables(recommendations=lists(1))
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, None, -3], "int8"), ([1, None, 3], "int16"), ([1, None, 3], "uint8"),
+        ([True, None, False], "bool"), ([0.1, None, 2.5], "float32"), (["a", None, "b"], "string"),
+        ([1, None, 3], "date32"), ([1, None, 3], "timestamp[s]"),
+    ],
+)  # fmt: skip
+def test_values_of_python_and_arrow_give_the_same_frame(
+    values: list[Any], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_python = DuckDBEngine._from_values
+    groups = pa.table({"user_id": [1, 2, 3], "label": pa.array(values, pa.type_for_alias(kind))})
+    frames = []
+    for method in (of_python, lambda *_: None):
+        monkeypatch.setattr(DuckDBEngine, "_from_values", method)
+        with sm.Evaluator(lists(0), TRUTH, users=groups) as evaluator:
+            frames.append(evaluator.evaluate(["ndcg@2", "n_hits"], by="label"))
+    pd.testing.assert_frame_equal(*frames, check_exact=True)
+
+
 @pytest.mark.thorough
 def test_a_repeated_result_has_the_same_types() -> None:
     one_user = TRUTH[:2]  # without a standard deviation
@@ -170,7 +193,7 @@ def test_a_repeated_result_has_the_same_types() -> None:
     for truth, by in [(one_user, None), (TRUTH, "country")]:
         with sm.Evaluator(lists(0), truth, users=countries) as base:
             first, again = (base.evaluate(["ndcg@2", "recall"], by=by) for _ in range(2))
-            assert len(base.engine._types) == 1
+            assert list(base.engine._are_few.values()) == [True]
             pd.testing.assert_frame_equal(again, first, check_exact=True)
             for others in ([1, 2, 2], [1.0, 2.0, 2.0]):
                 groups = countries.assign(country=others)
