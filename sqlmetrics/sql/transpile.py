@@ -692,6 +692,27 @@ def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             node.set("nulls_first", not node.args.get("desc"))
 
 
+@_pass("datafusion")
+def _keys_of_cross_joins(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Hide the columns of a CROSS JOIN in NULLIF: DataFusion believes that the keys of both sides
+    are still unique afterwards, and then splits groups, and drops DISTINCT and columns of ORDER
+    BY."""
+    for node in _all(tree, exp.Select):
+        joins = node.args.get("joins") or ()
+        is_plain = not any(map(node.args.get, ("group", "order", "having")))
+        if is_plain and any(join.args.get("kind") == "CROSS" for join in joins):
+            node.set("expressions", list(map(_hidden, node.expressions)))
+
+
+def _hidden(column: exp.Expr) -> exp.Expr:
+    """Return a plain column of a SELECT as an expression with the same value and name."""
+    value = column.unalias()
+    if not isinstance(value, exp.Column) or value.is_star:
+        return column.copy()
+    name = column.args["alias"] if isinstance(column, exp.Alias) else value.this
+    return exp.Alias(this=exp.Nullif(this=value.copy(), expression=exp.null()), alias=name.copy())
+
+
 @_pass("databricks", "snowflake", "bigquery", "trino", "athena", "redshift")
 def _recursion(tree: exp.Expr, dialect: str) -> None:
     """Reject recursion: these dialects allow no window functions in it, or limit it."""

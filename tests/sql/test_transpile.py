@@ -96,6 +96,8 @@ PRINTED = [
      "SELECT CAST(ROW_NUMBER() OVER (ORDER BY x) AS Nullable(Int64)) - 1 AS y FROM t"),
     ("signed_counts", "datafusion", "SELECT rank() OVER (ORDER BY x) - 2 AS y FROM t",
      "SELECT CAST(RANK() OVER (ORDER BY x) AS BIGINT) - 2 AS y FROM t"),
+    ("keys_of_cross_joins", "datafusion", "SELECT u.id AS user_id, n + 1 AS m FROM u CROSS JOIN n",
+     "SELECT NULLIF(u.id, NULL) AS user_id, n + 1 AS m FROM u CROSS JOIN n"),
     ("unseen_values", "clickhouse", "SELECT sum(CAST(round((n) * 1e15) AS HUGEINT)) AS y FROM t",
      "SELECT SUM(accurateCastOrNull(ROUND(CAST(n AS Nullable(Float64)) * "
      "CAST(1e15 AS Nullable(Float64))), 'Int128')) AS y FROM t"),
