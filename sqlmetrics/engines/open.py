@@ -88,7 +88,7 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
             f"engine: {shown(engine)} is neither a SparkSession nor a connection or URL of a "
             f"database, such as {EXAMPLES}"
         )
-    driver = None if isinstance(engine, str) else database_drivers.driver_of(engine)
+    driver = None if isinstance(engine, str) else database_drivers.driver_of(engine, wanted)
     if driver is None and not isinstance(engine, str):
         raise UsageError(
             "engine must be a SparkSession, a connection to a database or its URL, or None for "
