@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -119,6 +120,9 @@ class CursorDriver(WarehouseDriver):
         """Cancel the statement that a cursor runs."""
         return cursor.cancel()
 
+    def _execute(self, cursor: Any, statement: str) -> None:
+        cursor.execute(statement)
+
     @contextlib.contextmanager
     def _ran(self, statement: str) -> Iterator[Any]:
         """Run a statement, and return its cursor."""
@@ -126,7 +130,7 @@ class CursorDriver(WarehouseDriver):
             contextlib.closing(self.connection.cursor()) as cursor,
             _stopping(lambda: self._cancel(cursor)),
         ):
-            cursor.execute(statement)
+            self._execute(cursor, statement)
             yield cursor
 
     def fetch(self, statement: str) -> pa.Table:
@@ -184,6 +188,22 @@ class Snowflake(CursorDriver):
     def is_closed(self) -> bool:
         """Whether the connection is closed."""
         return bool(self.connection.is_closed())
+
+    def _execute(self, cursor: Any, statement: str) -> None:
+        """Run a statement in a thread of its own, because the connector blocks interrupts."""
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                cursor.execute(statement)
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=work, name="sqlmetrics-snowflake", daemon=True)
+        thread.start()
+        thread.join()
+        if failures:
+            raise failures[0]
 
     def _table(self, cursor: Any) -> pa.Table:
         table = as_duckdb_returns(cursor.fetch_arrow_all(force_return_table=True))
@@ -371,7 +391,10 @@ class BigQuery(WarehouseDriver):
         """Return the names of the tables of the default dataset."""
         default = self.connection.default_query_job_config
         dataset = None if default is None else default.default_dataset
-        return [] if dataset is None else [t.table_id for t in self.connection.list_tables(dataset)]
+        if dataset is None:
+            return []
+        # the names are for a message, for which nobody waits through several tries
+        return [table.table_id for table in self.connection.list_tables(dataset, retry=None)]
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -102,7 +103,9 @@ def _snowflake(parts: Parts) -> WarehouseDriver:
         "account": parts.host, "user": parts.user, "password": parts.password,
         "database": database, "schema": schema, "application": "sqlmetrics",
     }  # fmt: skip
-    return Snowflake(library.connect(**{**_known(options), **parts.given}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # about defaults of the library
+        return Snowflake(library.connect(**{**_known(options), **parts.given}))
 
 
 def _bigquery(parts: Parts) -> WarehouseDriver:

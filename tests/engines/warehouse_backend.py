@@ -47,6 +47,7 @@ class Backend:
 
     def __init__(self, dialect: str, version: str) -> None:
         self.dialect = dialect
+        self.collation = ""  # of all columns of texts
         self.settings: dict[str, str] = {}  # of the session, for SHOW PARAMETERS
         self.statements: list[str] = []  # that were run
         self.cancelled: list[str] = []
@@ -106,18 +107,22 @@ class Backend:
         with self._lock:
             try:
                 self._connection.execute(f'SET schema = "{schema}"')
-                return self._connection.execute(text).to_arrow_table()
+                return self._connection.sql(text).to_arrow_table()
             except duckdb.Error as error:
                 message = str(error).partition("\n\nLINE")[0]
                 kind = next((kind for one, kind in _KINDS if isinstance(error, one)), "internal")
                 raise Failed(kind, message) from error
 
-    def _tables(self, schema: str) -> pa.Table:
-        names = self._connection.execute(
+    def names(self, schema: str) -> list[str]:
+        """Return the names of the tables of a schema."""
+        rows = self._connection.execute(
             "SELECT table_name FROM duckdb_tables() WHERE schema_name = ? ORDER BY 1", [schema]
         ).fetchall()
+        return [name for (name,) in rows]
+
+    def _tables(self, schema: str) -> pa.Table:
         column = {"snowflake": "name", "databricks": "tableName", "trino": "Table"}[self.dialect]
-        return pa.table({column: pa.array([name for (name,) in names], pa.string())})
+        return pa.table({column: pa.array(self.names(schema), pa.string())})
 
     def _translated(self, statement: str) -> str:
         try:
@@ -129,7 +134,7 @@ class Backend:
             if name in ("version", "current_version"):
                 node.replace(exp.Literal.string(self._version))
             elif name == "collation":
-                node.replace(exp.null())
+                node.replace(exp.Literal.string(self.collation))
         if self._upper:
             normalize_identifiers(tree, dialect=self.dialect)
         for table in tree.find_all(exp.Table):

@@ -38,12 +38,17 @@ class Server:
         self.backend = backend
         self.holds, self.waiting = threading.Event(), threading.Event()
         self.holds.set()
+        self.has_stopped = False
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # headers and content in one packet
 
             def _serve(self) -> None:
+                if server.has_stopped:  # without an answer
+                    self.close_connection = True
+                    return
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
@@ -82,6 +87,7 @@ class Server:
 
     def stop(self) -> None:
         """Stop serving, and close the port."""
+        self.has_stopped = True
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -373,10 +379,9 @@ class BigQuery(Server):
             return self._started(json.loads(body))
         parts = where.split("/")
         if "tables" in parts:
-            names = self.backend.run("SELECT table_name AS n FROM information_schema.tables")
             return 200, {"tables": [
                 {"tableReference": {"projectId": "p", "datasetId": "small", "tableId": name}}
-                for name in names.column("n").to_pylist()
+                for name in self.backend.names("small")
             ]}  # fmt: skip
         number = parts[-1]
         if "jobs" in parts:
@@ -387,6 +392,9 @@ class BigQuery(Server):
             "jobComplete": True, "jobReference": _reference(number), "totalRows": str(len(table)),
             "schema": {"fields": [*map(_bigquery_field, table.schema)]},
         }  # fmt: skip
+        if not self.holds.is_set():
+            self.waiting.set()
+            self.holds.wait(20)
         if asked.get("maxResults") == "0":  # asks only whether the job has ended
             return 200, page
         rows = [{"f": [*map(_bigquery_value, row.values())]} for row in table.to_pylist()]
@@ -396,7 +404,7 @@ class BigQuery(Server):
         given = asked["configuration"]
         number = asked["jobReference"]["jobId"]
         try:
-            table = self.run(given["query"]["query"], "small")
+            table = self.backend.run(given["query"]["query"])
         except Failed as error:
             status, reason = _OF_BIGQUERY[error.kind]
             return status, _bigquery_error(status, reason, str(error))
