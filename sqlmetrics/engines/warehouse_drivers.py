@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 50_000  # rows that are fetched at a time
+_PAUSE = 0.1
 _LOST = ""  # the code of a lost connection and of other errors without one
 _PREFIX_OF_SNOWFLAKE = re.compile(r"\A\d+ \(\w+\): ([0-9a-f-]{36}: )?")
 _SQLSTATE = re.compile(r"\bSQLSTATE: (\w{5})\b")
@@ -201,7 +202,8 @@ class Snowflake(CursorDriver):
 
         thread = threading.Thread(target=work, name="sqlmetrics-snowflake", daemon=True)
         thread.start()
-        thread.join()
+        while thread.is_alive():
+            thread.join(_PAUSE)  # other libraries, such as ADBC's, let a longer wait go on
         if failures:
             raise failures[0]
 

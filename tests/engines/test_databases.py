@@ -888,7 +888,8 @@ def test_engines_and_dialects(connect: Any, url: str) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"engine": connect(), "dialect": "redshift"}, "does not run statements in redshift"),
         ({"engine": connect(), "dialect": "postgre"}, "unknown dialect 'postgre'; did you mean"),
-        ({"engine": connect(), "dialect": "snowflake"}, r"Evaluator\.sql"),
+        ({"engine": connect(), "dialect": "athena"}, r"Evaluator\.sql"),
+        ({"engine": connect(), "dialect": "snowflake"}, "the SQL of this connection is postgres"),
         ({"dialect": "postgres"}, "dialect applies only to a connection"),
         ({"engine": "postgres"}, "'postgres' is neither a SparkSession nor a connection or URL"),
         ({"engine": "mysql://me:s3cret@host/db"}, r"mysql://me:\*\*\*@host/db is neither"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -209,11 +210,10 @@ def snowflake() -> Iterator[Warehouse]:
 
 Ask = Callable[[sm.Evaluator], pd.DataFrame]
 ASKED: Mapping[str, Ask] = {
-    "evaluate": lambda one: one.evaluate(METRICS, [1, 10]),
-    "slices": lambda one: one.evaluate(["ndcg", "recall"], 5, by=["country", "activity"]),
-    "months": lambda one: one.evaluate("ndcg", 5, by="month"),
+    "evaluate": lambda one: one.evaluate(METRICS, 10),
+    "slices": lambda one: one.evaluate(["ndcg", "recall"], 5, by=["country", "month"]),
     "per user": lambda one: one.per_user(["ndcg", "n_hits"], [1, 5], by="country"),
-    "compare": lambda one: one.compare(["ndcg", "recall"], [1, 5], baseline="als", by="country"),
+    "compare": lambda one: one.compare(["ndcg", "recall"], 5, baseline="als"),
     "explain": lambda one: one.explain("map", 5, start="recbole"),
     "stage": lambda one: one.stage("hits").sort_values(
         ["model", "user_id", "rank"], ignore_index=True
@@ -222,19 +222,23 @@ ASKED: Mapping[str, Ask] = {
 }
 
 
+@functools.cache
+def _of_duckdb(kind: Callable[[], World]) -> dict[str, pd.DataFrame]:
+    world = kind()
+    with sm.Evaluator(**tables(world), columns=columns(world)) as duckdb:
+        return {name: ask(duckdb) for name, ask in ASKED.items()}
+
+
 def test_the_same_numbers(warehouse: Warehouse) -> None:
-    world = warehouse.world
-    with (
-        sm.Evaluator(
-            **warehouse.names(),
-            columns=columns(world),
-            engine=warehouse.connection(),
-            **warehouse.given(),
-        ) as ours,
-        sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
-    ):
-        for ask in ASKED.values():
-            assert_same(ask(ours), ask(duckdb))
+    expected = _of_duckdb(plain if warehouse.backend is None else awkward)
+    with sm.Evaluator(
+        **warehouse.names(),
+        columns=columns(warehouse.world),
+        engine=warehouse.connection(),
+        **warehouse.given(),
+    ) as ours:
+        for name, ask in ASKED.items():
+            assert_same(ask(ours), expected[name])
 
 
 def test_checks(warehouse: Warehouse) -> None:

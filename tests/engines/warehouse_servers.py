@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from tests.engines.warehouse_backend import PASSWORD, Backend, Failed
 
+_HELD = 3  # seconds that a statement waits at most
 Answer = tuple[int, dict[str, Any]]
 
 
@@ -78,7 +79,7 @@ class Server:
         """Run a statement, after `holds` is set."""
         if not self.holds.is_set() and "SYSTEM$CANCEL" not in statement:
             self.waiting.set()
-            self.holds.wait(20)
+            self.holds.wait(_HELD)
         return self.backend.run(statement, schema)
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: str) -> Answer:
@@ -394,7 +395,7 @@ class BigQuery(Server):
         }  # fmt: skip
         if not self.holds.is_set():
             self.waiting.set()
-            self.holds.wait(20)
+            self.holds.wait(_HELD)
         if asked.get("maxResults") == "0":  # asks only whether the job has ended
             return 200, page
         rows = [{"f": [*map(_bigquery_value, row.values())]} for row in table.to_pylist()]
