@@ -161,6 +161,11 @@ class DatabaseEngine:
         """Return None; `relation` finds tables."""
         return None
 
+    def bytes_read(self, statement: str) -> int | None:
+        """Return the bytes that a statement would read; None if the system cannot tell."""
+        with self._transaction(), self._translated("the bytes that the statement reads"):
+            return self._database.bytes_read(statement)
+
     def printed(self, relation: str) -> str:
         """Return a relation as it is written in a statement that runs without sqlmetrics."""
         return relation

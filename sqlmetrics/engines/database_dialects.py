@@ -160,6 +160,10 @@ class Database(ABC):
         """
         return {}
 
+    def bytes_read(self, statement: str) -> int | None:  # noqa: ARG002
+        """Return the bytes that a statement would read; None if the system cannot tell."""
+        return None
+
     @abstractmethod
     def problem(self, error: BaseException) -> Problem:
         """Return the subject of an error."""

@@ -126,6 +126,19 @@ def _untested(dialect: str) -> UsageError:
     )
 
 
+def bytes_read(engine: Engine, statement: str) -> int | None:
+    """Return the bytes that a statement would read, if the system bills them; else None.
+
+    Raises:
+        EngineError: the system cannot be asked.
+    """
+    if engine.dialect != "bigquery":
+        return None
+    from sqlmetrics.engines.database import DatabaseEngine
+
+    return engine.bytes_read(statement) if isinstance(engine, DatabaseEngine) else None
+
+
 def open_embedded(**limits: Any) -> EmbeddedEngine:
     """Open a DuckDB engine with its own connection; `limits` are options of `Evaluator`."""
     return DuckDBEngine(**limits)

@@ -267,6 +267,10 @@ class Warehouse(Database):
         except self.driver.errors:
             return []
 
+    def bytes_read(self, statement: str) -> int | None:
+        """Return the bytes that a statement would read; None if the system cannot tell."""
+        return self.driver.bytes_read(statement)
+
     # ---- errors ----------------------------------------------------------------------------------
 
     def problem(self, error: BaseException) -> Problem:

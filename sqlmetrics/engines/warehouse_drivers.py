@@ -72,6 +72,10 @@ class WarehouseDriver(Driver):
     def tables(self) -> list[str]:
         """Return the names of the tables of the current schema."""
 
+    def bytes_read(self, statement: str) -> int | None:  # noqa: ARG002
+        """Return the bytes that a query would read; None if the system does not bill them."""
+        return None
+
     def run(self, statement: str) -> None:
         """Run a query whose rows do not matter."""
         self.fetch(statement)
@@ -385,7 +389,7 @@ class BigQuery(WarehouseDriver):
             for field in job.schema
         ]
 
-    def bytes_read(self, statement: str) -> int:
+    def bytes_read(self, statement: str) -> int | None:
         """Return the bytes that a query would read, from a dry run."""
         return int(self._job(statement, dry_run=True).total_bytes_processed)
 

@@ -1093,7 +1093,7 @@ def of_five_users() -> sm.Evaluator:
 
 @pytest.mark.usefixtures("five_users")
 def test_python_of_the_page(url: str) -> None:
-    block, _ = PYTHON
+    block = PYTHON[0]
     assert SHOWN in block
     names: dict[str, Any] = {}
     exec(block.replace(SHOWN, url), names)
@@ -1123,7 +1123,7 @@ def test_shell_of_the_page_in_clickhouse(clickhouse_server: Any, tmp_path: Path)
 
 
 def test_python_of_the_page_in_clickhouse(chdb: Any) -> None:
-    _, block = PYTHON
+    block = PYTHON[1]
     assert '"shop.chdb"' in block
     names: dict[str, Any] = {}
     with five_users_in_clickhouse(chdb), of_five_users() as duckdb:

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 import sqlmetrics as sm
 from sqlmetrics.engines import database_urls, warehouse_types
@@ -35,6 +36,7 @@ from tests.engines.roapi_server import RoapiServer
 from tests.engines.runners import EngineMissing, said_if_missing
 from tests.engines.warehouse_backend import DENIED, PASSWORD, Backend
 from tests.engines.worlds import MODELS, TABLES, World, awkward, plain
+from tests.support.paths import EXAMPLES, ROOT
 
 # warnings of the libraries about their own defaults
 pytestmark = [pytest.mark.filterwarnings("ignore:enable_server_session_keep_alive:FutureWarning")]
@@ -268,6 +270,9 @@ def test_the_command_line(warehouse: Warehouse, tmp_path: Path) -> None:
     statement = run("sql", "mrr", *GIVEN, "--engine", url)
     assert statement.exit_code == 0, statement.output
     assert re.search(r"\bFROM recs\b", statement.stdout)
+    # the stand-in reports 1,234,567,890 bytes for every statement
+    told = "BigQuery would read 1.23 GB for this statement"
+    assert (told in statement.stderr) is (warehouse.dialect == "bigquery")
     missing = run("evaluate", "mrr", "-r", "rec", "-i", "truth", "--engine", url)
     assert missing.exit_code == 1, missing.output
     assert "s3cr" not in missing.output
@@ -431,6 +436,22 @@ def test_ids_that_no_double_holds(snowflake: Warehouse) -> None:
     snowflake.backend.load({"big": big}, "small")
     with sm.Evaluator("big", engine=snowflake.connection()) as evaluator:
         assert evaluator.per_user("n_recommended")["user_id"].tolist() == [user]
+
+
+def test_python_of_the_page(snowflake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    import snowflake.connector as library
+
+    page = (ROOT / "docs" / "how-to" / "databases.md").read_text(encoding="utf-8")
+    (block,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "snowflake" in b)
+    files = {"recs": "recommendations", "held_out": "interactions"}
+    paths = {name: EXAMPLES / "five_users" / f"{file}.csv" for name, file in files.items()}
+    snowflake.backend.load({name: csv.read_csv(path) for name, path in paths.items()}, "shop")
+    connection = snowflake.connection()
+    monkeypatch.setattr(library, "connect", lambda **_: connection)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    with sm.Evaluator(*paths.values()) as duckdb:
+        assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
 
 
 # ---- connections and URLs ---------------------------------------------------------------------

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tests.engines.warehouse_backend import PASSWORD, Backend, Failed
 
-_HELD = 3  # seconds that a statement waits at most
+_HELD = 1  # seconds that a statement waits at most
 Answer = tuple[int, dict[str, Any]]
 
 
