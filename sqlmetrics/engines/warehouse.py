@@ -204,12 +204,22 @@ class Warehouse(Database):
         Raises:
             DataError: two columns have the same name, or a column has a collation.
         """
+        return self._found(name, is_new=True)
+
+    def found_again(self, known: FoundTable) -> FoundTable | None:
+        """Find a table again that `find` has found."""
+        return self._found(known.name, is_new=False)
+
+    def _found(self, name: str, is_new: bool) -> FoundTable | None:
         try:
             table = table_of(name, self.dialect)
         except UsageError:
             return None
+        path = table.sql(PRINTED_AS.get(self.dialect, self.dialect))
         try:
-            found = self.driver.columns(table.sql(PRINTED_AS.get(self.dialect, self.dialect)))
+            found = self.driver.columns(path)
+            if is_new:  # a view may compute many rows for the first one, which shows collations
+                found = self.driver.with_collations(path, found)
         except self.driver.errors as error:
             if self._by_code(error) is Problem.TABLE:
                 return None
@@ -244,10 +254,6 @@ class Warehouse(Database):
             )
             parts.append(text if is_plain and not reserved else '"' + text.replace('"', '""') + '"')
         return ".".join(parts)
-
-    def found_again(self, known: FoundTable) -> FoundTable | None:
-        """Find a table again that `find` has found."""
-        return self.find(known.name)
 
     def _column(self, found: SourceColumn) -> Column:
         """Return a column with its name in sqlmetrics."""

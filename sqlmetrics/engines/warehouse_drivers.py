@@ -68,6 +68,10 @@ class WarehouseDriver(Driver):
     def columns(self, path: str) -> list[SourceColumn]:
         """Return the columns of a table, without reading its rows."""
 
+    def with_collations(self, path: str, columns: list[SourceColumn]) -> list[SourceColumn]:  # noqa: ARG002
+        """Return columns with their collations, as far as `columns` does not have them."""
+        return columns
+
     @abstractmethod
     def tables(self) -> list[str]:
         """Return the names of the tables of the current schema."""
@@ -219,9 +223,9 @@ class Snowflake(CursorDriver):
         kind, cast = of_snowflake(described[1], described[5])
         return SourceColumn(described[0], kind, cast)
 
-    def columns(self, path: str) -> list[SourceColumn]:
-        """Return the columns of a table, with their collations."""
-        return self._collations(path, super().columns(path))
+    def with_collations(self, path: str, columns: list[SourceColumn]) -> list[SourceColumn]:
+        """Return columns with their collations."""
+        return self._collations(path, columns)
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
         """Run a statement and return its rows, with names in lower case."""
@@ -277,10 +281,13 @@ class Databricks(CursorDriver):
         raise AssertionError(described)  # `columns` reads the types of Arrow
 
     def columns(self, path: str) -> list[SourceColumn]:
-        """Return the columns of a table, with their collations where the system has them."""
+        """Return the columns of a table, from the schema of a query without rows."""
         with self._ran(f"SELECT * FROM {path} WHERE FALSE LIMIT 0") as cursor:
             schema = cursor.fetchall_arrow().schema
-        columns = [SourceColumn(field.name, of_arrow(field.type)) for field in schema]
+        return [SourceColumn(field.name, of_arrow(field.type)) for field in schema]
+
+    def with_collations(self, path: str, columns: list[SourceColumn]) -> list[SourceColumn]:
+        """Return columns with their collations, where the system has them."""
         try:
             return self._collations(path, columns)
         except self.errors:  # a system without collations does not know the function

@@ -20,7 +20,8 @@ import pytest
 from pyarrow import csv
 
 import sqlmetrics as sm
-from sqlmetrics.engines import database_urls, warehouse_types
+from sqlmetrics.engines import database_urls, warehouse_drivers, warehouse_types
+from sqlmetrics.engines.warehouse_drivers import SourceColumn
 from tests.engines import warehouse_servers as servers
 from tests.engines.databases import (
     LISTS,
@@ -243,6 +244,18 @@ def test_the_same_numbers(warehouse: Warehouse) -> None:
             assert_same(ask(ours), expected[name])
 
 
+@pytest.mark.parametrize(
+    "warehouse",
+    [
+        "databricks",
+        "flight sql",
+        *(
+            pytest.param(name, marks=pytest.mark.exhaustive)
+            for name in ("snowflake", "bigquery", "trino")
+        ),
+    ],
+    indirect=True,
+)
 def test_checks(warehouse: Warehouse) -> None:
     asked = {"engine": warehouse.connection(), **warehouse.given()}
     with sm.Evaluator("recs", "truth", **asked) as ours, sm.Evaluator(LISTS, TRUTH) as duckdb:
@@ -410,6 +423,13 @@ def test_names_of_snowflake(snowflake: Warehouse) -> None:
     # a table with the name of one of our queries
     assert evaluated("ranked", "truth", engine=snowflake.connection()) == pytest.approx(MRR)
     assert evaluated("RECS", "shop.small.TRUTH", engine=snowflake.url) == pytest.approx(MRR)
+
+
+def test_columns_that_differ_in_case(snowflake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [SourceColumn(name, "VARCHAR") for name in ("USER_ID", "ITEM_ID", "user_id")]
+    monkeypatch.setattr(warehouse_drivers.Snowflake, "columns", lambda *_: columns)
+    with pytest.raises(sm.DataError, match="the columns USER_ID and user_id, which differ only"):
+        sm.Evaluator("recs", "truth", engine=snowflake.connection())
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -146,7 +146,8 @@ class Snowflake(Server):
             schema = dict(parse_qsl(where.query)).get("schemaName", "small")
             data = {
                 "token": schema, "masterToken": "master", "validityInSeconds": 3600,
-                "masterValidityInSeconds": 14400, "sessionId": 1, "parameters": [],
+                "masterValidityInSeconds": 14400, "sessionId": 1,
+                "parameters": [{"name": "TIMEZONE", "value": "UTC"}],
                 "serverVersion": "9.30.1", "firstLogin": False, "remMeToken": None,
                 "displayUserName": "ME", "healthCheckInterval": 45, "sessionInfo": {
                     "databaseName": "SHOP", "schemaName": "SMALL", "warehouseName": "W",
