@@ -2,7 +2,8 @@
 
 The statements run in the database, and only the rows of results come to this process. Nothing
 remains in the database, also after an error or an interrupt: in Postgres, everything runs in a
-transaction that is undone; in ClickHouse, temporary tables are dropped.
+transaction that is undone; in ClickHouse, temporary tables are dropped; in warehouses, nothing is
+created.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sqlmetrics.engines.database_drivers import Driver
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.engines.relation import Relation, check_type
+from sqlmetrics.engines.warehouse import SYSTEMS, Warehouse
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -45,6 +47,7 @@ _MOST_NAMES = 10  # tables that an error lists
 _SYSTEMS: Mapping[str, Callable[[Driver], Database]] = {
     "postgres": Postgres,
     "clickhouse": ClickHouse,
+    **dict.fromkeys(SYSTEMS, Warehouse),
 }
 
 
@@ -70,7 +73,7 @@ class DatabaseEngine:
         self._kept: dict[str, str] = {}  # identity of a node -> temporary table of this call
         self._depth = 0  # of nested uses of the transaction
         self._closed = False
-        with self._transaction():
+        with self._transaction(), self._translated("the version"):
             self._version = self._database.version()
 
     @property
@@ -101,7 +104,10 @@ class DatabaseEngine:
             )
         of_table = self._translated(f"the table {source}", label, table)
         with self._transaction(own_path=True), of_table:
-            found = self._database.find(source)
+            try:
+                found = self._database.find(source)
+            except DataError as error:
+                raise DataError(f"{label}: ", error) from error
             if found is None:
                 raise self._not_found(label, source)
         # an optional column that is not read, such as the relevance, would change the result
@@ -154,6 +160,11 @@ class DatabaseEngine:
     def find_table(self, name: str) -> str | None:  # noqa: ARG002
         """Return None; `relation` finds tables."""
         return None
+
+    def bytes_read(self, statement: str) -> int | None:
+        """Return the bytes that a statement would read; None if the system cannot tell."""
+        with self._transaction(), self._translated("the bytes that the statement reads"):
+            return self._database.bytes_read(statement)
 
     def printed(self, relation: str) -> str:
         """Return a relation as it is written in a statement that runs without sqlmetrics."""

@@ -49,12 +49,14 @@ class Column:
         cast: whether queries read it as a value of this type, because the database compares or
             returns the values of its own type in another way.
         readable: whether the role may read it.
+        spelled: its name in the database, quoted, if `name` would mean another column there.
     """
 
     name: str
     type: str
     cast: bool = False
     readable: bool = True
+    spelled: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,15 +83,18 @@ class FoundTable:
     @property
     def relation(self) -> str:
         """Return the FROM clause that reads its columns, in DuckDB's SQL."""
-        if not any(column.cast for column in self.columns):
+        if not any(column.cast or column.spelled for column in self.columns):
             return self.path
-        collate = f" COLLATE {identifier(self.collation)}" if self.collation else ""
-        columns = ", ".join(
-            f"CAST({name} AS {column.type}){collate} AS {name}" if column.cast else name
-            for column in self.columns
-            for name in [identifier(column.name)]
-        )
+        columns = ", ".join(map(self._read, self.columns))
         return f"(SELECT {columns} FROM {self.path})"
+
+    def _read(self, column: Column) -> str:
+        name = identifier(column.name)
+        value = column.spelled or name
+        if column.cast:
+            collate = f" COLLATE {identifier(self.collation)}" if self.collation else ""
+            return f"CAST({value} AS {column.type}){collate} AS {name}"
+        return f"{value} AS {name}" if column.spelled else name
 
 
 class Database(ABC):
@@ -154,6 +159,10 @@ class Database(ABC):
         Only for tables whose rows may change between the statements of a call.
         """
         return {}
+
+    def bytes_read(self, statement: str) -> int | None:  # noqa: ARG002
+        """Return the bytes that a statement would read; None if the system cannot tell."""
+        return None
 
     @abstractmethod
     def problem(self, error: BaseException) -> Problem:

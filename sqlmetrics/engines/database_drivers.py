@@ -2,7 +2,7 @@
 
 A driver returns Arrow tables, and hides how libraries tell the state of a transaction and name
 their errors. Nothing here imports a library unless a connection of it is given. The drivers of
-ClickHouse are in `clickhouse_drivers`.
+ClickHouse are in `clickhouse_drivers`, those of Snowflake and others in `warehouse_drivers`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.database_urls import (
+    WAREHOUSES,
     dialect_of,
     is_clear,
     masked,
@@ -147,7 +148,7 @@ class Psycopg(PostgresDriver):
             cursor.execute(statement, prepare=False)
             names = [column.name for column in cursor.description]
             kinds = [_kind(column.type_code) for column in cursor.description]
-            return _table(names, kinds, iter(lambda: cursor.fetchmany(_ROWS), []))
+            return table_of(names, kinds, iter(lambda: cursor.fetchmany(_ROWS), []))
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -188,9 +189,16 @@ def _kind(code: int) -> Any:
     return name if name in (None, "numeric") else getattr(pa, name)()
 
 
-def _table(
+def table_of(
     names: list[str], kinds: list[Any], batches: Iterable[list[tuple[Any, ...]]]
 ) -> pa.Table:
+    """Return rows as an Arrow table.
+
+    Args:
+        names: the names of the columns.
+        kinds: the Arrow type of each column, "numeric" or, for other types, None.
+        batches: lists of rows.
+    """
     import pyarrow as pa
 
     columns: list[list[Any]] = [[] for _ in names]
@@ -316,26 +324,35 @@ def _without_numerics(table: pa.Table) -> pa.Table:
 # ---- opening -------------------------------------------------------------------------------------
 
 
-def driver_of(given: Any) -> Driver | None:
+def driver_of(given: Any, wanted: str | None = None) -> Driver | None:
     """Return the driver of a connection; None if the object is not a connection of a known one.
 
     The connection may be inside a connection of SQLAlchemy or a backend of Ibis.
+
+    Args:
+        given: the connection.
+        wanted: the dialect that the user gave, for connections that can lead to any system.
 
     Raises:
         UsageError: the connection is closed, asynchronous, or of a library that is not supported.
     """
     from sqlmetrics.engines import clickhouse_drivers as clickhouse
+    from sqlmetrics.engines import warehouse_drivers as warehouse
     from sqlmetrics.engines.database_wrappers import connection_in
 
     connection = connection_in(given)
 
     kinds: dict[tuple[str, str], Callable[[Any], Driver]] = {
         ("psycopg", "Connection"): Psycopg,
-        ("adbc_driver_manager.dbapi", "Connection"): Adbc,
+        ("adbc_driver_manager.dbapi", "Connection"): lambda one: _of_adbc(one, wanted),
         ("clickhouse_connect.driver.client", "Client"): clickhouse.ClickHouseConnect,
         ("chdb.session.state", "Session"): clickhouse.Chdb,
         ("chdb.state.sqlitelike", "Connection"): clickhouse.Chdb,
         ("chdb.dbapi.connections", "Connection"): clickhouse.Chdb,
+        ("snowflake.connector", "SnowflakeConnection"): warehouse.Snowflake,
+        ("google.cloud.bigquery", "Client"): warehouse.BigQuery,
+        ("databricks.sql.client", "Connection"): warehouse.Databricks,
+        ("trino.dbapi", "Connection"): warehouse.Trino,
     }
     module = type(connection).__module__.partition(".")[0]
     is_asynchronous = _is_asynchronous(connection)
@@ -354,8 +371,37 @@ def driver_of(given: Any) -> Driver | None:
     raise UsageError(
         f"engine: {what} of {module} is not supported",
         remedy="open the connection with psycopg.connect(…), "
-        "adbc_driver_postgresql.dbapi.connect(…), clickhouse_connect.get_client(…) or "
-        "chdb.connect(…)",
+        "adbc_driver_postgresql.dbapi.connect(…), clickhouse_connect.get_client(…), "
+        "chdb.connect(…), snowflake.connector.connect(…), google.cloud.bigquery.Client(…), "
+        "databricks.sql.connect(…) or trino.dbapi.connect(…)",
+    )
+
+
+def _of_adbc(connection: Any, wanted: str | None) -> Driver:
+    """Return the driver of a connection of ADBC, by the system that it leads to.
+
+    Raises:
+        UsageError: the dialect of the system is not known.
+    """
+    from sqlmetrics.engines import warehouse_drivers as warehouse
+
+    if getattr(connection, "_closed", False):
+        raise UsageError("the connection is closed", remedy="open a new connection")
+    about = connection.adbc_get_info()
+    vendor = str(about.get("vendor_name", ""))
+    dialect = warehouse.dialect_of_vendor(vendor, wanted)
+    if dialect is not None:
+        return warehouse.AdbcWarehouse(connection, dialect)
+    if "Flight SQL" in str(about.get("driver_name", "")):
+        raise no_dialect(vendor)
+    return Adbc(connection)
+
+
+def no_dialect(vendor: str) -> UsageError:
+    """Return the error about a system of Flight SQL whose dialect is not known."""
+    return UsageError(
+        f"engine: the dialect of {vendor or 'this system'} is not known",
+        remedy=f"give dialect=… with one of {', '.join(WAREHOUSES)}; in a URL, add ?dialect=…",
     )
 
 
@@ -378,7 +424,11 @@ def connect(url: str) -> Driver:
         from sqlmetrics.engines import clickhouse_drivers
 
         return clickhouse_drivers.connect(url)
-    return _connect_to_postgres(url)
+    if dialect_of(url) == "postgres":
+        return _connect_to_postgres(url)
+    from sqlmetrics.engines import warehouse_urls
+
+    return warehouse_urls.connect(url)
 
 
 def without_driver(url: str, error: ImportError, module: str, extra: str) -> UsageError:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 
-DATABASES = ("postgres", "clickhouse")  # dialects of the databases that statements run in
-EXAMPLES = "postgres://USER@HOST/DATABASE or clickhouse://USER@HOST/DATABASE"
-_SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "clickhouse": "clickhouse"}
-_SCHEME = re.compile(rf"({'|'.join(_SCHEMES)})://", re.IGNORECASE)
+# dialects of the systems without temporary tables of ours
+WAREHOUSES = ("snowflake", "bigquery", "databricks", "trino", "datafusion")
+DATABASES = ("postgres", "clickhouse", *WAREHOUSES)  # dialects in which statements run
+EXAMPLES = "postgres://USER@HOST/DATABASE or snowflake://USER@ACCOUNT/DATABASE/SCHEMA"
+FLIGHT_SQL = "flightsql"  # a protocol of several systems, whose dialect the URL names
+_SCHEMES = {
+    "postgres": "postgres", "postgresql": "postgres", "clickhouse": "clickhouse",
+    "snowflake": "snowflake", "bigquery": "bigquery", "databricks": "databricks", "trino": "trino",
+    "grpc": FLIGHT_SQL, "grpc+tls": FLIGHT_SQL,
+}  # fmt: skip
+_SCHEME = re.compile(rf"({'|'.join(map(re.escape, _SCHEMES))})://", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # user:password@ at the start, and password=… among the parameters
 _PASSWORDS = (
     re.compile(r"(?P<before>\A[^:/?#]*://[^:@/?#]*:)(?P<password>.*)(?=@)", re.DOTALL),
-    re.compile(r"(?P<before>[?&][^=&#]*(?:password|token)=)(?P<password>[^&#]*)", re.IGNORECASE),
+    re.compile(
+        r"(?P<before>[?&][^=&#]*(?:password|token|passphrase|passcode|secret)=)(?P<password>[^&#]*)",
+        re.IGNORECASE,
+    ),
 )
 _MASK = "***"
 
@@ -23,7 +33,7 @@ def is_url(value: object) -> bool:
 
 
 def dialect_of(url: str) -> str:
-    """Return the dialect of the database that a URL leads to."""
+    """Return the dialect of the database that a URL leads to, or "flightsql"."""
     match = _SCHEME.match(url)
     assert match is not None
     return _SCHEMES[match[1].lower()]

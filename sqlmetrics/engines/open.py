@@ -88,7 +88,7 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
             f"engine: {shown(engine)} is neither a SparkSession nor a connection or URL of a "
             f"database, such as {EXAMPLES}"
         )
-    driver = None if isinstance(engine, str) else database_drivers.driver_of(engine)
+    driver = None if isinstance(engine, str) else database_drivers.driver_of(engine, wanted)
     if driver is None and not isinstance(engine, str):
         raise UsageError(
             "engine must be a SparkSession, a connection to a database or its URL, or None for "
@@ -124,6 +124,19 @@ def _untested(dialect: str) -> UsageError:
         "test runs statements there",
         remedy=print_instead(dialect) if dialect in DIALECTS else "",
     )
+
+
+def bytes_read(engine: Engine, statement: str) -> int | None:
+    """Return the bytes that a statement would read, if the system bills them; else None.
+
+    Raises:
+        EngineError: the system cannot be asked.
+    """
+    if engine.dialect != "bigquery":
+        return None
+    from sqlmetrics.engines.database import DatabaseEngine
+
+    return engine.bytes_read(statement) if isinstance(engine, DatabaseEngine) else None
 
 
 def open_embedded(**limits: Any) -> EmbeddedEngine:

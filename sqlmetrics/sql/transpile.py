@@ -18,7 +18,12 @@ from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE, PRINTED_AS
-from sqlmetrics.sql.names import has_placeholders, is_reference, placed_table
+from sqlmetrics.sql.names import (
+    dialect_of_table,
+    has_placeholders,
+    is_reference,
+    placed_table,
+)
 from sqlmetrics.sql.portable import counted, problems
 from sqlmetrics.sql.templates import macro
 
@@ -686,10 +691,40 @@ def _frames_of_equal_rows(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("bigquery")
 def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Drop NULLS LAST in windows, which BigQuery lacks; the ordering expressions are never NULL."""
+    """Drop NULLS LAST in windows, which BigQuery lacks, and order NULL by a key of its own; only
+    the smallest value of a group can be NULL there."""
     for window in _all(tree, exp.Window):
         for node in _all(window, exp.Ordered):
+            is_last = not node.args.get("desc") and not node.args.get("nulls_first")
             node.set("nulls_first", not node.args.get("desc"))
+            if is_last and isinstance(node.this, exp.Min):
+                is_null = exp.Ordered(this=node.this.copy().is_(exp.null()), nulls_first=True)
+                order = node.parent
+                assert isinstance(order, exp.Order)
+                place = order.expressions.index(node)
+                keys = [*order.expressions[:place], is_null, *order.expressions[place:]]
+                order.set("expressions", keys)
+
+
+@_pass("datafusion")
+def _keys_of_cross_joins(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Hide the columns of a CROSS JOIN in NULLIF: DataFusion believes that the keys of both sides
+    are still unique afterwards, and then splits groups, and drops DISTINCT and columns of ORDER
+    BY."""
+    for node in _all(tree, exp.Select):
+        joins = node.args.get("joins") or ()
+        is_plain = not any(map(node.args.get, ("group", "order", "having")))
+        if is_plain and any(join.args.get("kind") == "CROSS" for join in joins):
+            node.set("expressions", list(map(_hidden, node.expressions)))
+
+
+def _hidden(column: exp.Expr) -> exp.Expr:
+    """Return a plain column of a SELECT as an expression with the same value and name."""
+    value = column.unalias()
+    if not isinstance(value, exp.Column) or value.is_star:
+        return column.copy()
+    name = column.args["alias"] if isinstance(column, exp.Alias) else value.this
+    return exp.Alias(this=exp.Nullif(this=value.copy(), expression=exp.null()), alias=name.copy())
 
 
 @_pass("databricks", "snowflake", "bigquery", "trino", "athena", "redshift")
@@ -714,7 +749,7 @@ def _tables(tree: exp.Expr, dialect: str) -> None:
         if is_reference(given or node.name) and not node.args.get("db"):
             node.set("this", exp.Var(this=given or node.name))
         elif given:
-            named = table_of(given, dialect)
+            named = table_of(given, dialect_of_table(node.name, dialect))
             for part in _PARTS:
                 node.set(part, named.args.get(part))
 

@@ -896,7 +896,8 @@ def test_engines_and_dialects(connect: Any, url: str) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"engine": connect(), "dialect": "redshift"}, "does not run statements in redshift"),
         ({"engine": connect(), "dialect": "postgre"}, "unknown dialect 'postgre'; did you mean"),
-        ({"engine": connect(), "dialect": "snowflake"}, r"Evaluator\.sql"),
+        ({"engine": connect(), "dialect": "athena"}, r"Evaluator\.sql"),
+        ({"engine": connect(), "dialect": "snowflake"}, "the SQL of this connection is postgres"),
         ({"dialect": "postgres"}, "dialect applies only to a connection"),
         ({"engine": "postgres"}, "'postgres' is neither a SparkSession nor a connection or URL"),
         ({"engine": "mysql://me:s3cret@host/db"}, r"mysql://me:\*\*\*@host/db is neither"),
@@ -1100,7 +1101,7 @@ def of_five_users() -> sm.Evaluator:
 
 @pytest.mark.usefixtures("five_users")
 def test_python_of_the_page(url: str) -> None:
-    block, _ = PYTHON
+    block = PYTHON[0]
     assert SHOWN in block
     names: dict[str, Any] = {}
     exec(block.replace(SHOWN, url), names)
@@ -1130,7 +1131,7 @@ def test_shell_of_the_page_in_clickhouse(clickhouse_server: Any, tmp_path: Path)
 
 
 def test_python_of_the_page_in_clickhouse(chdb: Any) -> None:
-    _, block = PYTHON
+    block = PYTHON[1]
     assert '"shop.chdb"' in block
     names: dict[str, Any] = {}
     with five_users_in_clickhouse(chdb), of_five_users() as duckdb:

@@ -96,6 +96,8 @@ PRINTED = [
      "SELECT CAST(ROW_NUMBER() OVER (ORDER BY x) AS Nullable(Int64)) - 1 AS y FROM t"),
     ("signed_counts", "datafusion", "SELECT rank() OVER (ORDER BY x) - 2 AS y FROM t",
      "SELECT CAST(RANK() OVER (ORDER BY x) AS BIGINT) - 2 AS y FROM t"),
+    ("keys_of_cross_joins", "datafusion", "SELECT u.id AS user_id, n + 1 AS m FROM u CROSS JOIN n",
+     "SELECT NULLIF(u.id, NULL) AS user_id, n + 1 AS m FROM u CROSS JOIN n"),
     ("unseen_values", "clickhouse", "SELECT sum(CAST(round((n) * 1e15) AS HUGEINT)) AS y FROM t",
      "SELECT SUM(accurateCastOrNull(ROUND(CAST(n AS Nullable(Float64)) * "
      "CAST(1e15 AS Nullable(Float64))), 'Int128')) AS y FROM t"),
@@ -160,6 +162,9 @@ PRINTED = [
      "THEN 'BOOLEAN' ELSE toTypeName(x) END AS y FROM t"),
     ("aliases", "clickhouse", "SELECT a.x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x",
      "SELECT a.x AS x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x"),
+    ("places_of_nulls", "bigquery",
+     "SELECT row_number() OVER (ORDER BY min(x), y) AS z FROM t GROUP BY y",
+     "SELECT ROW_NUMBER() OVER (ORDER BY MIN(x) IS NULL, MIN(x), y) AS z FROM t GROUP BY y"),
     ("places_of_nulls", "bigquery", "SELECT row_number() OVER (ORDER BY a, b DESC) AS y FROM t",
      "SELECT ROW_NUMBER() OVER (ORDER BY a, b DESC) AS y FROM t"),
     ("tables", "bigquery", "SELECT r.x FROM {table:my-shop.ml.recs} AS r",

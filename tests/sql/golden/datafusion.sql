@@ -78,7 +78,7 @@ WITH recommendations AS (
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
-        models.model, relevant_users.user_id,
+        NULLIF(models.model, NULL) AS model, NULLIF(relevant_users.user_id, NULL) AS user_id,
         CASE WHEN hits_values.user_id IS NULL THEN 0 ELSE ndcg_gain_exponential_at_10 END
             AS ndcg_gain_exponential_at_10
     FROM relevant_users
@@ -122,7 +122,9 @@ WITH recommendations AS (
     INNER JOIN slices ON slices.user_id = per_user.user_id
 ), row_groups AS (
     -- one row per model and slice of the result, even without users
-    SELECT model, slice FROM models CROSS JOIN slice_names
+    SELECT NULLIF(model, NULL) AS model, NULLIF(slice, NULL) AS slice
+    FROM models
+    CROSS JOIN slice_names
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
