@@ -198,8 +198,9 @@ input_options = _options(
         default=ENGINES[0],
         show_default=True,
         help="Compute with DuckDB in this process, with Spark (tables must be Parquet or Spark "
-        "catalog tables), or in the database of a URL, such as postgres://user@host/db or "
-        "clickhouse://user@host/db (tables are given by name).",
+        "catalog tables), or in the database of a URL (tables are given by name): "
+        "postgres://user@host/db, clickhouse://, snowflake://, bigquery://, databricks://, "
+        "trino:// or grpc:// (Flight SQL).",
     ),
     click.option(
         "--master",

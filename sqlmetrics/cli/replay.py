@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
 from sqlmetrics.cli.spelling import OPTIONS
+from sqlmetrics.engines import lakes
 from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.engines.database_urls import DATABASES
 from sqlmetrics.errors import DataError, UsageError
@@ -23,7 +24,7 @@ from sqlmetrics.tables.runs import Runs
 from sqlmetrics.terminal import one_line
 from sqlmetrics.wording import shown
 
-_FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels", "duckdb", "delta", "iceberg")
+_FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels", "duckdb", *lakes.KINDS)
 
 
 # ---- reading ------------------------------------------------------------------------------------

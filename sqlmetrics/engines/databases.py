@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -61,9 +61,9 @@ def _attached(engine: DuckDBEngine, label: str, path: str) -> str:
     return engine.databases[real]
 
 
-def _tables(engine: DuckDBEngine, database: str) -> dict[str, tuple[str, str]]:
+def _tables(connection: duckdb.DuckDBPyConnection, database: str) -> dict[str, tuple[str, str]]:
     """Return the tables and views of a database: the name to type -> schema and name."""
-    rows = engine.connection.execute(
+    rows = connection.execute(
         "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = $name "
         "UNION ALL SELECT schema_name, view_name FROM duckdb_views() "
         "WHERE database_name = $name AND NOT internal ORDER BY ALL",
@@ -76,20 +76,45 @@ def _tables(engine: DuckDBEngine, database: str) -> dict[str, tuple[str, str]]:
 
 
 def _table(engine: DuckDBEngine, label: str, path: str, database: str, name: str) -> Relation:
-    """Find a table or view of a database, by its name or by schema and name."""
-    known = _tables(engine, database)
-    found = next((known[n] for n in known if n.lower() == name.lower()), None)
-    if found is None:
-        problem = f"{path} has no table {name!r}" if name else f"{path} is a DuckDB database"
-        there = f"It has {and_more(list(known), 10)}" if known else "It has no tables"
+    """Find a table or view of a DuckDB file, by its name or by schema and name."""
+    if not name:
+        known = _tables(engine.connection, database)
         raise DataError(
-            f"{label}: {problem}{suggestion(name, known) or '.'} {there}",
-            remedy="" if name else f"name one of its tables: {path}:TABLE",
+            f"{label}: {path} is a DuckDB database. {_there(known)}",
+            remedy=f"name one of its tables: {path}:TABLE",
         )
+    found = find_table(engine.connection, database, name, path, label)
     full = ".".join(map(identifier, (database, *found)))
     types = engine.describe(full, label)
     watched = [os.path.abspath(path)]
     return Relation(full, types, f"{path}:{name}", watched=watched, format="duckdb")
+
+
+def find_table(
+    connection: duckdb.DuckDBPyConnection, database: str, name: str, where: str, label: str
+) -> tuple[str, str]:
+    """Return the schema and the name of a table or view, by its name or by schema and name.
+
+    Args:
+        connection: the connection that the database is attached to.
+        database: its name there.
+        name: the name that the user gave.
+        where, label: the database and the table, for messages.
+
+    Raises:
+        DataError: there is no such table.
+    """
+    known = _tables(connection, database)
+    names = {**{".".join(parts): parts for parts in known.values()}, **known}
+    found = next((names[n] for n in names if n.lower() == name.lower()), None)
+    if found is None:
+        close = suggestion(name, known) or "."
+        raise DataError(f"{label}: {where} has no table {name!r}{close} {_there(known)}")
+    return found
+
+
+def _there(known: Collection[str]) -> str:
+    return f"It has {and_more(list(known), 10)}" if known else "It has no tables"
 
 
 def _query(engine: DuckDBEngine, label: str, query: str, database: str | None) -> Relation:
@@ -123,7 +148,11 @@ def _query(engine: DuckDBEngine, label: str, query: str, database: str | None) -
         raise DataError(f"{label}: ", error) from error
     finally:
         engine.connection.execute("USE memory")
-    printed = text if database is None else _qualified(text, database, _tables(engine, database))
+    printed = (
+        text
+        if database is None
+        else _qualified(text, database, _tables(engine.connection, database))
+    )
     engine.queries[name] = f"({printed}\n)"  # the query may end in a comment
     return Relation(name, engine.describe(name, shown), shown, format="query")
 

@@ -1,7 +1,8 @@
-"""Delta and Iceberg tables as sources: `delta:PATH`, `iceberg:PATH`, and the objects of libraries.
+"""Lake tables as sources: `delta:PATH`, `iceberg:PATH`, `ducklake:…`, and the objects of libraries.
 
 The libraries of the formats read one version of a table, and its rows are copied to a temporary
-Parquet file. The extensions of DuckDB are not used, because closed networks cannot download them.
+Parquet file. For Delta and Iceberg, the extensions of DuckDB are not used, because closed networks
+cannot download them; DuckLake has no other reader.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.engines.lakes import EXPORT_OF_DUCKLAKE
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.wording import and_more
@@ -33,7 +33,7 @@ class LakeTable:
     """One version of a lake table.
 
     Args:
-        kind: `delta` or `iceberg`.
+        kind: `delta`, `iceberg` or `ducklake`.
         name: how the command line and records name this version: `delta:PATH@3`.
         batches: opens a stream of its rows, which are not kept in memory.
         scan: the call that reads this version in DuckDB with its extension.
@@ -46,14 +46,14 @@ class LakeTable:
 
 
 def is_lake_table(source: Any) -> bool:
-    """Return whether a source is a lake table: `delta:PATH`, `iceberg:PATH`, or an object."""
+    """Return whether a source is a lake table: `delta:PATH` and others, or an object."""
     if isinstance(source, str):
         return bool(_NAME.match(source)) and not os.path.exists(source)
     return _kind_of(source) is not None
 
 
 def path_of(source: str) -> str:
-    """Return the location in `delta:LOCATION@VERSION` or `iceberg:LOCATION@VERSION`."""
+    """Return the location in `delta:LOCATION@VERSION` and others."""
     return _split(source.partition(":")[2])[0]
 
 
@@ -65,12 +65,8 @@ def open_lake_table(label: str, source: Any) -> LakeTable:
         UsageError: the library that reads the format is not installed.
     """
     kind = source.partition(":")[0] if isinstance(source, str) else _kind_of(source)
-    if kind == "ducklake":
-        raise UsageError(
-            f"{label}: {source} cannot be read, because no test reads tables of DuckLake",
-            remedy=EXPORT_OF_DUCKLAKE,
-        )
-    opened = _delta if kind == "delta" else _iceberg
+    assert kind is not None
+    opened = {"delta": _delta, "iceberg": _iceberg, "ducklake": _ducklake}[kind]
     if not isinstance(source, str):
         return opened(label, source, "", None)
     location, version = _split(source.partition(":")[2])
@@ -81,7 +77,7 @@ def open_lake_table(label: str, source: Any) -> LakeTable:
             f"{label}: {source} needs the package {error.name}",
             remedy=f"run pip install 'sqlmetrics[{kind}]'",
         ) from error
-    except DataError:
+    except (DataError, UsageError):
         raise
     except Exception as error:  # each library and storage has errors of its own
         raise _unread(label, source, error) from error
@@ -164,6 +160,16 @@ def _reader(stream: Any) -> pa.RecordBatchReader:
     import pyarrow as pa
 
     return pa.RecordBatchReader.from_stream(stream)
+
+
+# ---- DuckLake -----------------------------------------------------------------------------------
+
+
+def _ducklake(label: str, table: None, location: str, version: int | None) -> LakeTable:  # noqa: ARG001
+    from sqlmetrics.engines.ducklake import DuckLakeTable
+
+    found = DuckLakeTable(label, location, version)
+    return LakeTable("ducklake", found.name, found.batches, found.scan)
 
 
 # ---- Iceberg ------------------------------------------------------------------------------------

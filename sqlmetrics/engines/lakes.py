@@ -26,6 +26,7 @@ _REMEDIES: Mapping[str, Callable[[str], str]] = {
         f"spark.read.format('hudi').load({literal(folder)}).write.parquet('export')"
     ),
 }
+KINDS = ("delta", "iceberg", "ducklake")  # formats of tables that are read by name
 _OF_DUCKLAKE = re.compile(r"ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-delete)?\.parquet")
 EXPORT_OF_DUCKLAKE = (
     "export the current rows with DuckDB (ATTACH 'ducklake:…' AS lake; COPY lake.recs TO "
@@ -53,7 +54,7 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
             raise DataError(
                 f"{label}: {path} belongs to a DuckLake table. The files of such a table also "
                 "contain deleted and rewritten rows, which would be counted",
-                remedy=EXPORT_OF_DUCKLAKE,
+                remedy=f"give ducklake:CATALOG#TABLE, or {EXPORT_OF_DUCKLAKE}",
             )
         local = re.sub(r"\Afile:(//[^/]*)?(?=/)", "", path)
         if "://" in local:

@@ -39,14 +39,14 @@ def open_remote(connection: duckdb.DuckDBPyConnection, label: str, paths: Iterab
 
 def _open(connection: duckdb.DuckDBPyConnection, label: str, protocol: str) -> None:
     name, package, extension = _READERS[protocol]
-    if _has_extension(connection, extension):
+    if has_extension(connection, extension):
         return
     try:
         import fsspec
 
         files = fsspec.filesystem(name)
     except ImportError as missing:
-        if not _has_extension(connection, extension, download=True):
+        if not has_extension(connection, extension, download=True):
             raise UsageError(
                 f"{label}: {protocol}:// needs DuckDB's extension {extension}, which is not "
                 f"installed and cannot be downloaded, or the Python package {package}",
@@ -57,7 +57,7 @@ def _open(connection: duckdb.DuckDBPyConnection, label: str, protocol: str) -> N
         connection.register_filesystem(files)
 
 
-def _has_extension(
+def has_extension(
     connection: duckdb.DuckDBPyConnection, extension: str, download: bool = False
 ) -> bool:
     """Load an extension of DuckDB, and return whether it could be loaded."""

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from sqlmetrics.engines import lakes
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
 from sqlmetrics.messages import TABLES
@@ -148,7 +149,7 @@ class Recorder:
                 given = given if source.model is None else given[source.model]
                 given = given if source.run is None else given[source.run]
                 # the name of a lake table includes the version that was read
-                is_lake = source.format in ("delta", "iceberg")
+                is_lake = source.format in lakes.KINDS
                 text, kind = _source(source.label if is_lake else given, source.format)
                 entry: SourceEntry = {
                     "table": name, "model": source.model, "source": text, "kind": kind,

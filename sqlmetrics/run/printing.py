@@ -27,12 +27,6 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     planner, executor = session.printing_planner(dialect), session.executor
     of = results(session, asked, planner)
-    if dialect == "datafusion" and of.gaps and planner.several_models:
-        raise UsageError(
-            "datafusion drops a key of GROUP BY (as of version 55), so that p-values of gaps of "
-            "several models would be wrong",
-            remedy="print one statement for each model",
-        )
     plan = of.per_user() if asked.per_user else of.summary()
     if asked.partition is not None:
         plan = executor.split(NUMBERS).of_partition(plan, executor.one_of(asked.partition))

@@ -300,9 +300,7 @@ def test_options(filled: Engine, world: World, options: dict[str, Any]) -> None:
     if not any(name in str(options) for name in of_items):
         metrics += ["coverage@10", "surprisal@10"]
     refused = None
-    if filled.dialect == "datafusion" and "gap" in options:
-        refused = "p-values of gaps of several models"
-    elif filled.dialect == "datafusion" and options.get("ci") == "bootstrap":
+    if filled.dialect == "datafusion" and options.get("ci") == "bootstrap":
         refused = "no exact quantile"
     compare(filled, world, metrics, refused=refused, **options)
 

@@ -171,17 +171,10 @@ def test_files_of_ducklake(source: str, tmp_path: Path, monkeypatch: pytest.Monk
     folder = Path("ducks/main/recs")
     folder.mkdir(parents=True)
     pq.write_table(LISTS, folder / name)
-    told = "belongs to a DuckLake table.*Export the current rows with DuckDB"
+    told = "belongs to a DuckLake table.*Give ducklake:CATALOG#TABLE, or export the current rows"
     with pytest.raises(sm.DataError, match=told):
         sm.Evaluator(source, TRUTH)
     with pytest.raises(sm.DataError, match=told):
         check_paths("recommendations", [f"s3://shop/main/{name}"])
     pq.write_table(LISTS, folder.parent / "ducklake-export.parquet")
     sm.Evaluator(str(folder.parent / "ducklake-export.parquet"), TRUTH).close()
-
-
-def test_a_table_of_ducklake_by_its_name() -> None:
-    with pytest.raises(
-        sm.UsageError, match=r"ducklake:shop#recs cannot be read.*ATTACH 'ducklake:"
-    ):
-        sm.Evaluator("ducklake:shop#recs", TRUTH)
