@@ -138,7 +138,7 @@ def _databricks(parts: Parts) -> WarehouseDriver:
     token = parts.password or os.environ.get("DATABRICKS_TOKEN", "")
     options = {
         "server_hostname": parts.host or os.environ.get("DATABRICKS_HOST", ""),
-        "http_path": f"/{parts.path}", "access_token": token, "_user_agent_entry": "sqlmetrics",
+        "http_path": f"/{parts.path}", "access_token": token, "user_agent_entry": "sqlmetrics",
     }  # fmt: skip
     library: Any = sql
     return Databricks(library.connect(**{**_known(options), **parts.given}))
