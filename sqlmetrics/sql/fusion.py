@@ -280,8 +280,6 @@ def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
     )
     if used and same and isinstance(aggregate, exp.Min | exp.Max | exp.Avg):
         return  # an aggregate of a constant
-    if isinstance(aggregate, exp.Min) and aggregate.this == query.cutoff:
-        return  # the value is defined only if the smallest rank is within the cutoff
     within = exp.LTE(this=query.cutoff.copy(), expression=_number(k))
     by_case = (
         exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg, exp.StddevSamp, exp.VariancePop

@@ -53,7 +53,12 @@ WITH recommendations AS (
 ), hits_values AS (
     -- one row per user with hits
     SELECT
-        user_id, CASE WHEN min(rank) <= {{ cutoff }} THEN 1 / nullif(min(rank), 0) ELSE 0 END AS mrr_at_{{ cutoff }}
+        user_id,
+        CASE
+            WHEN min(rank) <= {{ cutoff }}
+            THEN 1 / nullif(min(CASE WHEN rank <= {{ cutoff }} THEN rank END), 0)
+            ELSE 0
+        END AS mrr_at_{{ cutoff }}
     FROM hits
     GROUP BY user_id
 ), per_user AS (
@@ -97,8 +102,11 @@ WITH recommendations AS (
     -- one row per user with hits
     SELECT
         user_id,
-        CASE WHEN MIN(rank) <= {{ cutoff }} THEN CAST(1 AS DOUBLE) / NULLIF(MIN(rank), 0) ELSE 0 END
-            AS mrr_at_{{ cutoff }}
+        CASE
+            WHEN MIN(rank) <= {{ cutoff }}
+            THEN CAST(1 AS DOUBLE) / NULLIF(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END), 0)
+            ELSE 0
+        END AS mrr_at_{{ cutoff }}
     FROM hits
     GROUP BY user_id
 ), per_user AS (
@@ -157,7 +165,9 @@ WITH recommendations AS (
     SELECT
         user_id,
         CASE
-            WHEN MIN(rank) <= {{ cutoff }} THEN CAST(1 AS FLOAT64) / NULLIF(MIN(rank), 0) ELSE 0
+            WHEN MIN(rank) <= {{ cutoff }}
+            THEN CAST(1 AS FLOAT64) / NULLIF(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END), 0)
+            ELSE 0
         END AS mrr_at_{{ cutoff }}
     FROM hits
     GROUP BY user_id
@@ -205,7 +215,9 @@ WITH recommendations AS (
     SELECT
         user_id,
         CASE
-            WHEN MIN(rank) <= {{ cutoff }} THEN CAST(1 AS Nullable(Float64)) / nullIf(MIN(rank), 0) ELSE 0
+            WHEN MIN(rank) <= {{ cutoff }}
+            THEN CAST(1 AS Nullable(Float64)) / nullIf(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END), 0)
+            ELSE 0
         END AS mrr_at_{{ cutoff }}
     FROM hits
     GROUP BY user_id
@@ -257,7 +269,9 @@ WITH recommendations AS (
     SELECT
         user_id,
         CASE
-            WHEN MIN(rank) <= {{ cutoff }} THEN CAST(1 AS DOUBLE PRECISION) / NULLIF(MIN(rank), 0) ELSE 0
+            WHEN MIN(rank) <= {{ cutoff }}
+            THEN CAST(1 AS DOUBLE PRECISION) / NULLIF(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END), 0)
+            ELSE 0
         END AS mrr_at_{{ cutoff }}
     FROM hits
     GROUP BY user_id

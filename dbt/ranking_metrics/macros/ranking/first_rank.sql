@@ -51,16 +51,12 @@ WITH recommendations AS (
     SELECT user_id, CAST(rank AS BIGINT) AS rank
     FROM recommendations AS ranked
     INNER JOIN relevant USING (user_id, item_id)
-), hits_values AS (
-    -- one row per user with hits
-    SELECT user_id, CASE WHEN min(rank) <= {{ cutoff }} THEN min(rank) END AS first_rank_at_{{ cutoff }}
-    FROM hits
-    GROUP BY user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
-    SELECT CAST(first_rank_at_{{ cutoff }} AS DOUBLE) AS first_rank_at_{{ cutoff }}
+    SELECT CAST(min(CASE WHEN rank <= {{ cutoff }} THEN rank END) AS DOUBLE) AS first_rank_at_{{ cutoff }}
     FROM relevant_users
-    LEFT JOIN hits_values USING (user_id)
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
 ), totals AS (
     -- one row: mean, number and standard deviation of the per-user values
     SELECT
@@ -96,16 +92,12 @@ WITH recommendations AS (
     SELECT user_id, CAST(rank AS BIGINT) AS rank
     FROM recommendations AS ranked
     INNER JOIN relevant USING (user_id, item_id)
-), hits_values AS (
-    -- one row per user with hits
-    SELECT user_id, CASE WHEN MIN(rank) <= {{ cutoff }} THEN MIN(rank) END AS first_rank_at_{{ cutoff }}
-    FROM hits
-    GROUP BY user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
-    SELECT CAST(first_rank_at_{{ cutoff }} AS DOUBLE) AS first_rank_at_{{ cutoff }}
+    SELECT CAST(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END) AS DOUBLE) AS first_rank_at_{{ cutoff }}
     FROM relevant_users
-    LEFT JOIN hits_values USING (user_id)
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
 ), totals AS (
     -- one row: mean, number and standard deviation of the per-user values
     SELECT
@@ -153,16 +145,12 @@ WITH recommendations AS (
     SELECT user_id, CAST(rank AS INT64) AS rank
     FROM recommendations AS ranked
     INNER JOIN relevant USING (user_id, item_id)
-), hits_values AS (
-    -- one row per user with hits
-    SELECT user_id, CASE WHEN MIN(rank) <= {{ cutoff }} THEN MIN(rank) END AS first_rank_at_{{ cutoff }}
-    FROM hits
-    GROUP BY user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
-    SELECT CAST(first_rank_at_{{ cutoff }} AS FLOAT64) AS first_rank_at_{{ cutoff }}
+    SELECT CAST(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END) AS FLOAT64) AS first_rank_at_{{ cutoff }}
     FROM relevant_users
-    LEFT JOIN hits_values USING (user_id)
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
 ), totals AS (
     -- one row: mean, number and standard deviation of the per-user values
     SELECT
@@ -198,16 +186,13 @@ WITH recommendations AS (
     SELECT user_id, CAST(rank AS Nullable(Int64)) AS rank
     FROM recommendations AS ranked
     INNER JOIN relevant USING (user_id, item_id)
-), hits_values AS (
-    -- one row per user with hits
-    SELECT user_id, CASE WHEN MIN(rank) <= {{ cutoff }} THEN MIN(rank) END AS first_rank_at_{{ cutoff }}
-    FROM hits
-    GROUP BY user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
-    SELECT CAST(first_rank_at_{{ cutoff }} AS Nullable(Float64)) AS first_rank_at_{{ cutoff }}
+    SELECT
+        CAST(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END) AS Nullable(Float64)) AS first_rank_at_{{ cutoff }}
     FROM relevant_users
-    LEFT JOIN hits_values USING (user_id)
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
 ), totals AS (
     -- one row: mean, number and standard deviation of the per-user values
     SELECT
@@ -247,16 +232,12 @@ WITH recommendations AS (
     SELECT user_id, CAST(rank AS BIGINT) AS rank
     FROM recommendations AS ranked
     INNER JOIN relevant USING (user_id, item_id)
-), hits_values AS (
-    -- one row per user with hits
-    SELECT user_id, CASE WHEN MIN(rank) <= {{ cutoff }} THEN MIN(rank) END AS first_rank_at_{{ cutoff }}
-    FROM hits
-    GROUP BY user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
-    SELECT CAST(first_rank_at_{{ cutoff }} AS DOUBLE PRECISION) AS first_rank_at_{{ cutoff }}
+    SELECT CAST(MIN(CASE WHEN rank <= {{ cutoff }} THEN rank END) AS DOUBLE PRECISION) AS first_rank_at_{{ cutoff }}
     FROM relevant_users
-    LEFT JOIN hits_values USING (user_id)
+    LEFT JOIN hits USING (user_id)
+    GROUP BY user_id
 ), totals AS (
     -- one row: mean, number and standard deviation of the per-user values
     SELECT
