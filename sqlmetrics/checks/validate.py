@@ -171,6 +171,17 @@ def broken_rules(
     """
     read = [node.name for node in nodes.values() if node.is_input]
     given = as_given(values)
+    found: dict[str, bool] = {}  # of cheaper queries
+
+    def is_implied(check: Check) -> bool:
+        """Return whether a cheaper query shows that no row breaks a rule."""
+        if check.implied_by and check.implied_by not in found:
+            plan = planner.check(planner.catalog.checks[check.implied_by], values)
+            is_shown = plan.root.key in done or bool(_records(engine, planner, plan, rows_of))
+            done.update([plan.root.key] if is_shown else ())
+            found[check.implied_by] = is_shown
+        return found.get(check.implied_by, False)
+
     for table in read:
         if table in TOTALS:
             yield from _totals(engine, planner, given, table, done, rows_of)
@@ -181,7 +192,7 @@ def broken_rules(
         common = planner.check(users, values)
         if (
             common.root.key not in done
-            and not _is_implied(engine, planner, users, values, done, rows_of)
+            and not is_implied(users)
             and not any(
                 _records(engine, planner, common, rows)[0]["n_common"]
                 for rows in (rows_of, all_rows)
@@ -201,7 +212,7 @@ def broken_rules(
         if absent or not nodes.keys() & set(check.on):
             continue
         plan = planner.check(check, values)
-        passed = plan.root.key in done or _is_implied(engine, planner, check, values, done, rows_of)
+        passed = plan.root.key in done or is_implied(check)
         rows = [] if passed else _records(engine, planner, plan, rows_of)
         if rows and check.of_all:
             rows = _records(engine, planner, plan)
@@ -211,23 +222,6 @@ def broken_rules(
     for table in read:
         if planner.inputs.removed_by(table, values):
             yield from _some_left(engine, planner, values, table, done, rows_of)
-
-
-def _is_implied(
-    engine: Engine,
-    planner: Planner,
-    check: Check,
-    values: Mapping[str, Value],
-    done: set[str],
-    rows_of: RowsOf,
-) -> bool:
-    """Return whether a cheaper query shows that no row breaks a rule."""
-    if not check.implied_by:
-        return False
-    plan = planner.check(planner.catalog.checks[check.implied_by], values)
-    if plan.root.key not in done and _records(engine, planner, plan, rows_of):
-        done.add(plan.root.key)
-    return plan.root.key in done
 
 
 def _check_even(

@@ -119,11 +119,11 @@ class DatabaseEngine:
 
     def _not_found(self, label: str, name: str) -> DataError:
         names = self._database.tables()
-        close = suggestion(name, names)
-        there = f"It has {and_more(names, _MOST_NAMES)}" if names else "It has no tables"
+        close = suggestion(name, names or ()) or "."
+        there = f" It has {and_more(names, _MOST_NAMES)}" if names else " It has no tables"
         is_file = os.path.exists(name)
         return DataError(
-            f"{label}: the database has no table {name}{close or '.'} {there}",
+            f"{label}: the database has no table {name}{close}{'' if names is None else there}",
             remedy=Message("load the file into the database, or ", _WITHOUT) if is_file else "",
         )
 
@@ -162,7 +162,7 @@ class DatabaseEngine:
         return None
 
     def bytes_read(self, statement: str) -> int | None:
-        """Return the bytes that a statement would read; None if the system cannot tell."""
+        """Return the bytes that a statement would read; None if the system has no estimate."""
         with self._transaction(), self._translated("the bytes that the statement reads"):
             return self._database.bytes_read(statement)
 
@@ -358,9 +358,9 @@ class DatabaseEngine:
     def _our_error(self, error: Exception, title: str, label: str, table: str) -> SqlmetricsError:
         why, problem = self._driver.reason(error), self._database.problem(error)
         name = self._database.title
-        if table and problem in (Problem.TABLE, Problem.QUERY):
+        if table and problem in (Problem.TABLE, Problem.DENIED, Problem.QUERY):
             return DataError(f"{label}: {title} cannot be read: {why}", table=table)
-        if problem is Problem.TABLE:
+        if problem in (Problem.TABLE, Problem.DENIED):
             return DataError(
                 f"a table cannot be read any more: {why}",
                 remedy="check that the tables and the privileges of the role are as before, and "

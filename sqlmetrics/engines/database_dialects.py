@@ -33,6 +33,7 @@ class Problem(enum.Enum):
     """The subject of an error of a database."""
 
     TABLE = enum.auto()  # a table or schema is missing, or may not be read
+    DENIED = enum.auto()  # a table or schema may not be read, as far as a system distinguishes it
     QUERY = enum.auto()  # the query is not valid
     ROWS = enum.auto()  # a value of a row cannot be computed with
     STOPPED = enum.auto()  # a time limit, or somebody else, stopped the statement
@@ -150,8 +151,11 @@ class Database(ABC):
         """Find a table again that `find` has found."""
 
     @abstractmethod
-    def tables(self) -> list[str]:
-        """Return the names of the tables, without their schema where it is not needed."""
+    def tables(self) -> list[str] | None:
+        """Return the names of the tables, without their schema where it is not needed.
+
+        None if they cannot be listed.
+        """
 
     def states(self, tables: Iterable[FoundTable]) -> Mapping[str, object]:  # noqa: ARG002
         """Return values that change when the rows of tables change: path -> value.
@@ -161,7 +165,7 @@ class Database(ABC):
         return {}
 
     def bytes_read(self, statement: str) -> int | None:  # noqa: ARG002
-        """Return the bytes that a statement would read; None if the system cannot tell."""
+        """Return the bytes that a statement would read; None if the system has no estimate."""
         return None
 
     @abstractmethod

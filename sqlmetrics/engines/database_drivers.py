@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.database_urls import (
+    FORMS,
     WAREHOUSES,
     dialect_of,
     is_clear,
@@ -387,12 +388,19 @@ def _of_adbc(connection: Any, wanted: str | None) -> Driver:
 
     if getattr(connection, "_closed", False):
         raise UsageError("the connection is closed", remedy="open a new connection")
-    about = connection.adbc_get_info()
+    try:
+        about = connection.adbc_get_info()
+    except Exception as error:  # of the driver, e.g. while another thread uses the connection
+        raise EngineError(
+            f"the connection cannot be used: {one_line(str(error))}",
+            remedy="use a connection of ADBC in one thread",
+        ) from error
     vendor = str(about.get("vendor_name", ""))
-    dialect = warehouse.dialect_of_vendor(vendor, wanted)
+    is_flight_sql = "Flight SQL" in str(about.get("driver_name", ""))
+    dialect = warehouse.dialect_of_vendor(vendor, wanted if is_flight_sql else None)
     if dialect is not None:
         return warehouse.AdbcWarehouse(connection, dialect)
-    if "Flight SQL" in str(about.get("driver_name", "")):
+    if is_flight_sql:
         raise no_dialect(vendor)
     return Adbc(connection)
 
@@ -413,8 +421,12 @@ def _is_asynchronous(connection: Any) -> bool:
     return any(inspect.iscoroutinefunction(method) for method in methods)
 
 
-def connect(url: str) -> Driver:
+def connect(url: str, wanted: str | None = None) -> Driver:
     """Connect to the database of a URL.
+
+    Args:
+        url: the URL.
+        wanted: the dialect that the user gave, for protocols of several systems.
 
     Raises:
         UsageError: the driver is not installed, or the URL is not valid.
@@ -428,7 +440,7 @@ def connect(url: str) -> Driver:
         return _connect_to_postgres(url)
     from sqlmetrics.engines import warehouse_urls
 
-    return warehouse_urls.connect(url)
+    return warehouse_urls.connect(url, wanted)
 
 
 def without_driver(url: str, error: ImportError, module: str, extra: str) -> UsageError:
@@ -443,8 +455,8 @@ def unread(url: str) -> UsageError:
     """Return the error about a URL that has no single meaning; it quotes nothing of the URL."""
     return UsageError(
         "the URL of the database cannot be read",
-        remedy=f"write {dialect_of(url)}://USER@HOST:PORT/DATABASE, with special characters in "
-        "percent notation (%40 for @)",
+        remedy=f"write {FORMS[dialect_of(url)]}, with special characters in percent notation "
+        "(%40 for @)",
     )
 
 

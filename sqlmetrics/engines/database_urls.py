@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 # dialects of the systems without temporary tables of ours
 WAREHOUSES = ("snowflake", "bigquery", "databricks", "trino", "datafusion")
 DATABASES = ("postgres", "clickhouse", *WAREHOUSES)  # dialects in which statements run
-EXAMPLES = "postgres://USER@HOST/DATABASE or snowflake://USER@ACCOUNT/DATABASE/SCHEMA"
 FLIGHT_SQL = "flightsql"  # a protocol of several systems, whose dialect the URL names
+# dialect, or protocol, -> the form of its URLs
+FORMS = {
+    "postgres": "postgres://USER@HOST:PORT/DATABASE",
+    "clickhouse": "clickhouse://USER@HOST:PORT/DATABASE",
+    "snowflake": "snowflake://USER@ACCOUNT/DATABASE/SCHEMA",
+    "bigquery": "bigquery://PROJECT/DATASET",
+    "databricks": "databricks://HOST/sql/1.0/warehouses/ID",
+    "trino": "trino://USER@HOST:PORT/CATALOG/SCHEMA",
+    FLIGHT_SQL: "grpc://HOST:PORT",
+}
+EXAMPLES = ", ".join([*FORMS.values()][:-1]) + f" or {FORMS[FLIGHT_SQL]}"
 _SCHEMES = {
     "postgres": "postgres", "postgresql": "postgres", "clickhouse": "clickhouse",
     "snowflake": "snowflake", "bigquery": "bigquery", "databricks": "databricks", "trino": "trino",
@@ -16,14 +27,20 @@ _SCHEMES = {
 }  # fmt: skip
 _SCHEME = re.compile(rf"({'|'.join(map(re.escape, _SCHEMES))})://", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-# user:password@ at the start, and password=… among the parameters
-_PASSWORDS = (
-    re.compile(r"(?P<before>\A[^:/?#]*://[^:@/?#]*:)(?P<password>.*)(?=@)", re.DOTALL),
-    re.compile(
-        r"(?P<before>[?&][^=&#]*(?:password|token|passphrase|passcode|secret)=)(?P<password>[^&#]*)",
-        re.IGNORECASE,
-    ),
+# user:password@ and, for Databricks, token@ at the start, and the parameters
+_SECRETS = (
+    re.compile(r"(?P<before>\Adatabricks://)(?P<secret>[^:@/?#]*)(?=@)", re.IGNORECASE),
+    re.compile(r"(?P<before>\A[^:/?#]*://[^:@/?#]*:)(?P<secret>.*)(?=@)", re.DOTALL),
+    re.compile(r"(?P<before>[?&](?P<name>[^=&#]*)=)(?P<secret>[^&#]*)"),
 )
+# parameters, and values of parameters, that are no secrets; others can be
+_CLEAR_NAMES = (
+    "account", "api_endpoint", "application_name", "auth_type", "authenticator", "catalog",
+    "connect_timeout", "connection_name", "database", "dialect", "host", "http_scheme", "location",
+    "maximum_bytes_billed", "options", "port", "private_key_file", "region", "role", "schema",
+    "service", "sslmode", "user", "verify", "warehouse",
+)  # fmt: skip
+_CLEAR_VALUES = ("0", "1", "true", "false", "yes", "no", "on", "off")
 _MASK = "***"
 
 
@@ -62,17 +79,25 @@ def shown(value: str) -> str:
 
 
 def masked(url: str) -> str:
-    """Return a URL with `***` instead of its passwords."""
-    for pattern in _PASSWORDS:
-        url = pattern.sub(rf"\g<before>{_MASK}", url)
+    """Return a URL with `***` instead of its passwords, and of parameters that can be secret."""
+
+    def hidden(match: re.Match[str]) -> str:
+        return match["before"] + (_MASK if _is_secret(match) else match["secret"])
+
+    for pattern in _SECRETS:
+        url = pattern.sub(hidden, url)
     return url
+
+
+def _is_secret(match: re.Match[str]) -> bool:
+    name = unquote(match.groupdict().get("name") or "").lower()
+    return name not in _CLEAR_NAMES and match["secret"].lower() not in _CLEAR_VALUES
 
 
 def without_passwords(text: str, url: str) -> str:
     """Return the message of a driver without the passwords of the URL that was passed to it."""
-    from urllib.parse import unquote
-
-    found = [match["password"] for pattern in _PASSWORDS for match in pattern.finditer(url)]
+    matches = (match for pattern in _SECRETS for match in pattern.finditer(url))
+    found = [match["secret"] for match in matches if _is_secret(match)]
     secrets = {spelled for secret in found for spelled in (secret, unquote(secret))}
     text = text.replace(url, masked(url))
     for secret in sorted(filter(None, secrets), key=len, reverse=True):

@@ -71,7 +71,6 @@ _FEW_ROWS = 10_000  # of a result
 _PLAIN = {
     "string": "VARCHAR", "double": "DOUBLE", "float": "FLOAT", "bool": "BOOLEAN",
     "int64": "BIGINT", "int32": "INTEGER", "int16": "SMALLINT", "int8": "TINYINT",
-    "date32[day]": "DATE",
 }  # fmt: skip
 _ARROW_OF = {name: kind for kind, name in _PLAIN.items()}
 # DuckDB 2.0 splits a window over a Parquet file into ranges, and filters the whole file for each
@@ -507,23 +506,22 @@ class DuckDBEngine:
     def _from_values(self, title: str, statement: str) -> pa.Table | None:
         """Run a query and convert its Python values; None if a type needs Arrow."""
 
-        def fetched() -> tuple[dict[str, str], list[tuple[Any, ...]]] | None:
+        def fetched() -> pa.Table | None:
+            import pyarrow as pa
+
             result = self.connection.execute(statement)
-            types = {name: str(kind) for name, kind, *_ in result.description}
-            if _ARROW_OF.keys() >= set(types.values()):
-                return types, result.fetchall()
-            _end(self.connection)
-            return None
+            types = [(name, str(kind)) for name, kind, *_ in result.description]
+            if any(kind not in _ARROW_OF for _, kind in types):
+                _end(self.connection)
+                return None
+            schema = pa.schema([(name, _ARROW_OF[kind]) for name, kind in types])
+            batches = []
+            while rows := result.fetchmany(_FEW_ROWS):
+                columns = map(pa.array, zip(*rows, strict=True), schema.types)
+                batches.append(pa.RecordBatch.from_arrays([*columns], schema=schema))
+            return pa.Table.from_batches(batches, schema)
 
-        found = self._watched(title, fetched)
-        if found is None:
-            return None
-        import pyarrow as pa
-
-        types, rows = found
-        columns = list(zip(*rows, strict=True)) or [()] * len(types)
-        kinds = [pa.type_for_alias(_ARROW_OF[kind]) for kind in types.values()]
-        return pa.Table.from_arrays([*map(pa.array, columns, kinds)], names=list(types))
+        return self._watched(title, fetched)
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
         """Return a temporary path, whose file replaces the target when it is complete.

@@ -97,7 +97,7 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
     if temp_directory is not None:
         raise UsageError(Argument("temp_directory"), " applies only to DuckDB and Spark; remove it")
     owned = driver is None
-    driver = driver or database_drivers.connect(engine)
+    driver = driver or database_drivers.connect(engine, wanted)
     from sqlmetrics.engines.database import DatabaseEngine
 
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.sql.templates import macro
+from sqlmetrics.sql.kept_texts import kept_macro
 
 
 @dataclass(frozen=True)
@@ -115,20 +115,18 @@ class Relation:
         """Return the SQL that reads JSON files with other types for some columns."""
         types = {**self.types, **changed}
         own = {name: held for name, held in types.items() if name not in self.of_folders}
-        return str(macro("source_json")(list(self.files), self.folders, own))
+        return kept_macro("source_json")(list(self.files), self.folders, own)
 
     def csv(self, *, in_order: bool = False, types: Mapping[str, str] | None = None) -> str:
         """Return the SQL that reads CSV files, with `csv_types` and `types`."""
-        return str(
-            macro("source_csv")(
-                list(self.files),
-                self.folders,
-                in_order,
-                {**self.csv_types, **(types or {})},
-                self.by_name,
-                self.quotes,
-                self.layout,
-            )
+        return kept_macro("source_csv")(
+            list(self.files),
+            self.folders,
+            in_order,
+            {**self.csv_types, **(types or {})},
+            self.by_name,
+            self.quotes,
+            self.layout,
         )
 
 

@@ -24,7 +24,8 @@ from sqlmetrics.sql.transpile import table_of
 
 # codes of the SQL standard, by their beginnings
 _SQLSTATES = (
-    (Problem.TABLE, ("42P01", "42S02", "42501", "02000", "3F000", "42704")),
+    (Problem.DENIED, ("42501",)),
+    (Problem.TABLE, ("42P01", "42S02", "02000", "3F000", "42704")),
     (Problem.STOPPED, ("57", "HY008", "HYT")),
     (Problem.QUERY, ("42", "0A")),
     (Problem.ROWS, ("22",)),
@@ -71,7 +72,8 @@ SYSTEMS: Mapping[str, System] = {
         "BigQuery",
         "maximum_bytes_billed or a quota",
         codes=(
-            (Problem.TABLE, ("notFound", "accessDenied")),
+            (Problem.TABLE, ("notFound",)),
+            (Problem.DENIED, ("accessDenied",)),
             (
                 Problem.STOPPED,
                 ("stopped", "timeout", "quotaExceeded", "rateLimitExceeded", "resourcesExceeded",
@@ -88,9 +90,10 @@ SYSTEMS: Mapping[str, System] = {
         codes=(
             (
                 Problem.TABLE,
-                ("TABLE_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "PERMISSION_DENIED",
+                ("TABLE_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND",
                  "MISSING_CATALOG_NAME", "MISSING_SCHEMA_NAME"),
             ),
+            (Problem.DENIED, ("PERMISSION_DENIED",)),
             (
                 Problem.STOPPED,
                 ("EXCEEDED", "USER_CANCELED", "ADMINISTRATIVELY_", "QUERY_QUEUE_FULL",
@@ -112,7 +115,8 @@ SYSTEMS: Mapping[str, System] = {
         "DataFusion",
         "a timeout",
         codes=(
-            (Problem.TABLE, ("NOT_FOUND", "UNAUTHORIZED", "UNAUTHENTICATED")),
+            (Problem.TABLE, ("NOT_FOUND",)),
+            (Problem.DENIED, ("UNAUTHORIZED", "UNAUTHENTICATED")),
             (Problem.STOPPED, ("TIMEOUT", "CANCELLED")),
             (Problem.QUERY, ("INVALID_ARGUMENT", "NOT_IMPLEMENTED")),
         ),
@@ -133,7 +137,7 @@ class GivenTable(FoundTable):
 
     @property
     def path(self) -> str:
-        """Return what stands for its name until a statement is printed."""
+        """Return the placeholder of its name until a statement is printed."""
         return names.found_table(self.parsed)
 
 
@@ -266,15 +270,15 @@ class Warehouse(Database):
         quoted = '"' + found.name.replace('"', '""') + '"'
         return Column(name, found.type, found.cast, spelled="" if is_plain else quoted)
 
-    def tables(self) -> list[str]:
-        """Return the names of the tables of the current schema, as far as they can be read."""
+    def tables(self) -> list[str] | None:
+        """Return the names of the tables of the current schema; None if none is listed."""
         try:
-            return sorted(self.driver.tables())
+            return sorted(self.driver.tables()) or None
         except self.driver.errors:
-            return []
+            return None
 
     def bytes_read(self, statement: str) -> int | None:
-        """Return the bytes that a statement would read; None if the system cannot tell."""
+        """Return the bytes that a statement would read; None if the system has no estimate."""
         return self.driver.bytes_read(statement)
 
     # ---- errors ----------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class WarehouseDriver(Driver):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection is closed, as far as the library tells."""
+        """Whether the connection is closed; False if the library has no such state."""
         return False
 
     @abstractmethod
@@ -406,7 +406,7 @@ class BigQuery(WarehouseDriver):
         dataset = None if default is None else default.default_dataset
         if dataset is None:
             return []
-        # the names are for a message, for which nobody waits through several tries
+        # the names are only for a message, so one try is enough
         return [table.table_id for table in self.connection.list_tables(dataset, retry=None)]
 
     @property

@@ -122,7 +122,7 @@ def as_duckdb_returns(table: pa.Table) -> pa.Table:
         elif pa.types.is_dictionary(kind):
             array = column.cast(kind.value_type)
         elif pa.types.is_timestamp(kind):
-            array = column.cast(pa.timestamp("us", kind.tz))
+            array = column.cast(pa.timestamp("us", kind.tz), safe=False)  # cuts nanoseconds
         else:
             array = column
         arrays.append(array)

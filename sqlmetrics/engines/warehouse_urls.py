@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from sqlmetrics.engines.database_drivers import (
     unread,
     without_driver,
 )
-from sqlmetrics.engines.database_urls import FLIGHT_SQL, dialect_of, is_clear
+from sqlmetrics.engines.database_urls import FLIGHT_SQL, FORMS, dialect_of, is_clear, masked
 from sqlmetrics.engines.warehouse_drivers import (
     AdbcWarehouse,
     BigQuery,
@@ -31,6 +32,7 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.dialects import checked
 
 _MASK = "***"
+_OF_TEXT = re.compile("pass|pwd|pin|token|secret|key|name|user|account", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Parts:
         user, password: from the URL or, for some systems, from the environment.
         host, port: the address, as written.
         path: the path without the slash at its start.
-        given: the parameters.
+        given: the parameters; flags and whole numbers are not texts.
+        dialect: the dialect that the user gave apart from the URL.
     """
 
     url: str
@@ -51,7 +54,8 @@ class Parts:
     host: str
     port: int | None
     path: str
-    given: Mapping[str, str]
+    given: Mapping[str, Any]
+    dialect: str = ""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -65,8 +69,28 @@ class Parts:
             raise unread(self.url)
         return names[0], names[1]
 
+    def reject(self, *unused: object) -> None:
+        """Reject parts that the system has no use for, if they have a value.
 
-def _parts(url: str, prefix: str) -> Parts:
+        Raises:
+            UsageError: one has.
+        """
+        if any(unused):
+            raise UsageError(
+                f"engine: {masked(self.url)} has parts that this system does not use",
+                remedy=f"write {FORMS[dialect_of(self.url)]}",
+            )
+
+
+def _value(name: str, text: str) -> Any:
+    """Return the value of a parameter: a flag, a whole number or the text, such as a password."""
+    if _OF_TEXT.search(name):
+        return text
+    flags = {"true": True, "false": False}
+    return flags.get(text.lower(), int(text) if text.isdecimal() else text)
+
+
+def _parts(url: str, prefix: str, dialect: str) -> Parts:
     """Split a URL; `prefix` begins the environment variables of its user and password."""
     try:
         split = urlsplit(url)
@@ -82,7 +106,8 @@ def _parts(url: str, prefix: str) -> Parts:
         host or "",
         port,
         unquote(split.path).strip("/"),
-        dict(parse_qsl(split.query)),
+        {name: _value(name, text) for name, text in parse_qsl(split.query)},
+        dialect,
     )
 
 
@@ -100,7 +125,7 @@ def _snowflake(parts: Parts) -> WarehouseDriver:
     logging.getLogger("snowflake.connector").addHandler(logging.NullHandler())
     database, schema = parts.names
     options = {
-        "account": parts.host, "user": parts.user, "password": parts.password,
+        "account": parts.host, "port": parts.port, "user": parts.user, "password": parts.password,
         "database": database, "schema": schema, "application": "sqlmetrics",
     }  # fmt: skip
     with warnings.catch_warnings():
@@ -113,13 +138,19 @@ def _bigquery(parts: Parts) -> WarehouseDriver:
 
     project, dataset = parts.names[0], ""
     if parts.host:  # the project; the path is the dataset
-        project, dataset = urlsplit(parts.url).netloc.rpartition("@")[2], parts.names[0]
+        project, dataset = urlsplit(parts.url).netloc, parts.names[0]
+        parts.reject("@" in project, parts.port, parts.names[1])
     given = dict(parts.given)
     config = library.QueryJobConfig()
     if dataset:
         config.default_dataset = f"{project}.{dataset}"
     if limit := given.pop("maximum_bytes_billed", ""):
-        config.maximum_bytes_billed = int(limit)
+        if not isinstance(limit, int):
+            raise UsageError(
+                f"engine: maximum_bytes_billed={limit} in the URL is not a whole number",
+                remedy="give the number of bytes",
+            )
+        config.maximum_bytes_billed = limit
     options: dict[str, Any] = {"location": given.pop("location", "")}
     if endpoint := given.pop("api_endpoint", ""):
         options["client_options"] = {"api_endpoint": endpoint}
@@ -136,6 +167,12 @@ def _databricks(parts: Parts) -> WarehouseDriver:
     from databricks import sql
 
     token = parts.password or os.environ.get("DATABRICKS_TOKEN", "")
+    parts.reject(parts.port, parts.user and not parts.password)
+    if not token and "auth_type" not in parts.given:
+        raise UsageError(
+            "engine: there is no token for Databricks",
+            remedy="set the environment variable DATABRICKS_TOKEN, or add auth_type=… to the URL",
+        )
     options = {
         "server_hostname": parts.host or os.environ.get("DATABRICKS_HOST", ""),
         "http_path": f"/{parts.path}", "access_token": token, "user_agent_entry": "sqlmetrics",
@@ -148,21 +185,22 @@ def _trino(parts: Parts) -> WarehouseDriver:
     from trino import auth, dbapi
 
     catalog, schema = parts.names
-    given = dict(parts.given)
+    given, user = dict(parts.given), parts.user or "sqlmetrics"
     options: dict[str, Any] = {
-        "host": parts.host or "localhost", "port": parts.port, "user": parts.user or "sqlmetrics",
+        "host": parts.host or "localhost", "port": parts.port, "user": user,
         "catalog": catalog, "schema": schema, "source": "sqlmetrics",
         "http_scheme": given.pop("http_scheme", "https" if parts.password else ""),
     }  # fmt: skip
-    if verify := given.pop("verify", ""):
-        options["verify"] = verify.lower() not in ("0", "false", "no", "off")
+    if (verify := given.pop("verify", None)) is not None:  # a flag, or a file of certificates
+        options["verify"] = bool(verify) if isinstance(verify, int) else verify
     if parts.password:
         if options["http_scheme"] != "https":
             raise UsageError(
                 "engine: Trino accepts a password through HTTPS only",
-                remedy="remove http_scheme from the URL, or the password",
+                remedy="remove http_scheme from the URL, or the password from the URL and from "
+                "TRINO_PASSWORD",
             )
-        options["auth"] = auth.BasicAuthentication(parts.user, parts.password)
+        options["auth"] = auth.BasicAuthentication(user, parts.password)
     connect_to: Any = dbapi.connect
     return Trino(connect_to(**_known(options), **given))
 
@@ -171,7 +209,8 @@ def _flight_sql(parts: Parts) -> WarehouseDriver:
     from adbc_driver_flightsql import dbapi
 
     given = dict(parts.given)
-    wanted = given.pop("dialect", "")
+    parts.reject(parts.path)
+    wanted = given.pop("dialect", "") or parts.dialect
     wanted = checked(wanted) if wanted else ""
     options = {"username": parts.user, "password": parts.password}
     if token := given.pop("token", ""):
@@ -202,14 +241,14 @@ class _Kind:
 
     Args:
         connect: connects to the system.
-        module: the package on PyPI.
+        package: its package on PyPI.
         extra: the extra that installs it.
         secrets: the environment variables with a secret.
         remedy: what to check if no connection can be made.
     """
 
     connect: Callable[[Parts], WarehouseDriver]
-    module: str
+    package: str
     extra: str
     secrets: tuple[str, ...]
     remedy: str
@@ -244,8 +283,12 @@ _KINDS: Mapping[str, _Kind] = {
 }  # fmt: skip
 
 
-def connect(url: str) -> WarehouseDriver:
+def connect(url: str, wanted: str | None = None) -> WarehouseDriver:
     """Connect to the warehouse of a URL, and run a first query.
+
+    Args:
+        url: the URL.
+        wanted: the dialect that the user gave.
 
     Raises:
         UsageError: the driver is not installed, or the URL is not valid.
@@ -253,13 +296,17 @@ def connect(url: str) -> WarehouseDriver:
     """
     name = dialect_of(url)
     kind = _KINDS[name]
-    parts = _parts(url, name.upper())
+    parts = _parts(url, name.upper(), wanted or "")
     try:
         driver = kind.connect(parts)
     except ImportError as error:
-        raise without_driver(url, error, kind.module, kind.extra) from error
+        raise without_driver(url, error, kind.package, kind.extra) from error
     except UsageError:
         raise
+    except TypeError as error:  # of the library's function, about an unknown parameter
+        raise UsageError(
+            f"engine: a parameter of the URL is not one of the library: {one_line(str(error))}"
+        ) from None
     except Exception as error:  # each library has classes of its own for configurations
         raise no_connection(url, _hidden(one_line(str(error)), kind), kind.remedy) from None
     try:

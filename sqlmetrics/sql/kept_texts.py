@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from sqlmetrics.disk_cache import DiskCache, state_of
+from sqlmetrics.files import PREFIX
 from sqlmetrics.metrics.catalog import template_root
 from sqlmetrics.sql.templates import macro
 
 
-def kept_macro(name: str) -> Callable[..., str]:
-    """Return a macro whose texts are kept; they depend only on the arguments and their `repr`."""
+def kept_macro(name: str, keep: bool = True) -> Callable[..., str]:
+    """Return a macro whose texts are kept; they depend only on the arguments and their `repr`.
+
+    With `keep=False`, texts are not kept: those of many files would take the place of others.
+    """
 
     def text(*args: Any, **options: Any) -> str:
         key = repr((name, args, options))
-        if not _can_keep(key):
+        if not keep or not _can_keep(key):
             return str(macro(name)(*args, **options))
         found = _cache().load(key)
         if not isinstance(found, str):
@@ -34,8 +38,9 @@ def kept_macro(name: str) -> Callable[..., str]:
 
 
 def _can_keep(key: str) -> bool:
-    """Return whether a text names no address, because addresses may contain passwords."""
-    return "://" not in key
+    """Return whether a text names neither an address, which may contain a password, nor a
+    temporary file, which no later process reads."""
+    return "://" not in key and PREFIX not in key
 
 
 @functools.cache

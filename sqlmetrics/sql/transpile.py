@@ -691,25 +691,39 @@ def _frames_of_equal_rows(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 @_pass("bigquery")
 def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Drop NULLS LAST in windows, which BigQuery lacks, and order NULL by a key of its own; only
-    the smallest value of a group can be NULL there."""
+    """Order NULL in windows by a key of its own, because BigQuery has no NULLS LAST there. Ids,
+    ranks and cutoffs are never NULL."""
     for window in _all(tree, exp.Window):
         for node in _all(window, exp.Ordered):
-            is_last = not node.args.get("desc") and not node.args.get("nulls_first")
-            node.set("nulls_first", not node.args.get("desc"))
-            if is_last and isinstance(node.this, exp.Min):
-                is_null = exp.Ordered(this=node.this.copy().is_(exp.null()), nulls_first=True)
-                order = node.parent
-                assert isinstance(order, exp.Order)
-                place = order.expressions.index(node)
-                keys = [*order.expressions[:place], is_null, *order.expressions[place:]]
-                order.set("expressions", keys)
+            is_descending, is_first = (
+                bool(node.args.get("desc")),
+                bool(node.args.get("nulls_first")),
+            )
+            node.set("nulls_first", not is_descending)
+            if is_first is not is_descending or _is_never_null(node.this):
+                continue  # BigQuery puts NULL first in ascending order, and last in descending
+            is_null = exp.Ordered(
+                this=node.this.copy().is_(exp.null()),
+                desc=is_descending or None,
+                nulls_first=not is_descending,  # it is never NULL
+            )
+            order = node.parent
+            assert isinstance(order, exp.Order)
+            place = order.expressions.index(node)
+            keys = [*order.expressions[:place], is_null, *order.expressions[place:]]
+            order.set("expressions", keys)
+
+
+def _is_never_null(value: exp.Expr) -> bool:
+    return isinstance(value, exp.Literal) or (
+        isinstance(value, exp.Column) and value.name in ("user_id", "item_id", "rank", "k")
+    )
 
 
 @_pass("datafusion")
 def _keys_of_cross_joins(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Hide the columns of a CROSS JOIN in NULLIF: DataFusion believes that the keys of both sides
-    are still unique afterwards, and then splits groups, and drops DISTINCT and columns of ORDER
+    """Hide the columns of a CROSS JOIN in NULLIF: DataFusion plans as if the keys of both sides
+    were still unique afterwards, and then splits groups, and drops DISTINCT and columns of ORDER
     BY."""
     for node in _all(tree, exp.Select):
         joins = node.args.get("joins") or ()

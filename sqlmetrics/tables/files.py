@@ -26,6 +26,8 @@ from sqlmetrics.wording import and_more
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
 
+_FEW_FILES = 3  # of a table, whose clauses are kept between processes
+
 
 # the start of the URL of a local file
 _LOCAL = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)
@@ -222,7 +224,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
             f"{'recommendations' if is_run else 'interactions'}, not {table}"
         )
     name = and_more(shown)
-    source = kept_macro(f"source_{kind}")
+    source = kept_macro(f"source_{kind}", keep=len(paths) <= _FEW_FILES)
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
     options: dict[str, Any] = {}
     if kind == "csv":
@@ -284,7 +286,7 @@ def _columns_of_files(
     Returns:
         The columns and types for each path, the columns from names of folders, and warnings.
     """
-    source = kept_macro(f"source_{kind}")
+    source = kept_macro(f"source_{kind}", keep=len(paths) <= _FEW_FILES)
     named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
     unread = Folders() if any(named) else None
     own: list[tuple[str, Mapping[str, str]]] = [

@@ -107,7 +107,9 @@ WITH recommendations AS (
     -- one row per slice, numbered by the order of its values
     SELECT
         label_1,
-        ROW_NUMBER() OVER (ORDER BY MIN(position_1) IS NULL, MIN(position_1), label_1) AS slice
+        ROW_NUMBER()
+            OVER (ORDER BY MIN(position_1) IS NULL, MIN(position_1), label_1 IS NULL, label_1)
+            AS slice
     FROM slice_values
     GROUP BY label_1
 ), slices AS (
