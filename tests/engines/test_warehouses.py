@@ -20,7 +20,7 @@ import pytest
 from pyarrow import csv
 
 import sqlmetrics as sm
-from sqlmetrics.engines import database_urls, warehouse_drivers, warehouse_types
+from sqlmetrics.engines import database_urls, warehouse_drivers, warehouse_types, warehouse_urls
 from sqlmetrics.engines.warehouse_drivers import SourceColumn
 from tests.engines import warehouse_servers as servers
 from tests.engines.databases import (
@@ -146,10 +146,9 @@ def _databricks() -> Iterator[Warehouse]:
 
     backend = _backend("databricks")
     with pytest.MonkeyPatch.context() as patch:
-        asked: dict[str, Any] = {}
 
         def connect(**options: Any) -> Any:
-            asked.update(options)
+            assert options["http_path"] == "/sql/1.0/warehouses/w"
             if options["access_token"] != PASSWORD:
                 raise sql.exc.RequestError(f"Invalid access token {options['access_token']}")
             return servers.databricks(backend)
@@ -160,7 +159,6 @@ def _databricks() -> Iterator[Warehouse]:
             "databricks://token:s3cr%40t@dbc.example.com/sql/1.0/warehouses/w", awkward(),
             backend.quoted, backend, None,
         )  # fmt: skip
-        assert asked["http_path"] == "/sql/1.0/warehouses/w"
 
 
 @contextlib.contextmanager
@@ -300,7 +298,8 @@ def test_tables_that_cannot_be_read(warehouse: Warehouse) -> None:
     with pytest.raises(sm.DataError, match=told):
         sm.Evaluator("nothing", "truth", **asked)
     if warehouse.backend is not None:
-        with pytest.raises(sm.DataError, match=f"interactions: .*{DENIED}"):
+        denied = f"interactions: the table {DENIED} cannot be read: .*the role may not read"
+        with pytest.raises(sm.DataError, match=denied):
             sm.Evaluator("recs", DENIED, **asked)
     with pytest.raises(sm.UsageError, match="reads tables by name"):
         sm.Evaluator(LISTS, "truth", **asked)
@@ -497,13 +496,23 @@ def test_flight_sql_of_an_unknown_system() -> None:
             sm.Evaluator("recs", "truth", engine=warehouse.url.partition("?")[0])
         with pytest.raises(sm.UsageError, match="x is not a parameter of a URL of Flight SQL"):
             sm.Evaluator("recs", "truth", engine=f"{warehouse.url}&x=1")
+        url = warehouse.url.partition("?")[0]
+        with sm.Evaluator("recs", "truth", engine=url, dialect="datafusion") as evaluator:
+            assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
 
 
 @pytest.mark.parametrize(
     ("url", "told"),
     [
         ("trino://me:s3cr@host/a/b?http_scheme=http", "through HTTPS only"),
-        ("trino://me:s3cr@host/a/b/c", "cannot be read"),
+        ("trino://me:s3cr@host/a/b/c", r"cannot be read. Write trino://USER@HOST:PORT/CATALOG"),
+        ("trino://me@host/a/b?colour=blue", "a parameter of the URL is not one of the library"),
+        ("grpc://host:notaport", r"cannot be read. Write grpc://HOST:PORT, with"),
+        ("grpc://host:1/db", r"has parts that .* not use. Write grpc://HOST:PORT"),
+        ("bigquery://p:1/d", "has parts that this system does not use"),
+        ("bigquery://p/d?maximum_bytes_billed=1GB", "maximum_bytes_billed=1GB .* whole number"),
+        ("databricks://s3crettoken@host/sql/1.0/warehouses/w", "parts that this system does not"),
+        ("databricks://host/sql/1.0/warehouses/w", "no token for Databricks. Set .*_TOKEN"),
         ("snowflake://me:s3@cr@host/a", "cannot be read"),
         ("bigquery://p/d?colour=blue", "colour is not a parameter"),
         ("grpc://host:1?dialect=mysql", "unknown dialect 'mysql'"),
@@ -519,6 +528,10 @@ def test_urls_that_cannot_be_read(url: str, told: str) -> None:
     "url",
     [
         "snowflake://me:s3cr@account/db?passcode=s3cr&role=r",
+        "snowflake://me@account/db?private_key_file=a.p8&private_key_file_pwd=s3cr",
+        "snowflake://me@account/db?anything=s3cr&warehouse=w&pass%77ord=s3cr",
+        "databricks://s3cr@host/sql/1.0/warehouses/w",
+        "clickhouse://me:s3cr@host/db?final=1&sslkey=s3cr",
         "databricks://token:s3cr@host/sql/1.0/warehouses/w",
         "grpc+tls://host:1?token=s3cr&dialect=trino",
         "trino://me:s3cr@host/a/b",
@@ -528,6 +541,26 @@ def test_masked_urls(url: str) -> None:
     assert database_urls.is_url(url)
     assert database_urls.masked(url) == url.replace("s3cr", "***")
     assert database_urls.without_passwords("bad s3cr", url) == "bad ***"
+
+
+def test_values_of_parameters() -> None:
+    parts = warehouse_urls._parts(
+        "trino://me@host/a?verify=false&http_scheme=https&request_timeout=5&private_key_pwd=12&"
+        "verify=/etc/ca.pem", "TRINO", "",
+    )  # fmt: skip
+    assert parts.given == {
+        "http_scheme": "https", "request_timeout": 5, "private_key_pwd": "12",
+        "verify": "/etc/ca.pem",
+    }  # fmt: skip
+    flags = warehouse_urls._parts("databricks://host/w?_tls_no_verify=false", "DATABRICKS", "")
+    assert flags.given == {"_tls_no_verify": False}
+
+
+def test_nanoseconds_are_cut() -> None:
+    table = pa.table({"at": pa.array([1_234_567_891], pa.timestamp("ns"))})
+    found = warehouse_types.as_duckdb_returns(table)["at"]
+    assert found.type == pa.timestamp("us")
+    assert found.cast(pa.int64()).to_pylist() == [1_234_567]
 
 
 def test_types() -> None:

@@ -52,7 +52,7 @@ class Backend:
         self.statements: list[str] = []  # that were run
         self.cancelled: list[str] = []
         self._version = version
-        self._connection = duckdb.connect()
+        self._connection = duckdb.connect(config={"enable_external_access": False})
         self._connection.execute("SET TimeZone = 'UTC'")
         self._lock = threading.Lock()
 

@@ -10,11 +10,11 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.engines.duckdb import DuckDBEngine
+from sqlmetrics.rows import frame_of
 
 METRICS = ["ndcg", "recall", "user_coverage"]
 CUTOFFS = [1, 3]
@@ -166,24 +166,33 @@ def test_which_evaluators_are_closed() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("values", "kind"),
+    ("sql", "is_plain"),
     [
-        ([1, None, -3], "int8"), ([1, None, 3], "int16"), ([1, None, 3], "uint8"),
-        ([True, None, False], "bool"), ([0.1, None, 2.5], "float32"), (["a", None, "b"], "string"),
-        ([1, None, 3], "date32"), ([1, None, 3], "timestamp[s]"),
+        ("SELECT unnest([1, NULL, -3])::TINYINT AS x", True),
+        ("SELECT unnest([1, NULL, 300])::SMALLINT AS x, 70000 AS y", True),
+        ("SELECT unnest([5000000000, NULL]) AS x, TRUE AS y", True),
+        (
+            "SELECT unnest([0.1, NULL, 2.5])::FLOAT AS x, unnest(['0.1', 'nan', 'inf'])::DOUBLE AS y",
+            True,
+        ),
+        ("SELECT unnest(['a', NULL, '']) AS x, NULL::DOUBLE AS y", True),
+        ("SELECT range AS x, 'a' AS y FROM range(25000)", True),
+        ("SELECT 1 AS x WHERE FALSE", True),
+        ("SELECT unnest([1, 255])::UTINYINT AS x", False),
+        ("SELECT 170141183460469231731687303715884105727 AS x", False),
+        ("SELECT unnest(['2024-01-01', 'infinity'])::DATE AS x", False),
+        ("SELECT TIMESTAMP '2024-01-01 00:00:00' AS x, 1.5 AS y", False),
     ],
-)  # fmt: skip
-def test_values_of_python_and_arrow_give_the_same_frame(
-    values: list[Any], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    of_python = DuckDBEngine._from_values
-    groups = pa.table({"user_id": [1, 2, 3], "label": pa.array(values, pa.type_for_alias(kind))})
-    frames = []
-    for method in (of_python, lambda *_: None):
-        monkeypatch.setattr(DuckDBEngine, "_from_values", method)
-        with sm.Evaluator(lists(0), TRUTH, users=groups) as evaluator:
-            frames.append(evaluator.evaluate(["ndcg@2", "n_hits"], by="label"))
-    pd.testing.assert_frame_equal(*frames, check_exact=True)
+)
+def test_values_of_python_and_arrow_give_the_same_table(sql: str, is_plain: bool) -> None:
+    with sm.Evaluator(lists(0), TRUTH) as evaluator:
+        engine = evaluator.engine
+        found = engine._from_values("a query", sql)
+        assert (found is not None) is is_plain
+        wanted = engine._arrow("a query", sql)  # also after a query was given up
+        if found is not None:
+            assert found.schema == wanted.schema
+            pd.testing.assert_frame_equal(frame_of(found), frame_of(wanted), check_exact=True)
 
 
 @pytest.mark.thorough
