@@ -171,10 +171,8 @@ def test_which_evaluators_are_closed() -> None:
         ("SELECT unnest([1, NULL, -3])::TINYINT AS x", True),
         ("SELECT unnest([1, NULL, 300])::SMALLINT AS x, 70000 AS y", True),
         ("SELECT unnest([5000000000, NULL]) AS x, TRUE AS y", True),
-        (
-            "SELECT unnest([0.1, NULL, 2.5])::FLOAT AS x, unnest(['0.1', 'nan', 'inf'])::DOUBLE AS y",
-            True,
-        ),
+        ("SELECT unnest([0.1, NULL, 2.5])::FLOAT AS x", True),
+        ("SELECT unnest(['0.1', 'nan', 'inf'])::DOUBLE AS x", True),
         ("SELECT unnest(['a', NULL, '']) AS x, NULL::DOUBLE AS y", True),
         ("SELECT range AS x, 'a' AS y FROM range(25000)", True),
         ("SELECT 1 AS x WHERE FALSE", True),
