@@ -692,13 +692,11 @@ def _frames_of_equal_rows(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 @_pass("bigquery")
 def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Order NULL in windows by a key of its own, because BigQuery has no NULLS LAST there. Ids,
-    ranks and cutoffs are never NULL."""
+    ranks, cutoffs and counts are never NULL."""
     for window in _all(tree, exp.Window):
         for node in _all(window, exp.Ordered):
-            is_descending, is_first = (
-                bool(node.args.get("desc")),
-                bool(node.args.get("nulls_first")),
-            )
+            is_descending = bool(node.args.get("desc"))
+            is_first = bool(node.args.get("nulls_first"))
             node.set("nulls_first", not is_descending)
             if is_first is not is_descending or _is_never_null(node.this):
                 continue  # BigQuery puts NULL first in ascending order, and last in descending
@@ -715,7 +713,7 @@ def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
 
 
 def _is_never_null(value: exp.Expr) -> bool:
-    return isinstance(value, exp.Literal) or (
+    return isinstance(value, exp.Literal | exp.Count) or (
         isinstance(value, exp.Column) and value.name in ("user_id", "item_id", "rank", "k")
     )
 

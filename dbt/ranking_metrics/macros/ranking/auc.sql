@@ -211,9 +211,10 @@ WITH recommendations AS (
     SELECT
         n_relevant, n_other,
         n_relevant * (
-            2
-                * SUM(n_other)
-                OVER (ORDER BY predicted ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - n_other
+            2 * SUM(n_other) OVER (
+                ORDER BY predicted IS NULL, predicted
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) - n_other
         ) AS twice_won
     FROM scores
 ), auc AS (

@@ -501,8 +501,10 @@ WITH recommendations AS (
     SELECT
         depth, CAST(weight AS FLOAT64) / depth AS own_agreement,
         SUM(CAST(weight AS FLOAT64) / depth)
-            OVER (ORDER BY depth ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS agreement,
-        SUM(weight) OVER (ORDER BY depth ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            OVER (ORDER BY depth IS NULL, depth ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            AS agreement,
+        SUM(weight)
+            OVER (ORDER BY depth IS NULL, depth ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
             AS whole_weight
     FROM weights
 ), ideal_depths AS (

@@ -285,14 +285,16 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score) + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score IS NULL, ranked.score)
+            + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY ranked.score
+            ORDER BY ranked.score IS NULL, ranked.score
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS predicted_place,
-        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance) + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance IS NULL, judged.relevance)
+            + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance
+            ORDER BY judged.relevance IS NULL, judged.relevance
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS relevance_place
     FROM ranked
