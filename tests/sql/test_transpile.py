@@ -158,7 +158,9 @@ PRINTED = [
     ("microseconds", "clickhouse", "SELECT x > TIMESTAMP '2024-01-01 00:00:00.5' AS y FROM t",
      "SELECT x > CAST('2024-01-01 00:00:00.5' AS Nullable(DateTime64(6, 'UTC'))) AS y FROM t"),
     ("types", "clickhouse", "SELECT typeof(x) AS y FROM t",
-     "SELECT CASE WHEN toTypeName(x) IN ('Bool', 'UInt8', 'Nullable(Bool)', 'Nullable(UInt8)') "
+     "SELECT CASE WHEN toTypeName(x) IN ('Bool', 'LowCardinality(Bool)', 'Nullable(Bool)', "
+     "'LowCardinality(Nullable(Bool))', 'UInt8', 'LowCardinality(UInt8)', 'Nullable(UInt8)', "
+     "'LowCardinality(Nullable(UInt8))') "
      "THEN 'BOOLEAN' ELSE toTypeName(x) END AS y FROM t"),
     ("aliases", "clickhouse", "SELECT a.x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x",
      "SELECT a.x AS x, b.y + 1 AS z FROM a INNER JOIN b ON a.x = b.x"),
