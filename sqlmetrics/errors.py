@@ -105,7 +105,8 @@ class MissingTableError(UsageError):
     """
 
     def __init__(self, *parts: Any, need: str = "", what: Any = "", **fields: Any) -> None:
-        super().__init__(*parts or (f"the request {need}",), **fields)
+        alone = (f"the request {need}",) if need else ()
+        super().__init__(*parts or alone, **fields)
         self.need = need
         self.what = Message(what or self)
 

@@ -96,6 +96,8 @@ def parse_spec(text: str) -> MetricSpec:
     if at is not None and _FRACTION.fullmatch(at):
         params[AT] = str(float(at))
         at = None
+    if at is not None and "," in at and (several := _hint(text)):  # e.g. ndcg@5,map
+        raise UsageError(f"invalid metric {text!r}", remedy=several)
     cutoff = None if at is None else parse_cutoff(at)
     return MetricSpec(match["name"].lower(), tuple(sorted(params.items())), cutoff)
 

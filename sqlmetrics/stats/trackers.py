@@ -56,7 +56,7 @@ def nested_values(result: pd.DataFrame | Rows) -> dict[str, Any]:
 
 def _part(text: str) -> str:
     """Return a part of a name, without characters that trackers reject."""
-    part = re.sub(r"[^\w.\- ]+", "_", text).strip("_ ")
+    part = re.sub(r"[^\w.\- ]+ *", "_", text).strip("_ ")
     return "_" if part in ("", ".", "..") else part
 
 

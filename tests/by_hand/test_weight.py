@@ -84,7 +84,7 @@ def test_statements_for_duckdb_weigh_little() -> None:
 @pytest.mark.parametrize("dialect", [one for one in DIALECTS if one != "duckdb"])
 def test_statements_for_other_dialects_weigh_little_more(dialect: str) -> None:
     own = weights(dialect)
-    assert len(own) >= len(QUERIES) - 4
+    assert len(own) >= 0.95 * len(QUERIES)
     heavy = {name for name, weight in own.items() if weight > 2.5}
     assert heavy <= LONG_WITHOUT_RECURSION
     assert statistics.median(own.values()) <= 2

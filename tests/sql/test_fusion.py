@@ -22,12 +22,14 @@ def test_fused_equals_alone_for_every_combination_of_settings(
     world_tables: dict[str, pd.DataFrame], step: int
 ) -> None:
     """Each of some hundreds takes its time: most runs take some of them."""
-    specs = variants(every_combination=True)[::step]
-    with sm.Evaluator(**world_tables) as evaluator:
-        fused = evaluator.evaluate(specs, k=[2, 10])
-        replan(evaluator, fuse=False)
-        alone = evaluator.evaluate(specs, k=[2, 10])
-    pd.testing.assert_frame_equal(fused, alone, rtol=0, atol=1e-12)
+    every = variants(every_combination=True)[::step]
+    # DuckDB plans no statement with all of them
+    for specs in (every[first : first + 150] for first in range(0, len(every), 150)):
+        with sm.Evaluator(**world_tables) as evaluator:
+            fused = evaluator.evaluate(specs, k=[2, 10])
+            replan(evaluator, fuse=False)
+            alone = evaluator.evaluate(specs, k=[2, 10])
+        pd.testing.assert_frame_equal(fused, alone, rtol=0, atol=1e-12)
 
 
 @pytest.mark.thorough
