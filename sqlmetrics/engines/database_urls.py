@@ -41,7 +41,7 @@ _CLEAR_NAMES = (
     "service", "sslmode", "user", "verify", "warehouse",
 )  # fmt: skip
 _CLEAR_VALUES = ("0", "1", "true", "false", "yes", "no", "on", "off")
-_MASK = "***"
+MASK = "***"
 
 
 def is_url(value: object) -> bool:
@@ -82,7 +82,7 @@ def masked(url: str) -> str:
     """Return a URL with `***` instead of its passwords, and of parameters that can be secret."""
 
     def hidden(match: re.Match[str]) -> str:
-        return match["before"] + (_MASK if _is_secret(match) else match["secret"])
+        return match["before"] + (MASK if _is_secret(match) else match["secret"])
 
     for pattern in _SECRETS:
         url = pattern.sub(hidden, url)
@@ -101,5 +101,5 @@ def without_passwords(text: str, url: str) -> str:
     secrets = {spelled for secret in found for spelled in (secret, unquote(secret))}
     text = text.replace(url, masked(url))
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, _MASK)
+        text = text.replace(secret, MASK)
     return text

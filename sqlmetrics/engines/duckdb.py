@@ -150,7 +150,6 @@ class DuckDBEngine:
             execute(self.connection, "SET enable_progress_bar_print = false")
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while queries run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
-        # identity of a node -> types of its small result, or None if they are not always the same
         self._are_few: dict[str, bool] = {}  # key of a plan -> whether its result has few rows
         self._shared: set[str] = set()  # names of kept tables that other engines read, too
         self.databases: dict[str, str] = {}  # path of an attached file -> name of the database

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.engines.lakes import KINDS
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.wording import and_more
@@ -22,7 +23,7 @@ from sqlmetrics.wording import and_more
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NAME = re.compile(r"(delta|iceberg|ducklake):(?!//)(?=.)")
+_NAME = re.compile(rf"({'|'.join(KINDS)}):(?!//)(?=.)")
 _VERSION = re.compile(r"(.+)@(\d+)\Z", re.DOTALL)
 # the metadata files of Iceberg: 00002-<uuid>.metadata.json, v2.metadata.json, v2.gz.metadata.json
 _METADATA = re.compile(r"v?(\d+).*\.metadata\.json\Z")

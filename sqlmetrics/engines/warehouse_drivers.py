@@ -122,8 +122,8 @@ class CursorDriver(WarehouseDriver):
         """Return the rows of the statement that a cursor has run."""
 
     @abstractmethod
-    def _column(self, described: Any) -> SourceColumn:
-        """Return a column from its entry in `cursor.description`."""
+    def _columns(self, cursor: Any) -> list[SourceColumn]:
+        """Return the columns of the query without rows that a cursor has run."""
 
     def _cancel(self, cursor: Any) -> object:
         """Cancel the statement that a cursor runs."""
@@ -155,9 +155,8 @@ class CursorDriver(WarehouseDriver):
 
     def columns(self, path: str) -> list[SourceColumn]:
         """Return the columns of a table, which a query without rows describes."""
-        with self._ran(f"SELECT * FROM {path} WHERE FALSE LIMIT 0") as cursor:
-            cursor.fetchall()
-            return [self._column(described) for described in cursor.description]
+        with self._ran(_no_rows(path)) as cursor:
+            return self._columns(cursor)
 
     def _names(self, statement: str, column: str) -> list[str]:
         return [str(row[column]) for row in self.rows(statement)]
@@ -180,6 +179,11 @@ class CursorDriver(WarehouseDriver):
 
     def _quoted(self, name: str) -> str:
         return '"' + name.replace('"', '""') + '"'
+
+
+def _no_rows(path: str) -> str:
+    """Return a query that describes a table without reading its rows."""
+    return f"SELECT * FROM {path} WHERE FALSE LIMIT 0"
 
 
 def _of_bytes(collation: object) -> str:
@@ -219,9 +223,11 @@ class Snowflake(CursorDriver):
         table = as_duckdb_returns(cursor.fetch_arrow_all(force_return_table=True))
         return table.rename_columns([in_lower_case(name) for name in table.column_names])
 
-    def _column(self, described: Any) -> SourceColumn:
-        kind, cast = of_snowflake(described[1], described[5])
-        return SourceColumn(described[0], kind, cast)
+    def _columns(self, cursor: Any) -> list[SourceColumn]:
+        return [
+            SourceColumn(name, *of_snowflake(code, scale))
+            for name, code, _, _, _, scale, *_ in cursor.description
+        ]
 
     def with_collations(self, path: str, columns: list[SourceColumn]) -> list[SourceColumn]:
         """Return columns with their collations."""
@@ -277,13 +283,8 @@ class Databricks(CursorDriver):
     def _table(self, cursor: Any) -> pa.Table:
         return as_duckdb_returns(cursor.fetchall_arrow())
 
-    def _column(self, described: Any) -> SourceColumn:
-        raise AssertionError(described)  # `columns` reads the types of Arrow
-
-    def columns(self, path: str) -> list[SourceColumn]:
-        """Return the columns of a table, from the schema of a query without rows."""
-        with self._ran(f"SELECT * FROM {path} WHERE FALSE LIMIT 0") as cursor:
-            schema = cursor.fetchall_arrow().schema
+    def _columns(self, cursor: Any) -> list[SourceColumn]:
+        schema = cursor.fetchall_arrow().schema
         return [SourceColumn(field.name, of_arrow(field.type)) for field in schema]
 
     def with_collations(self, path: str, columns: list[SourceColumn]) -> list[SourceColumn]:
@@ -328,8 +329,9 @@ class Trino(CursorDriver):
         kinds = [arrow_of_trino(column[1]) for column in cursor.description]
         return table_of(names, kinds, batches)
 
-    def _column(self, described: Any) -> SourceColumn:
-        return SourceColumn(described[0], *of_trino(described[1]))
+    def _columns(self, cursor: Any) -> list[SourceColumn]:
+        cursor.fetchall()  # the description is complete at the end
+        return [SourceColumn(name, *of_trino(kind)) for name, kind, *_ in cursor.description]
 
     def tables(self) -> list[str]:
         """Return the names of the tables of the current schema."""
@@ -420,15 +422,18 @@ class BigQuery(WarehouseDriver):
 
     def code(self, error: BaseException) -> str:
         """Return the reason that BigQuery names, such as notFound."""
-        details = getattr(error, "errors", None) or [{}]
-        return str(details[0].get("reason") or _LOST) if isinstance(details[0], dict) else _LOST
+        return str(_detail(error).get("reason") or _LOST)
 
     def reason(self, error: BaseException) -> str:
         """Return the message of BigQuery in one line, without the address of the request."""
-        details = getattr(error, "errors", None) or [{}]
-        found = details[0].get("message") if isinstance(details[0], dict) else None
-        text = str(found or getattr(error, "message", None) or error)
+        text = str(_detail(error).get("message") or getattr(error, "message", None) or error)
         return one_line(text.partition("\n\n")[0]) or type(error).__name__
+
+
+def _detail(error: BaseException) -> dict[str, Any]:
+    """Return what BigQuery says about an error; empty for other errors."""
+    first = (getattr(error, "errors", None) or [{}])[0]
+    return first if isinstance(first, dict) else {}
 
 
 # ---- ADBC ----------------------------------------------------------------------------------------
@@ -480,7 +485,7 @@ class AdbcWarehouse(WarehouseDriver):
 
     def columns(self, path: str) -> list[SourceColumn]:
         """Return the columns of a table, from the schema of a query without rows."""
-        schema = self._schema(f"SELECT * FROM {path} WHERE FALSE LIMIT 0")
+        schema = self._schema(_no_rows(path))
         return [SourceColumn(field.name, self._type(field.type)) for field in schema]
 
     def _type(self, kind: pa.DataType) -> str:

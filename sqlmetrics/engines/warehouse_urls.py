@@ -18,7 +18,7 @@ from sqlmetrics.engines.database_drivers import (
     unread,
     without_driver,
 )
-from sqlmetrics.engines.database_urls import FLIGHT_SQL, FORMS, dialect_of, is_clear, masked
+from sqlmetrics.engines.database_urls import FLIGHT_SQL, FORMS, MASK, dialect_of, is_clear, masked
 from sqlmetrics.engines.warehouse_drivers import (
     AdbcWarehouse,
     BigQuery,
@@ -31,7 +31,6 @@ from sqlmetrics.engines.warehouse_drivers import (
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.dialects import checked
 
-_MASK = "***"
 _OF_TEXT = re.compile("pass|pwd|pin|token|secret|key|name|user|account", re.IGNORECASE)
 
 
@@ -322,5 +321,5 @@ def _hidden(why: str, kind: _Kind) -> str:
     """Return a message without the secrets of the environment."""
     for name in kind.secrets:
         if secret := os.environ.get(name):
-            why = why.replace(secret, _MASK)
+            why = why.replace(secret, MASK)
     return why

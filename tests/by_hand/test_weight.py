@@ -80,11 +80,19 @@ def test_statements_for_duckdb_weigh_little() -> None:
     assert statistics.median(of_duckdb.values()) <= 1.5
 
 
+# dialects that refuse these metrics
+LACKING = ("snowflake", "redshift")
+OF_CATEGORIES = {
+    "attribute_shift", "calibration", "category_coverage", "category_entropy",
+    "intra_list_diversity",
+}  # fmt: skip
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("dialect", [one for one in DIALECTS if one != "duckdb"])
 def test_statements_for_other_dialects_weigh_little_more(dialect: str) -> None:
     own = weights(dialect)
-    assert len(own) >= 0.95 * len(QUERIES)
+    assert QUERIES.keys() - own.keys() == (OF_CATEGORIES if dialect in LACKING else set())
     heavy = {name for name, weight in own.items() if weight > 2.5}
     assert heavy <= LONG_WITHOUT_RECURSION
     assert statistics.median(own.values()) <= 2

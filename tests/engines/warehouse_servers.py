@@ -12,6 +12,7 @@ import gzip
 import json
 import threading
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from datetime import date, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +27,7 @@ _HELD = 1  # seconds that a statement waits at most
 Answer = tuple[int, dict[str, Any]]
 
 
-class Server:
+class Server(ABC):
     """A server in threads of this process.
 
     Attributes:
@@ -82,9 +83,9 @@ class Server:
             self.holds.wait(_HELD)
         return self.backend.run(statement, schema)
 
+    @abstractmethod
     def answer(self, method: str, path: str, headers: dict[str, str], body: str) -> Answer:
         """Answer a request."""
-        raise NotImplementedError
 
     def stop(self) -> None:
         """Stop serving, and close the port."""
