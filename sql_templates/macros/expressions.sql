@@ -68,6 +68,16 @@ CASE
 CAST(greatest(least(CAST({{ score }} AS DOUBLE), 3.4028234e38), -3.4028234e38) AS REAL)
 {%- endmacro -%}
 
+{#- The largest difference of two per-user values that sums in another order can make. -#}
+{%- macro rounding_of(value, other) -%}
+1e-12 * greatest(1, abs({{ value }}), abs({{ other }}))
+{%- endmacro -%}
+
+{#- TRUE if two per-user values are equal but for rounding, so that users are tied. -#}
+{%- macro is_rounding(value, other) -%}
+abs({{ value }} - {{ other }}) <= {{ rounding_of(value, other) }}
+{%- endmacro -%}
+
 {#- The divisor of a user's hits. Without a cutoff, k is NULL and stands for the whole list.
     `n_relevant` and `n_recommended` are constant within a user; max() picks that value. -#}
 {%- macro divided_by(divisor, n_relevant="n_relevant", n_recommended="n_recommended", k="k") -%}

@@ -614,7 +614,7 @@ class Results:
         names = ["position", *(["convention"] if self.with_convention else []), *columns]
         if test == "wilcoxon":
             columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
-            columns += ["few_differences"]
+            columns += ["few_ranks"]
         comparison_rows = self._rows(
             "comparison_rows",
             shares,

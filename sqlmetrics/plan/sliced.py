@@ -2,8 +2,8 @@
 
 A template in the folder replaces the stage of the same name. Queries that read a replaced stage are
 planned again; other queries do not change. One template can replace several stages: `by_user/lists`
-also replaces `ranked` and `audience`, and `by_item/judged` every stage with `judged_only` in its
-header.
+also replaces `ranked` and `audience`, `by_item/judged` every stage with `judged_only` in its header,
+and `by_item/lists` every stage with `every_slice`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class SlicedStages(StageSource):
         self._templates = {path.name.split(".")[0]: path for path in paths}
         if folder == "by_item":
             stages = base.catalog.stages.values()
-            judged = self._templates["judged"]
+            judged, lists = self._templates["judged"], self._templates["lists"]
             self._templates |= {stage.name: judged for stage in stages if stage.judged_only}
+            self._templates |= {stage.name: lists for stage in stages if stage.every_slice}
         else:
             self._templates |= dict.fromkeys(("ranked", "audience"), self._templates["lists"])
         self._is_sliced: dict[str, bool] = {}  # by the identity of a query of `base`

@@ -62,7 +62,7 @@ _TAKEN = [
     "p_value", "p_adjusted", "effect_size",
     # further columns in the queries of comparisons
     "position", "gap", "interval_low", "interval_high", "n_extreme", "n_resamples", "n_nonzero",
-    "positive_ranks", "negative_ranks", "tie_term", "few_differences",
+    "positive_ranks", "negative_ranks", "tie_term", "few_ranks",
 ]  # fmt: skip
 
 

@@ -91,8 +91,9 @@ def finished(
             - for the test "wilcoxon": `n_nonzero`, the number of non-zero differences;
               `positive_ranks` and `negative_ranks`, the sums of the midranks of the absolute
               differences, over positive and negative differences; `tie_term`, the sum of t³ − t
-              over groups of t equal absolute differences; `few_differences`, an array of all
-              differences, read only if there are at most `FEW` of them;
+              over groups of t equal absolute differences; `few_ranks`, an array with twice the midrank
+              of each such difference, negative for a negative difference, read only if there are
+              at most `FEW` of them;
             - for the tests "randomization" and "bootstrap": `n_resamples`, and `n_extreme`, the
               number of resamples whose mean is at least as extreme as the observed one;
             - for the interval "bootstrap": `interval_low` and `interval_high`.
@@ -259,13 +260,12 @@ def _wilcoxon(rows: pd.DataFrame) -> Numbers:
     p: Numbers = np.where(n == 0, 1.0, 2 * special.ndtr(-np.abs(z)))
     n_users = _numbers(rows, "n_users")
     for place in np.flatnonzero((n > 0) & (n_users <= FEW)):
-        differences = np.asarray(rows["few_differences"].iloc[place], dtype=np.float64)
-        exact = _exact_wilcoxon(differences, int(n_users[place]))
+        exact = _exact_wilcoxon(np.asarray(rows["few_ranks"].iloc[place]), int(n_users[place]))
         p[place] = p[place] if exact is None else exact
     return p
 
 
-def _exact_wilcoxon(differences: Numbers, n_users: int) -> float | None:
+def _exact_wilcoxon(signed: npt.NDArray[np.int64], n_users: int) -> float | None:
     """Return the exact p-value, in which all signs are equally likely; None if approximated.
 
     The choice between exact and approximate p-values is that of scipy 1.15 and newer; older
@@ -274,15 +274,13 @@ def _exact_wilcoxon(differences: Numbers, n_users: int) -> float | None:
     """
     import numpy as np
 
-    n = len(differences)
-    _, group, sizes = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
-    if len(sizes) < n_users and n_users > _FEW_TIED:  # some differences are tied or 0
+    n, ranks = len(signed), np.abs(signed)  # twice the midranks, which makes them integers
+    if len(np.unique(ranks)) < n_users and n_users > _FEW_TIED:  # some differences are tied or 0
         return None
-    ranks = (2 * np.cumsum(sizes) - sizes + 1)[group]  # doubled, so that midranks are integers
     patterns = np.zeros(ranks.sum() + 1)  # numbers of sign patterns by the sum of positive ranks
     patterns[0] = 1
     for rank in ranks:
         patterns[rank:] += patterns[:-rank].copy()
-    observed = ranks[differences > 0].sum()
+    observed = ranks[signed > 0].sum()
     tail = min(patterns[: observed + 1].sum(), patterns[observed:].sum())
     return float(min(1, 2 * tail / 2**n))

@@ -32,7 +32,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "catalogue": ("coverage", 4),
     "category_totals": ("category_entropy", 2),
     "category_weights": ("category_coverage", 4),
-    "catalogue_hits": ("gauc", 4),  # two hits, and a row of the whole list per user
+    "unseen_matches": ("gauc", 4),  # two hits, and a row of the whole list per user
     "credited": ("rbp(gain=linear, unjudged=best)", 4),
     "cutoffs": ("mrr", 1),
     "decision_terms": ("ips", 4),

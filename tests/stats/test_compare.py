@@ -63,7 +63,7 @@ def bh(p_values: Array) -> Array:
 
 def effect_and_p(x: Array, y: Array, test: str) -> tuple[float, float | None]:
     """Return the effect size and the p-value; None where the installed scipy is no measure."""
-    d = x - y
+    d = np.round(x - y, 12)  # differences that are equal but for rounding are ties
     if len(d) == 0:
         return NAN, NAN
     if test == "wilcoxon":
@@ -97,7 +97,7 @@ def judged(
         for name in leading:
             mine = mine if row[name] == "(all)" else mine[mine[name] == row[name]]
         x, y = paired(mine, row["metric"], row["model"], row["baseline"])
-        d = x - y
+        d = np.round(x - y, 12)
         better = -d if row["metric"].partition("(")[0] in low_is_better else d
         counts = [len(d), (better > 0).sum(), (d == 0).sum(), (better < 0).sum()]
         assert [row[name] for name in ("n_users", "wins", "ties", "losses")] == counts

@@ -70,14 +70,16 @@ def row_of(d: Any, baseline_value: float = 0.5, **more: Any) -> dict[str, Any]:
         "negative_ranks": ranks[d[d != 0] < 0].sum(),
         "tie_term": (counts.astype(float) ** 3 - counts).sum(),
         # backwards; what is in it for more than 50 must not matter
-        "few_differences": d[d != 0][::-1] if len(sizes) <= 50 else np.array([1.0]),
+        "few_ranks": (2 * ranks * np.sign(d[d != 0])).astype(int)[::-1]
+        if len(sizes) <= 50
+        else np.array([1]),
         **more,
     }
 
 
 NOBODY = {
     **row_of([]),
-    **dict.fromkeys([*NUMBERS, *RANKS, "few_differences", "n_extreme", "n_resamples"]),
+    **dict.fromkeys([*NUMBERS, *RANKS, "few_ranks", "n_extreme", "n_resamples"]),
 }
 
 

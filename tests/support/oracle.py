@@ -938,14 +938,16 @@ def cwl(gains: list[float], k: int | None, params: Mapping[str, Any]) -> float:
 
 
 def gauc(
-    flags: list[bool], n_relevant: int, n_others: int, params: Mapping[str, Any]
-) -> float | None:
+    items: list[Item], relevant: set[Item], n_relevant: int, others: set[Item],
+    params: Mapping[str, Any],
+) -> float | None:  # fmt: skip
     """Count, for every relevant item, the other items of the catalogue that come after it."""
-    n_others += params["others"] == "plus_one"
+    n_others = len(others) + (params["others"] == "plus_one")
+    flags = [item in relevant for item in items if item in relevant or item in others]
     if not n_relevant:
         return 0.0
     if params["divisor"] == "min_relevant_length":
-        n_counted = min(n_relevant, len(flags))
+        n_counted = min(n_relevant, len(items))
         if not n_counted:
             return 0.0
     else:
@@ -955,9 +957,9 @@ def gauc(
     total = 0.0
     for place, hit in enumerate(flags):
         if hit:
-            total += max(n_others - flags[:place].count(False), 0)
+            total += n_others - flags[:place].count(False)
     if params["unlisted"] == "random":
-        n_behind = max(n_others - flags.count(False), 0)
+        n_behind = n_others - flags.count(False)
         total += (n_relevant - flags.count(True)) * n_behind / 2
     return total / n_others / n_counted
 
@@ -979,14 +981,14 @@ def pearson(pairs: list[tuple[float, float]]) -> float | None:
 def partial_auc(flags: list[bool], n_relevant: int, k: int | None, only_first: bool) -> float:
     """Count, for every hit, how many of the first k misses stand below it."""
     n_misses = max(flags.count(False), 1) if k is None else k
-    n_hits = flags.count(True) if k is None else k
+    n_hits = n_misses if k is None else k
     total = n_seen = 0
     for place, hit in enumerate(flags):
         if hit:
             n_seen += 1
             if n_seen <= n_hits or not only_first:
                 total += max(n_misses - flags[:place].count(False), 0)
-    best = min(n_relevant, n_relevant if k is None else k) if only_first else n_relevant
+    best = min(n_relevant, n_hits) if only_first else n_relevant
     return total / (n_misses * best) if n_relevant else 0.0
 
 
@@ -1622,10 +1624,10 @@ class World:
         rarest = sorted(counts, key=lambda item: (counts[item], item))
         return set(rarest[: max(math.floor(Fraction(str(params["tail"])) * len(rarest)), 1)])
 
-    def n_others(self, user: User) -> int:
-        """Count the items of the catalogue that are neither relevant nor in the user's history."""
+    def others(self, user: User) -> set[Item]:
+        """Return the items of the catalogue that are neither relevant nor in the user's history."""
         seen = {item for item, users in self.users_of.items() if user in users}
-        return len(self.catalogue - seen - set(self.relevant.get(user, {})))
+        return self.catalogue - seen - set(self.relevant.get(user, {}))
 
     def aspects_of(self, user: User) -> dict[Item, set[Any]]:
         found: dict[Item, set[Any]] = {}
@@ -1744,15 +1746,16 @@ def value_of_user(
         if params["nonrelevant"] == "judged":
             shown, of_all = len(others & set(items)), len(others)
         else:
-            shown = flags.count(False)
-            of_all = len(world.catalogue) - world.n_relevant.get(user, 0)
+            of_catalogue = world.catalogue - set(relevant)
+            shown, of_all = len(of_catalogue & set(items)), len(of_catalogue)
         return fallout(shown, of_all, params["no_nonrelevant"])
 
     if metric in ("accuracy", "mcc"):
-        shown = len(items) if params["short_lists"] == "as_is" or k is None else k
+        of_catalogue = world.catalogue - set(relevant)
+        missing = 0 if params["short_lists"] == "as_is" or k is None else k - len(items)
         tp, n_relevant = flags.count(True), world.n_relevant.get(user, 0)
-        fp, fn = shown - tp, n_relevant - tp
-        tn = max(len(world.catalogue) - shown - fn, 0)
+        fp, fn = len(of_catalogue & set(items)) + missing, n_relevant - tp
+        tn = max(len(of_catalogue) - fp, 0)
         if metric == "accuracy":
             return (tp + tn) / (tp + fp + fn + tn)
         root = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
@@ -1780,7 +1783,8 @@ def value_of_user(
         return cwl(gains, k, params)
 
     if metric == "gauc":
-        return gauc(flags, world.n_relevant.get(user, 0), world.n_others(user), params)
+        n_relevant = world.n_relevant.get(user, 0)
+        return gauc(items, set(relevant), n_relevant, world.others(user), params)
 
     if metric in ("pairwise_accuracy", "ndpm"):
         judged = world.judged.get(user, {})
@@ -2784,9 +2788,11 @@ def evaluate(
         each = DEFAULTS["gauc"] | {"others": params["others"]}
         parts = []
         for user in users:
-            flags = hit_places(lists.get(user, []), world.relevant.get(user, {}), settings)
+            of_user, others = set(world.relevant.get(user, {})), world.others(user)
             n_relevant = len(best.get(user, []))
-            share = gauc(flags, n_relevant, world.n_others(user), each) if n_relevant else None
+            share = (
+                gauc(lists.get(user, []), of_user, n_relevant, others, each) if n_relevant else None
+            )
             if share is not None:
                 parts.append((share, n_relevant))
         whole_weight = sum(weight for _, weight in parts)

@@ -621,6 +621,8 @@ def file_of(node: Node) -> str:
         return ""
     if folder == "item" and CATALOG.stages[stage].judged_only:
         stage = "judged"
+    if folder == "item" and CATALOG.stages[stage].every_slice:
+        stage = "lists"
     if (stage, folder) == ("ranked", "user"):
         stage = "lists"
     return f"by_{folder}/{stage}.sql.j2"
