@@ -253,6 +253,14 @@ exp(
 {%- endif -%}
 {%- endmacro -%}
 
+{#- A share of hits. With averaged ties, the exact sum of many rank shares may be above 1 in its last
+    digits. -#}
+{%- macro at_most_one(share, order, ties) -%}
+{%- if order == "score" and ties == "average" -%} least({{ share }}, 1)
+{%- else -%} {{ share }}
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The smallest cutoff that includes a rank; NULL beyond all cutoffs. Rows are counted once per
     such bucket, whatever the number of cutoffs. -#}
 {%- macro smallest_cutoff(rank, cutoffs) -%}

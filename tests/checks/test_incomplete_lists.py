@@ -21,6 +21,14 @@ def test_lists_that_lack_items_of_the_catalogue(metric: str) -> None:
     assert "u1" not in str(caught.value)  # d is in the history of u1
 
 
+def test_items_outside_the_catalogue_do_not_make_up_for_missing_ones() -> None:
+    lists = {"u1": ["a", "b", "c"], "u2": ["b", "a", "c", "z"]}
+    evaluator = sm.Evaluator(lists, TRUTH, history=HISTORY)
+    found = "1 lists lack items of the catalogue"
+    with evaluator, pytest.raises(sm.DataError, match=found):
+        evaluator.evaluate("gauc(unlisted=error)")
+
+
 def test_complete_lists_and_lists_that_may_be_short() -> None:
     lists = {"u1": ["b", "a", "c"], "u2": ["b", "a", "c", "d"]}
     with sm.Evaluator(lists, TRUTH, history=HISTORY) as evaluator:

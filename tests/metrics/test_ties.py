@@ -118,6 +118,21 @@ def value_of_order(order: list[str], truth: list[Any], spec: str, k: int) -> flo
     return of_user.get(1, math.nan)
 
 
+def test_averaged_ties_keep_shares_within_their_range() -> None:
+    """All items are relevant and tied: every share is exactly 1, whatever rounding adds up to."""
+    metrics = [
+        "precision", "recall", "recall(divisor=min_k_relevant)", "ndcg", "rbp(normalise=ideal)",
+        "rbp(normalise=ideal, p=1)",
+    ]  # fmt: skip
+    lists = [(user, item, 1.0) for user in range(2, 40) for item in range(user)]
+    with evaluator(lists, lists, settings={"ties": "average"}) as one:
+        found = one.per_user(metrics, k=[1, 2, 3, 6, 1000])
+    shares = found.drop(columns=["user_id", "k"])
+    assert shares.max(axis=None) <= 1
+    full = found[found["k"] == 1000].drop(columns=["user_id", "k", "precision"])
+    assert full.min(axis=None) > 1 - 1e-12
+
+
 def test_ties_refused_where_they_have_no_meaning() -> None:
     rows = [(1, item, SCORES[item]) for item in "abcd"]
     truth = [(1, *row) for row in LABELS]

@@ -42,7 +42,7 @@ JUDGED = [  # metrics of the relevant items
     "eleven_point", "interpolated_precision", "ncrr", "rbp", "rbp(gain=linear, max_grade=3)",
     "first_rank", "mean_rank", "percentile_rank(unlisted=catalogue_mean)", "pap", "partial_auc",
     "recall_at_precision", "set_map", "inf_ap", "cwl", "cwl(browsing=ap, gain=linear, max_grade=3)",
-    "ndpm", "pearson", "pwa", "relevance_position", "rbp(output=residual)",
+    "ndpm", "pearson", "pwa", "relevance_position",
     "epc", "efd(discount=none)", "serendipity", "subtopic_recall", "p_ia", "map_ia", "nrbp",
     "err_ia", "ips_recall", "effective_relevant", "ips_ndcg(propensity=jain)", "compat",
 ]  # fmt: skip
@@ -84,6 +84,18 @@ def test_lists_and_ranks_stay_as_they_are() -> None:
     assert rows.loc["x"].to_dict() == {"mrr": 1 / 2, "recall": 1, "precision": 1 / 4}
     assert rows.loc["y"].to_dict() == {"mrr": 1 / 4, "recall": 0, "precision": 1 / 4}
     assert rows.loc["(none)"].to_dict() == {"mrr": 0, "recall": 0, "precision": 0}
+
+
+def test_items_of_other_slices_are_judged_in_the_residual() -> None:
+    """All three items are judged, so only items below the third could add to rbp: 0.5 ** 3."""
+    lists = pd.DataFrame({"user_id": 1, "item_id": ["a", "b", "c"], "rank": [1, 2, 3]})
+    truth = pd.DataFrame({"user_id": 1, "item_id": ["a", "b", "c"], "relevance": [1, 1, 0]})
+    items = pd.DataFrame({"item_id": ["a", "b", "c"], "category": ["x", "y", "x"]})
+    with sm.Evaluator(lists, truth, items=items) as evaluator:
+        metrics = ["rbp(output=residual, p=0.5)", "rbp(output=residual, p=0.5)@2"]
+        found = evaluator.evaluate(metrics, by_item="category")
+    rows = found[["category", "k", "value"]].fillna({"k": 0}).values.tolist()
+    assert sorted(rows) == [["x", 0, 0.125], ["x", 2, 0.25], ["y", 0, 0.125], ["y", 2, 0.25]]
 
 
 def test_the_highest_grade_is_that_of_all_slices() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -262,6 +263,36 @@ def test_every_way_gives_the_same_answer(
     assert of_users <= {*first.per_user.columns}
     assert set(first.means["metric"]) == {one.name for one in metrics if one.in_all}
     assert_same(answer(data, WAYS[name], tmp_path / "files"), first)
+
+
+def test_distances_of_any_size_do_not_depend_on_the_order_of_rows() -> None:
+    """Sums of distances have no largest term that all of them could be multiples of."""
+    draw = np.random.default_rng(3)
+    features = draw.normal(0, 1, (40, 6)) * 10.0 ** draw.integers(-9, 9, 6)
+    items = pd.DataFrame({"item_id": range(40), **{f"x{n}": features[:, n] for n in range(6)}})
+    ranks = [
+        (user, int(item), rank)
+        for user in range(25)
+        for rank, item in enumerate(draw.permutation(40)[:12], start=1)
+    ]
+    lists = pd.DataFrame(ranks, columns=["user_id", "item_id", "rank"])
+    found = []
+    for seed in range(3):
+        columns = [f"x{n}" for n in np.random.default_rng(seed).permutation(6)]
+        with sm.Evaluator(
+            lists.sample(frac=1, random_state=seed),
+            items=items.sample(frac=1, random_state=seed),
+            columns={"items.features": columns},
+        ) as evaluator:
+            values = evaluator.per_user(
+                [
+                    "intra_list_diversity(distance=euclidean)@5",
+                    "intra_list_diversity(distance=euclidean)",
+                ]
+            )
+        found.append(values.sort_values(["user_id", "k"], ignore_index=True))
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(found[0], other, check_exact=True)
 
 
 @pytest.mark.thorough

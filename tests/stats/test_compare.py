@@ -215,6 +215,41 @@ def test_only_users_with_both_values_are_compared(given_metric: Path) -> None:
     )
 
 
+def test_values_that_are_equal_but_for_rounding_are_ties() -> None:
+    """Hits among the top five: precision is their number / 5, and has the same ties.
+
+    The differences are 1, 1, -1, -1, -1, 0: three users lose, and the signed ranks of the five
+    differences other than 0, all of rank 3, sum up to 6 against 9.
+    """
+
+    def lists(hits: Sequence[int]) -> pd.DataFrame:
+        rows = [
+            (user, rank if rank <= n else 100 + rank, rank)
+            for user, n in enumerate(hits)
+            for rank in range(1, 6)
+        ]
+        return pd.DataFrame(rows, columns=["user_id", "item_id", "rank"])
+
+    models = {"a": lists([3, 5, 0, 1, 3, 4]), "b": lists([2, 4, 1, 2, 4, 4])}
+    truth = pd.DataFrame(
+        [(user, item) for user in range(6) for item in range(1, 6)], columns=["user_id", "item_id"]
+    )
+    metrics = ["precision@5", "n_hits@5"]
+    with sm.Evaluator(models, truth) as evaluator:
+        values = evaluator.per_user("precision@5").pivot(
+            index="user_id", columns="model", values="precision"
+        )
+        wilcoxon = evaluator.compare(metrics, baseline="b", test="wilcoxon", correction="none")
+        drawn = evaluator.compare(metrics, baseline="b", test="randomization", correction="none")
+    sizes = (values["a"] - values["b"]).abs()
+    assert sizes[sizes > 0].nunique() > 1  # rounding alone makes them differ
+    assert wilcoxon["effect_size"].tolist() == [-0.2, -0.2]
+    assert wilcoxon["p_value"].tolist() == [1.0, 1.0]
+    assert drawn["p_value"].nunique() == 1
+    for found in (wilcoxon, drawn):
+        assert found[["wins", "ties", "losses"]].to_numpy().tolist() == [[2, 1, 3]] * 2
+
+
 def test_where_nothing_differs(given_metric: Path) -> None:
     values = numbered(np.array([0.2, 0.0, 0.7, 0.7]))
     with sm.Evaluator(lists_of({"a": values, "b": values}), templates=given_metric) as evaluator:
