@@ -18,19 +18,38 @@ WITH ranked AS (
     JOIN relevant USING (user_id, item_id)
     WHERE rank <= 10
     GROUP BY user_id
-), confusion AS (
+), catalogue AS (
+    SELECT DISTINCT item_id FROM read_parquet('history.parquet')
+), others AS (
+    -- one row per user with a relevant item, and item of the catalogue that is not relevant
+    SELECT user_id, item_id
+    FROM relevant_users
+    CROSS JOIN catalogue
+    WHERE (user_id, item_id) NOT IN (SELECT (user_id, item_id) FROM relevant)
+), other_counts AS (
+    SELECT
+        user_id,
+        count(*) AS n_others,
+        count(CASE WHEN ranked.rank <= 10 THEN 1 END) AS n_listed
+    FROM others
+    LEFT JOIN ranked USING (user_id, item_id)
+    GROUP BY user_id
+), lengths AS (
+    SELECT user_id, count(*) AS n_recommended FROM ranked WHERE rank <= 10 GROUP BY user_id
+), counts AS (
+    -- places that a list lacks count as items that are not relevant
     SELECT
         user_id,
         coalesce(tp, 0) AS tp,
-        10 - coalesce(tp, 0) AS fp,
         n_relevant - coalesce(tp, 0) AS fn,
-        greatest(
-            (SELECT count(DISTINCT item_id) FROM read_parquet('history.parquet'))
-            - 10 - n_relevant + coalesce(tp, 0),
-            0
-        ) AS tn
+        coalesce(n_listed, 0) + 10 - coalesce(n_recommended, 0) AS fp,
+        coalesce(n_others, 0) AS n_others
     FROM relevant_users
     LEFT JOIN hits USING (user_id)
+    LEFT JOIN other_counts USING (user_id)
+    LEFT JOIN lengths USING (user_id)
+), confusion AS (
+    SELECT user_id, tp, fn, fp, greatest(n_others - fp, 0) AS tn FROM counts
 ), per_user AS (
     SELECT
         (tp + tn) / (tp + fp + fn + tn) AS accuracy

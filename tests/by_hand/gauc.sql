@@ -13,21 +13,11 @@ WITH ranked AS (
     SELECT user_id, item_id, relevance FROM read_parquet('interactions.parquet') WHERE relevance > 0
 ), relevant_users AS (
     SELECT user_id, count(*) AS n_relevant FROM relevant GROUP BY user_id
-), hits AS (
-    -- one row per hit in the top 10
-    SELECT
-        user_id,
-        rank,
-        relevance,
-        row_number() OVER (PARTITION BY user_id ORDER BY rank) AS hit_number
-    FROM ranked
-    JOIN relevant USING (user_id, item_id)
-    WHERE rank <= 10
 ), catalogue AS (
     SELECT DISTINCT item_id FROM read_parquet('history.parquet')
 ), others AS (
-    -- one row per user with a relevant item, with the number of items that the user does not know
-    SELECT user_id, count(*) AS n_others
+    -- one row per user with a relevant item, and item that is neither relevant nor in the history
+    SELECT user_id, item_id
     FROM relevant_users
     CROSS JOIN catalogue
     WHERE
@@ -35,14 +25,27 @@ WITH ranked AS (
         AND (user_id, item_id) NOT IN (
             SELECT (user_id, item_id) FROM read_parquet('history.parquet')
         )
-    GROUP BY user_id
+), hits AS (
+    -- one row per hit in the top 10, with the number of others above it
+    SELECT
+        ranked.user_id,
+        (
+            SELECT count(*)
+            FROM ranked AS above
+            JOIN others USING (user_id, item_id)
+            WHERE above.user_id = ranked.user_id AND above.rank < ranked.rank
+        ) AS n_above
+    FROM ranked
+    JOIN relevant USING (user_id, item_id)
+    WHERE ranked.rank <= 10
+), sizes AS (
+    SELECT user_id, count(*) AS n_others FROM others GROUP BY user_id
 ), per_user AS (
     SELECT
         user_id,
-        coalesce(sum(greatest(n_others - (rank - hit_number), 0)), 0) / max(n_others * n_relevant)
-            AS value
+        coalesce(sum(n_others - n_above), 0) / max(n_others * n_relevant) AS value
     FROM relevant_users
-    JOIN others USING (user_id)
+    JOIN sizes USING (user_id)
     LEFT JOIN hits USING (user_id)
     GROUP BY user_id
 ), summary AS (

@@ -21,7 +21,8 @@ STAGES: dict[str, tuple[str, int]] = {
     "aspect_users": ("alpha_ndcg", 2),
     "attainable_weights": ("psp", 4),  # two hits, and a position of the best list per user
     "audience": ("mrr", 2),
-    "audience_hits": ("fallout(nonrelevant=catalogue)", 4),
+    "audience_hits": ("mean_rank(unlisted=catalogue_mean)", 4),
+    "audience_judged": ("rbp(output=residual)", 6),
     "audience_matches": ("bpref", 6),
     "audience_sizes": ("expected_exposure", 1),
     "audience_truth": ("n_relevant", 2),
@@ -32,7 +33,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "catalogue": ("coverage", 4),
     "category_totals": ("category_entropy", 2),
     "category_weights": ("category_coverage", 4),
-    "unseen_matches": ("gauc", 4),  # two hits, and a row of the whole list per user
+    "catalogue_matches": ("mcc", 6),  # 4 recommended items of the catalogue, and 2 users
     "credited": ("rbp(gain=linear, unjudged=best)", 4),
     "cutoffs": ("mrr", 1),
     "decision_terms": ("ips", 4),
@@ -82,6 +83,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "item_rows": ("popularity(counted=rows)", 4),
     "item_prices": ("money_precision", 4),
     "unseen_groups": ("statistical_parity", 2),
+    "unseen_matches": ("gauc", 4),
     "user_weights": ("mrr(aggregate=weighted_mean)", 2),
     "item_blocks": ("intra_list_diversity", 4),  # a vector of two components is one block
     "item_vectors": ("intra_list_diversity", 8),
@@ -94,6 +96,8 @@ STAGES: dict[str, tuple[str, int]] = {
     "kept_relevant": ("debiased", 2),
     "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
+    "listed_catalogue": ("mcc", 4),
+    "listed_judged": ("rbp(output=residual)", 4),
     "listed_categories": ("category_coverage", 5),
     "listed_groups": ("exposure_parity", 4),  # two ranks, of one group each, and two groups
     "listed_history": ("unseen", 4),
