@@ -2,8 +2,8 @@
 
 A template in the folder replaces the stage of the same name. Queries that read a replaced stage are
 planned again; other queries do not change. One template can replace several stages: `by_user/lists`
-also replaces `ranked` and `audience`, `by_item/judged` every stage with `judged_only` in its header,
-and `by_item/lists` every stage with `every_slice`.
+also replaces `ranked` and `audience`, `by_item/judged` every stage with `judged_only` in its
+header, and `by_item/lists` every stage with `every_slice`.
 """
 
 from __future__ import annotations

@@ -91,9 +91,9 @@ def finished(
             - for the test "wilcoxon": `n_nonzero`, the number of non-zero differences;
               `positive_ranks` and `negative_ranks`, the sums of the midranks of the absolute
               differences, over positive and negative differences; `tie_term`, the sum of t³ − t
-              over groups of t equal absolute differences; `few_ranks`, an array with twice the midrank
-              of each such difference, negative for a negative difference, read only if there are
-              at most `FEW` of them;
+              over groups of t equal absolute differences; `few_ranks`, an array with twice the
+              midrank of each such difference, negative for a negative difference, read only if
+              there are at most `FEW` of them;
             - for the tests "randomization" and "bootstrap": `n_resamples`, and `n_extreme`, the
               number of resamples whose mean is at least as extreme as the observed one;
             - for the interval "bootstrap": `interval_low` and `interval_high`.

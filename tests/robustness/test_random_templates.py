@@ -61,8 +61,8 @@ toml_value = st.recursive(
 METRIC_KEYS = [
     "title", "short", "grain", "audience", "when_empty", "defined_for", "undefined", "unbounded",
     "range", "higher_is_better", "in_all", "in_report", "in_default_set", "formula", "cite",
-    "aliases", "family", "params", "keep", "cutoff", "unique", "constant", "judged_only", "every_slice", "enough",
-    "of", "missing", "surprise",
+    "aliases", "family", "params", "keep", "cutoff", "unique", "constant", "judged_only",
+    "every_slice", "enough", "of", "missing", "surprise",
 ]  # fmt: skip
 PARAM_KEYS = [
     "type", "choices", "default", "doc", "optional", "min", "max", "above", "whole", "unlimited",
