@@ -87,6 +87,19 @@ def test_lists_and_ranks_stay_as_they_are() -> None:
     assert rows.loc["(none)"].to_dict() == {"mrr": 0, "recall": 0, "precision": 0}
 
 
+def test_the_highest_grade_is_that_of_all_slices() -> None:
+    """A grade means the same in every slice: without max_grade, the highest of all there is."""
+    truth = WORLD["interactions"].query("item_id == 'b' or relevance < 3")
+    tables = {**MAIN, "interactions": truth, "items": WORLD["items"]}
+    asked: list[dict[str, Any]] = [{"by": "country"}, {"by_item": "item_id"}]
+    assert truth["relevance"].max() == 3
+    with sm.Evaluator(**tables) as evaluator:
+        for options in asked:
+            found = evaluator.evaluate(["err@5", "pfound@5"], **options)
+            graded = evaluator.evaluate(["err(max_grade=3)@5", "pfound(max_grade=3)@5"], **options)
+            assert_same(found[["value", "n_users"]], graded[["value", "n_users"]])
+
+
 def test_interactions_outside_the_slice_do_not_count() -> None:
     truth = pd.DataFrame({"user_id": "u", "item_id": list("abc"), "relevance": [1, 0, 1]})
     items = pd.DataFrame({"item_id": list("abcd"), "kind": list("xyyx")})
@@ -107,19 +120,6 @@ def test_interactions_outside_the_slice_do_not_count() -> None:
     assert rows.loc["y"].to_dict() == {
         "bpref": 0, "fallout(nonrelevant=catalogue)": pytest.approx(1 / 3), "kendall_tau": -1,
     }  # fmt: skip
-
-
-def test_the_highest_grade_is_that_of_all_slices() -> None:
-    """A grade means the same in every slice: without max_grade, the highest of all there is."""
-    truth = WORLD["interactions"].query("item_id == 'b' or relevance < 3")
-    tables = {**MAIN, "interactions": truth, "items": WORLD["items"]}
-    asked: list[dict[str, Any]] = [{"by": "country"}, {"by_item": "item_id"}]
-    assert truth["relevance"].max() == 3
-    with sm.Evaluator(**tables) as evaluator:
-        for options in asked:
-            found = evaluator.evaluate(["err@5", "pfound@5"], **options)
-            graded = evaluator.evaluate(["err(max_grade=3)@5", "pfound(max_grade=3)@5"], **options)
-            assert_same(found[["value", "n_users"]], graded[["value", "n_users"]])
 
 
 def many_users() -> Tables:
