@@ -14,7 +14,12 @@ from conventions_page import Rows, escaped, meaning, of_frame, table
 
 import sqlmetrics as sm
 from sqlmetrics.describe.conventions import difference_text
-from sqlmetrics.describe.metric import metric_facts, metric_query, tables_needed
+from sqlmetrics.describe.metric import (
+    metric_facts,
+    metric_query,
+    standard_values,
+    tables_needed,
+)
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.settings import Settings
@@ -74,7 +79,7 @@ All formulas are for one user, unless they have a sum over users, and for the
 
 | symbol | meaning |
 |---|---|
-| k | the cutoff |
+| k | the cutoff; without a cutoff, the length of the list in divisors, and no limit elsewhere |
 | n | number of items in the top k: the smaller of k and the length of the list |
 | N | number of relevant items of the user |
 | h with index r | 1 if the item at rank r is relevant (a hit), otherwise 0 |
@@ -147,7 +152,7 @@ def _facts(catalog: Catalog, metric: Metric) -> str:
             for alias, params in metric.aliases.items()
         ]
         rows.append(["also called", ", ".join(aliases)])
-    for fact, text in metric_facts(metric):
+    for fact, text in metric_facts(catalog, metric, standard_values(catalog, metric)):
         rows.append([LABELS[fact], BETTER[text] if fact == "best is" else text])
     if metric.cite:
         rows.append(["source", metric.cite])

@@ -181,7 +181,7 @@ sqrt(
 {%- macro hits_for_recall(rule, recall, n_relevant) -%}
 {%- if rule == "exact" -%} {{ recall }} * {{ n_relevant }} - 1e-9
 {%- elif rule == "trec_eval_9" -%} floor({{ recall }} * {{ n_relevant }} + 0.9)
-{%- else -%} round({{ recall }} * {{ n_relevant }})
+{%- else -%} floor({{ recall }} * {{ n_relevant }} + 0.5)
 {%- endif -%}
 {%- endmacro -%}
 

@@ -47,7 +47,7 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
         ("convention", settings.convention.name if settings.convention.name != STANDARD else ""),
         ("formula", metric.formula),
         ("tables", ", ".join(tables_needed(catalog, metric, values))),
-        *metric_facts(metric),
+        *metric_facts(catalog, metric, values),
         ("aliases", ", ".join(_alias(a, dict(params)) for a, params in metric.aliases.items())),
         ("source", metric.cite),
         ("template", str(metric.path)),
@@ -86,10 +86,12 @@ def _param_lines(param: Param, value: Value) -> list[str]:
     ]
 
 
-def metric_facts(metric: Metric) -> list[tuple[str, str]]:
+def metric_facts(
+    catalog: Catalog, metric: Metric, values: Mapping[str, Value]
+) -> list[tuple[str, str]]:
     """Describe the audience of a metric, its value without rows, and its range."""
     facts = [
-        ("averaged over", _audience(metric)),
+        ("averaged over", _audience(catalog, metric, values)),
         ("if empty", _empty(metric) if metric.grain == "user" else ""),
         ("undefined", metric.undefined),
         ("range", metric.unbounded if metric.range is None else _range(metric.range)),
@@ -233,13 +235,24 @@ def tables_needed(
     return texts
 
 
-def _audience(metric: Metric) -> str:
-    if metric.grain == "run":
-        return "not averaged: one value for all users together"
+def audience_text(values: Mapping[str, Value]) -> str:
+    """Return the users that the setting audience chooses, in words."""
     return {
         "relevant": "users with a relevant item",
         "recommended": "users with recommendations",
-    }.get(metric.audience, metric.audience)
+        "both": "users with a relevant item and recommendations",
+        "either": "users with a relevant item or recommendations",
+        "judged": "users with held-out interactions",
+        "baseline": "users with a baseline list",
+    }.get(str(values["audience"]), "users")
+
+
+def _audience(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> str:
+    if metric.grain == "user":
+        return audience_text(values)
+    reads_audience = "audience" in what_is_read(Planner(catalog, {}), metric, values).templates
+    of = f"all {audience_text(values)}" if reads_audience else "all lists"
+    return f"not averaged: one value for {of} together"
 
 
 def _empty(metric: Metric) -> str:

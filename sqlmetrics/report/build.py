@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 
 from sqlmetrics.checks.validate import Finding
-from sqlmetrics.describe.metric import metric_facts
+from sqlmetrics.describe.metric import audience_text, metric_facts
 from sqlmetrics.messages import Message, in_files
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
+from sqlmetrics.metrics.requests import MetricCall, calls_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.report import summary
@@ -211,7 +211,7 @@ def _facts(
     if len(n_users):
         low, high = int(n_users.min()), int(n_users.max())
         count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        facts.append(("Audience", f"{count} {_audience(primary)}"))
+        facts.append(("Audience", f"{count} {audience_text(primary.values)}"))
     facts += [
         ("Convention", f"{convention.name}: {convention.title}".removesuffix(": "))
         for convention in conventions
@@ -248,18 +248,6 @@ _TABLE = {
     "baseline": "Baseline",
     "logs": "Logs",
 }
-
-
-def _audience(request: MetricRequest) -> str:
-    audience = str(request.values["audience"])
-    return {
-        "relevant": "users with a relevant item",
-        "recommended": "users with recommendations",
-        "both": "users with a relevant item and recommendations",
-        "either": "users with a relevant item or recommendations",
-        "judged": "users with held-out interactions",
-        "baseline": "users with a baseline list",
-    }.get(audience, "users")
 
 
 def _leaderboard(study: Study) -> Leaderboard:
@@ -380,7 +368,11 @@ def _definitions(study: Study) -> list[Definition]:
             metric=call.name,
             title=call.metric.title,
             formula=call.metric.formula,
-            facts=[*_facts_of(call), ("source", call.metric.cite)],
+            facts=[
+                ("convention", call.convention),
+                *metric_facts(planner.catalog, call.metric, call.values),
+                ("source", call.metric.cite),
+            ],
             settings=[(name, value_text(call.values[name])) for name in call.metric.params],
             sql=_query(planner, call),
         )
@@ -399,14 +391,6 @@ def _definitions(study: Study) -> list[Definition]:
             sql="",
         ),
     ]
-
-
-def _facts_of(call: MetricCall) -> list[tuple[str, str]]:
-    """Return the facts about a metric under the settings of this run."""
-    facts = dict(metric_facts(call.metric))
-    if call.metric.grain == "user":
-        facts["averaged over"] = _audience(call.requests[0])
-    return [("convention", call.convention), *facts.items()]
 
 
 def _query(planner: Planner, call: MetricCall) -> str:

@@ -546,6 +546,21 @@ def test_describe(name: str) -> None:
     assert "{{" not in text
 
 
+@pytest.mark.parametrize(
+    ("spec", "lists"),
+    [
+        ("iaa", "users with a relevant item"),
+        ("statistical_parity", "users with recommendations"),
+        ("exposure_utility(audience=both)", "users with a relevant item and recommendations"),
+        ("coverage", "lists"),
+        ("auc", "lists"),
+        ("auc(scope=catalogue)", "users with a relevant item"),
+    ],
+)
+def test_describe_names_the_lists_that_a_value_of_a_run_reads(spec: str, lists: str) -> None:
+    assert f"one value for all {lists} together" in run("describe", spec).stdout
+
+
 def test_describe_takes_a_spec_and_a_convention() -> None:
     text = run("describe", "MeanInvUserFreq@10", "--convention", "rectools").stdout
     assert text.startswith("surprisal@10: ")

@@ -36,6 +36,13 @@ def test_later_items_weigh_more() -> None:
     assert per_user(past, "recency, history_patience=0.5") == pytest.approx(expected, abs=1e-12)
 
 
+def test_items_of_the_same_time_are_all_later_than_the_next() -> None:
+    past = history(timestamp=days(1, 9, 9, 5, 3, 2))
+    # user 1: no item is later than x1 and x2, both are later than y1; user 2: x1 before y1
+    expected = [(1 + 1) / (1 + 1 + 0.25), 1 / (1 + 0.5)]
+    assert per_user(past, "recency, history_patience=0.5") == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_patience_of_1_weighs_all_items_alike() -> None:
     past = history(timestamp=days(1, 7, 7, 9, 3, 2))
     found = per_user(past, "recency, history_patience=1")

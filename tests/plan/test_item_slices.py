@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,28 @@ def test_the_highest_grade_is_that_of_all_slices() -> None:
             found = evaluator.evaluate(["err@5", "pfound@5"], **options)
             graded = evaluator.evaluate(["err(max_grade=3)@5", "pfound(max_grade=3)@5"], **options)
             assert_same(found[["value", "n_users"]], graded[["value", "n_users"]])
+
+
+def test_interactions_outside_the_slice_do_not_count() -> None:
+    truth = pd.DataFrame({"user_id": "u", "item_id": list("abc"), "relevance": [1, 0, 1]})
+    items = pd.DataFrame({"item_id": list("abcd"), "kind": list("xyyx")})
+    metrics = ["bpref", "fallout(nonrelevant=catalogue)@1", "kendall_tau"]
+    settings = {"catalogue": "items"}
+    with sm.Evaluator({"u": list("bca")}, truth, items=items, settings=settings) as evaluator:
+        whole = evaluator.evaluate(metrics)["value"].to_list()
+        found = evaluator.evaluate(metrics, by_item="kind")
+    # b, judged not relevant, is above a and c: 1 - 1/1. One of b and d is in the top 1. Of three
+    # pairs, (b, c) and (b, a) are discordant, and c and a are equally relevant.
+    assert whole == pytest.approx([0, 1 / 2, -2 / math.sqrt(3 * 2)], rel=1e-12)
+    rows = found.pivot(index="kind", columns="metric", values="value")
+    # In x, only a is judged: nothing is above it. b, c and d are not relevant, and b is listed.
+    assert rows.loc["x"].dropna().to_dict() == {
+        "bpref": 1, "fallout(nonrelevant=catalogue)": pytest.approx(1 / 3),
+    }  # fmt: skip
+    # In y, b is above c: 1 - 1/1. a, b and d are not relevant, and b is listed.
+    assert rows.loc["y"].to_dict() == {
+        "bpref": 0, "fallout(nonrelevant=catalogue)": pytest.approx(1 / 3), "kendall_tau": -1,
+    }  # fmt: skip
 
 
 def many_users() -> Tables:

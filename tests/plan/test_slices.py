@@ -68,6 +68,35 @@ def test_a_slice_has_the_values_of_its_users_alone(world: sm.Evaluator, parts: P
     assert {38, 39, 40} < nowhere  # not in the table users; the others have no country there
 
 
+def test_debiased_limits_the_popularity_among_all_users() -> None:
+    truth = {f"v{n}": ["p"] for n in (0, 7, 8, 9)} | {
+        f"v{n}": ["p", own] for n, own in enumerate("abccdd", start=1)
+    }
+    lists = {"v1": ["p", "x"], "v2": ["b", "x"], "v7": ["p", "y"], "v8": ["x", "y"]}
+    users = pd.DataFrame(
+        {"user_id": list(truth), "country": ["A" if u == "v1" else "B" for u in truth]}
+    )
+    with sm.Evaluator(lists, truth, users=users, check=False) as evaluator:
+        found = evaluator.evaluate("debiased(of=precision)@2", by="country")
+    # The items have 1, 1, 2, 2 and 10 users: quartiles 1 and 2, border 3, and p is left with 3/10.
+    # v1 has a hit of p at 2 places, and a is left. In B: b of v2 and p of v7; v2 to v6 have an item
+    # that is left, and v0, v7, v8 and v9 have p alone.
+    expected = [3 / 10 / 2 / 1, (1 + 3 / 10) / 2 / (5 + 4 * 3 / 10)]
+    assert found["value"].to_list() == pytest.approx(expected, rel=1e-12)
+
+
+def test_debiased_recall_of_more_than_a_hundred_relevant_items() -> None:
+    own = [f"i{n}" for n in range(100)]
+    truth = {"u": ["p", *own]} | {f"v{n}": ["p"] for n in range(9)}
+    # p has ten users, every other item one: border 1, and p is left with 1/10. Nine users have p
+    # alone. Of u, 100 + 1/10 items are left on average; one of them is i0, so m is 1 + 99 + 1/10.
+    kept, m = 1 / 10, 100.1
+    for item, hit in (("p", kept / 101), ("i0", 1 / m + kept * (1 - kept) / m**3)):
+        with sm.Evaluator({"u": [item]}, truth, check=False) as evaluator:
+            found = evaluator.evaluate("debiased(of=recall)@1")["value"].item()
+        assert found == pytest.approx(hit / (1 + 9 * kept), rel=1e-12)
+
+
 @pytest.mark.thorough
 def test_one_model_is_sliced_as_several_are() -> None:
     metrics = ["dcg(gain=linear)", "popularity", "coverage", "inter_list_diversity", "auc", "ips"]
