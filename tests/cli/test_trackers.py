@@ -99,7 +99,7 @@ def test_the_action_of_github(tmp_path: Path) -> None:
         "PATH": f"{binary.parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "COMMAND": "test",
-        "ARGUMENTS": "my gates.toml\n--fail-if\nmrr < 0.8\n",
+        "ARGUMENTS": "my gates.toml\n--trust-file\n--fail-if\nmrr < 0.8\n",
         "GITHUB_STEP_SUMMARY": str(summary),
     }
     shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs bash
