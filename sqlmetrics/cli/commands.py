@@ -66,6 +66,7 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
+from sqlmetrics.masking import masked
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
 from sqlmetrics.terminal import say, show
 from sqlmetrics.version import __version__
@@ -500,7 +501,7 @@ def dbt(
             directory,
             dialect=dialect,
             name=name,
-            command=shlex.join(["sqlmetrics", "dbt", *typed]),
+            command=masked(shlex.join(["sqlmetrics", "dbt", *typed])),
             force=force,
             **asked_of(metrics, options, *EVALUATED),
         )

@@ -15,6 +15,7 @@ from sqlmetrics.engines import lakes
 from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.engines.database_urls import DATABASES
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.masking import MASK, masked
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED
@@ -243,10 +244,10 @@ class Reads:
         return {what: ", ".join(names) for what, names in self._names.items()}
 
     def add(self, what: str, names: Sequence[str]) -> None:
-        """Add files or folders; control characters in their names are escaped."""
+        """Add files or folders; control characters are escaped, and secrets are hidden."""
         if names:
             known = self._names.setdefault(one_line(what), {})
-            known.update(dict.fromkeys(map(one_line, names)))
+            known.update(dict.fromkeys(one_line(masked(name)) for name in names))
 
     def add_conventions(self, what: str, names: Sequence[str]) -> None:
         """Add those conventions that are files, not built in."""
@@ -315,6 +316,11 @@ def _source(
         raise UsageError(
             f"--from-record: {where}: the source in the record is {shown(given)}, which is not a "
             f"file name; give the table with {option}"
+        )
+    if any("://" in path and MASK in path for path in _several(given)):
+        raise UsageError(
+            f"--from-record: {where}: the record hides the secrets of the URL {shown(given)}; give "
+            f"the table with {option}"
         )
     reads.add(where, _several(given))
     if isinstance(given, list):  # as paths, because the evaluator reads a list of strings as ids
