@@ -30,6 +30,7 @@ from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.errors import GateError, UsageError, suggestion
 from sqlmetrics.files import check_not_read
 from sqlmetrics.rows import NUMBER, TEXT, Rows
+from sqlmetrics.terminal import one_line
 
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
@@ -146,7 +147,7 @@ class Suite:
                 gates.check()
             except GateError as error:
                 self._n_failed += 1
-                self.failed += [f"{test.name}: {reason}" for reason in error.reasons]
+                self.failed += [f"{one_line(test.name)}: {reason}" for reason in error.reasons]
         names = ["verdict", "test", "row", "column", "number", "gate"]
         return Rows(names, [TEXT, TEXT, TEXT, TEXT, NUMBER, TEXT], found)
 

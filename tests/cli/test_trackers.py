@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from sqlmetrics.cli.commands import main
+from sqlmetrics.cli.layout import _markdown_cell, markdown_text
+from sqlmetrics.terminal import one_line
 from tests.support.paths import ROOT
 
 LISTS = "user_id,item_id,rank\n1,11,1\n1,12,2\n2,12,1\n2,11,2\n"
@@ -55,11 +58,11 @@ def test_verdicts_for_github() -> None:
     assert [line.split(" | ")[:3] for line in table.splitlines()] == [
         ["| verdict", "model", "city"],
         ["| ---", "---", "---"],
-        ["| ❌", "new", "&lt;b>"],
+        ["| ❌", "new", "`<b>`"],
         ["| ✅", "new", "A\\|B"],
     ]
     assert reasons == (
-        "- new, mrr@2, city=&lt;b>: value 0.5 is below 0.6 (`mrr < 0.6 where city=<b>`)\n"
+        "- `new, mrr@2, city=<b>: value 0.5 is below 0.6` (`mrr < 0.6 where city=<b>`)\n"
     )
     passed = run("evaluate", "mrr@2", *TABLES, "--fail-if", "mrr < 0.1", "--format", "github")
     assert passed.stdout.startswith("**✅ 1 gate passed**\n\n| verdict | model |")
@@ -107,4 +110,48 @@ def test_the_action_of_github(tmp_path: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert summary.read_text(encoding="utf-8") == done.stdout
     assert done.stdout.startswith("**❌ 1 of 1 test failed**\n\n| verdict | test |")
-    assert "| ❌ | evaluate | new, mrr@2 | value | 0.7500 | mrr &lt; 0.8 |" in done.stdout
+    assert "| ❌ | evaluate | new, mrr@2 | value | 0.7500 | `mrr < 0.8` |" in done.stdout
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![a](https://e.example/a.png)", "[a](//e.example)", "<img src=x>", "<!-- a", "https://a.b",
+        "www.a.b", "a@b.example", "@octocat", "x @octocat", "fixes #1", "o/r#1", "GH-1", "**a**",
+        "_a_", "~~a~~", "$a$", ":tada:", "&#64;a", "`![a](b)`", "``a`", "a\\", "a\nb",
+        "\\|![a](b)", "[a]: b", "a|`b", "\u202ea",
+    ],
+)  # fmt: skip
+def test_nothing_is_live_in_markdown(text: str) -> None:
+    """Everything is in a code span that no backtick of the text ends, in one cell of a table."""
+    cell = _markdown_cell(text)
+    assert one_line(text) in markdown_text(text)
+    fence = re.match("`+", cell)
+    assert fence is not None
+    inner = cell[fence.end() : -fence.end()]
+    assert cell == fence[0] + inner + fence[0]
+    assert fence[0] not in re.findall("`+", inner)
+    assert inner[0] != "`" != inner[-1]
+    assert "\n" not in cell
+    assert not re.search(r"(?<!\\)(\\\\)*\|", cell)  # a pipe that would end the cell
+
+
+@pytest.mark.parametrize("text", ["als", "n_users", "ndcg(gain=exponential)", "mrr@2: 0.5", "a:b"])
+def test_other_texts_are_not_code(text: str) -> None:
+    assert markdown_text(text) == _markdown_cell(text) == text
+
+
+def test_names_in_markdown() -> None:
+    """Names of models, columns and slices, the baseline in a legend, and the text of a gate."""
+    image, column = "![a](//e.example)", "<img>"
+    Path("truth.csv").write_text(f"user_id,item_id,{column}\n1,11,{image}\n2,11,b\n")
+    tables = ["-r", f"{image}=lists.csv", "-r", "b=lists.csv", "-i", "truth.csv", "--no-check"]
+    gate = f"mrr < 2 where {column}={image}"
+    options = [*tables, "mrr@2", "--by", column, "--format", "github"]
+    evaluated = run("evaluate", *options, "--fail-if", gate, code=3).stdout
+    against = run("leaderboard", *options, "--against", image).stdout
+    for text in (evaluated, against):
+        assert image in text
+        assert not re.search(r"!\[|<img", re.sub("`[^`]*`", "", text))
+    assert f"than `{image}`" in against
