@@ -86,31 +86,77 @@ def step(name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_the_action_of_github(tmp_path: Path) -> None:
-    """The script of the action, with its inputs as arguments that a shell would split."""
-    Path("my gates.toml").write_text(GATES, encoding="utf-8")
+SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs bash
+
+
+def act(tmp_path: Path, arguments: str, command: str = "test") -> tuple[int, str, str, str]:
+    """Run the script of the action; return its exit code, stdout, stderr and the summary."""
     binary = tmp_path / "bin" / "sqlmetrics"
-    binary.parent.mkdir()
+    binary.parent.mkdir(exist_ok=True)
     binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sqlmetrics "$@"\n', encoding="utf-8")
     binary.chmod(0o755)
-    script = step("Run sqlmetrics")
-    assert set(script["env"]) == {"COMMAND", "ARGUMENTS"}
-    assert "${{" not in script["run"]  # inputs are data, not code
     summary = tmp_path / "summary.md"
+    summary.unlink(missing_ok=True)
     environment = {
         **os.environ,
         "PATH": f"{binary.parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
-        "COMMAND": "test",
-        "ARGUMENTS": "my gates.toml\n--trust-file\n--fail-if\nmrr < 0.8\n",
+        "COMMAND": command,
+        "ARGUMENTS": arguments,
         "GITHUB_STEP_SUMMARY": str(summary),
     }
-    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs bash
-    done = subprocess.run([*shell, script["run"]], env=environment, capture_output=True, text=True)
-    assert done.returncode == 3, done.stderr
-    assert summary.read_text(encoding="utf-8") == done.stdout
-    assert done.stdout.startswith("**❌ 1 of 1 test failed**\n\n| verdict | test |")
-    assert "| ❌ | evaluate | new, mrr@2 | value | 0.7500 | `mrr < 0.8` |" in done.stdout
+    script = step("Run sqlmetrics")["run"]
+    done = subprocess.run([*SHELL, script], env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr, summary.read_text(encoding="utf-8")
+
+
+def test_the_action_of_github(tmp_path: Path) -> None:
+    """The script of the action, with its inputs as arguments that a shell would split."""
+    Path("my gates.toml").write_text(GATES, encoding="utf-8")
+    assert set(step("Run sqlmetrics")["env"]) == {"COMMAND", "ARGUMENTS"}
+    arguments = "my gates.toml\n--trust-file\n--fail-if\nmrr < 0.8\n"
+    code, stdout, stderr, summary = act(tmp_path, arguments)
+    assert code == 3, stderr
+    assert summary == stdout
+    assert stdout.startswith("**❌ 1 of 1 test failed**\n\n| verdict | test |")
+    assert "| ❌ | evaluate | new, mrr@2 | value | 0.7500 | `mrr < 0.8` |" in stdout
+    assert "error: 1 of 1 test failed" in stderr
+
+
+def test_the_summary_of_a_command_that_fails(tmp_path: Path) -> None:
+    """Exit codes 1 and 2 have no result; the message is code, of which nothing is live."""
+    Path("gates.toml").write_text(GATES, encoding="utf-8")
+    Path("twice.csv").write_text(LISTS + "1,11,1\n", encoding="utf-8")
+    for arguments, code in {
+        "gates.toml": 2,
+        "![a](//e.example)`<img>.toml": 2,
+        "gates.toml\n--trust-file\n-r\ntwice.csv": 1,
+    }.items():
+        found, stdout, stderr, summary = act(tmp_path, arguments)
+        assert (found, stdout) == (code, "")
+        indented = "".join(f"    {line}\n" for line in stderr.splitlines())
+        assert summary == f"\n**❌ sqlmetrics failed with exit code {code}**\n\n{indented}"
+        assert "error: " in summary
+    found, stdout, _, summary = act(tmp_path, "-r\ntwice.csv\n-i\ntruth.csv", "check")
+    assert (found, summary) == (1, stdout)  # the findings
+
+
+def test_inputs_of_the_action_are_data(tmp_path: Path) -> None:
+    """Every input reaches a script as an environment variable; extras can be empty."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    for one in action["runs"]["steps"]:
+        assert "${{" not in one.get("run", "")
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    pip.chmod(0o755)
+    for extras, asked in {"": "/a b", "stats": "/a b[stats]", "$(x)": "/a b[$(x)]"}.items():
+        environment = {
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "EXTRAS": extras,
+            "GITHUB_ACTION_PATH": "/a b",
+        }  # fmt: skip
+        script = step("Install sqlmetrics")["run"]
+        done = subprocess.run([*SHELL, script], env=environment, capture_output=True, text=True)
+        assert done.stdout == f"install {asked}\n", done.stderr
 
 
 @pytest.mark.every_case
