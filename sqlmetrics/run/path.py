@@ -271,7 +271,7 @@ def _warn_of_range(rows: Frame, request: MetricRequest) -> None:
         means = rows if isinstance(rows, Rows) else Rows.of_frame(rows)
         unknown = [None] * len(means)
         # with several runs, std is that of the runs
-        has_std = {"std", "n_users"} <= {*columns} and "n_runs" not in columns
+        has_std = {"std", "n_users"} <= set(columns) and "n_runs" not in columns
         std, n_users = (means["std"], means["n_users"]) if has_std else (unknown, unknown)
         of_all = zip(means["metric"], means["value"], std, n_users, strict=True)
         numbers = [(value, spread, n) for of, value, spread, n in of_all if of == name]
@@ -284,9 +284,7 @@ def _warn_of_range(rows: Frame, request: MetricRequest) -> None:
         is_too_large = variance > (high - value) * (value - low) + slack
         return value < low - slack or value > high + slack or is_too_large
 
-    outside = [
-        value for value, *spread in numbers if value is not None and is_outside(value, *spread)
-    ]
+    outside = [row[0] for row in numbers if row[0] is not None and is_outside(*row)]
     if outside:
         number = max(outside, key=lambda value: max(low - value, value - high))
         what = f"the value {number:.6g} is" if not low <= number <= high else "values of users are"
