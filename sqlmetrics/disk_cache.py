@@ -1,7 +1,8 @@
 """Values kept between processes in the user's cache directory, such as plans.
 
-Values are pickled, and reading them runs code. Only files that belong to the user, and that nobody
-else can write to, are read. A process without a cache is only slower: all errors are ignored.
+Values are pickled, and reading them runs code. Only regular files that belong to the user, and that
+nobody else can write to, are read. A digest of their name and content detects damaged and exchanged
+files, which count as missing. A process without a cache is only slower: all errors are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ import platformdirs
 from sqlmetrics import hashes
 from sqlmetrics.version import __version__
 
-_MOST_FILES = 50  # of one kind; the oldest are removed
 _MOST_BYTES = 4_000_000  # of one value
 _DIGEST = hashlib.sha256().digest_size
 
@@ -39,26 +39,33 @@ class DiskCache:
         kind: the name of the folder.
         made_by: everything that values depend on beside their key: versions and source files.
         shared: objects that values refer to but do not contain, by a name.
+        most_files: the number of files to keep; the oldest are removed.
     """
 
     def __init__(
-        self, kind: str, made_by: Iterable[str], shared: Mapping[str, object] | None = None
+        self,
+        kind: str,
+        made_by: Iterable[str],
+        shared: Mapping[str, object] | None = None,
+        most_files: int = 50,
     ) -> None:
         self._folder = folder() / kind
         self._made_by = (__version__, sys.version, *made_by)
         self._shared = shared or {}
+        self._most_files = most_files
 
     def load(self, key: str) -> Any:
         """Return the value of a key; None if there is no intact and trusted file of it."""
         try:
             if not is_private(os.lstat(self._folder), stat.S_ISDIR):
                 return None
-            with open(self._path(key), "rb", opener=_opened) as file:
+            path = self._path(key)
+            with open(path, "rb", opener=_opened) as file:
                 if not is_private(os.fstat(file.fileno()), stat.S_ISREG):
                     return None
-                content = file.read()
+                content = file.read(_DIGEST + _MOST_BYTES)
             digest, pickled = content[:_DIGEST], content[_DIGEST:]
-            if hashlib.sha256(pickled).digest() != digest:
+            if _digest(path, pickled) != digest:
                 return None
             return _Unpickler(io.BytesIO(pickled), self._shared).load()
         except Exception:
@@ -78,7 +85,8 @@ class DiskCache:
             if not is_private(os.lstat(self._folder), stat.S_ISDIR):
                 return
             self._remove_oldest()
-            self._write(self._path(key), hashlib.sha256(content).digest() + content)
+            path = self._path(key)
+            self._write(path, _digest(path, content) + content)
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{hashes.of_texts(*self._made_by, key)[:32]}.pickle"
@@ -94,9 +102,10 @@ class DiskCache:
             raise
 
     def _remove_oldest(self) -> None:
-        files = sorted(self._folder.iterdir(), key=lambda file: file.lstat().st_mtime)
-        for file in files[: max(0, len(files) - _MOST_FILES + 1)]:
-            file.unlink(missing_ok=True)
+        files = list(self._folder.iterdir())
+        if (n_more := len(files) - self._most_files + 1) > 0:
+            for file in sorted(files, key=lambda file: file.lstat().st_mtime)[:n_more]:
+                file.unlink(missing_ok=True)
 
 
 def folder() -> Path:
@@ -138,8 +147,13 @@ def _states(where: str) -> Iterator[str]:
                 yield f"{entry.path} {found.st_size} {found.st_mtime_ns}"
 
 
+def _digest(path: Path, content: bytes) -> bytes:
+    return hashlib.sha256(path.name.encode() + content).digest()
+
+
 def _opened(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)
+    # without O_NONBLOCK, opening a FIFO would wait for a writer
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 class _Pickler(pickle.Pickler):

@@ -61,6 +61,9 @@ class _WithFields(BaseException):
         """Spell the message for Python; `message.spelled` takes another spelling."""
         return str(self.message)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
 
 class SqlmetricsError(_WithFields, Exception):
     """Base class of all errors of the package, with fields for programs.

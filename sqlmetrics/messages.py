@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any, TypeAlias
 
+from sqlmetrics.masking import masked
+
 TABLES = (
     "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
 )  # fmt: skip
@@ -132,7 +134,8 @@ class Message:
 
     def spelled(self, spelling: Spelling) -> str:
         """Return the text, with every argument and command spelled by `spelling`."""
-        return "".join(part if isinstance(part, str) else spelling(part) for part in self.parts)
+        texts = (part if isinstance(part, str) else spelling(part) for part in self.parts)
+        return masked("".join(texts))
 
     def capitalised(self) -> Message:
         """Return the message with its first letter capitalised, if it starts with a text."""
@@ -158,7 +161,7 @@ class Message:
 def _flat(parts: Iterable[Any]) -> Iterable[str | Argument | Command]:
     """Replace messages by their parts, convert other objects to text, and join adjacent texts.
 
-    Joined texts make messages with equal text have equal parts.
+    Joined texts make messages with equal text have equal parts. Secrets in URLs are hidden.
     """
     texts: list[str] = []
     for part in parts:
@@ -168,11 +171,11 @@ def _flat(parts: Iterable[Any]) -> Iterable[str | Argument | Command]:
                 texts.append(str(piece))
                 continue
             if text := "".join(texts):
-                yield text
+                yield masked(text)
             texts.clear()
             yield piece
     if text := "".join(texts):
-        yield text
+        yield masked(text)
 
 
 def joined(separator: str, parts: Iterable[Any]) -> Message:

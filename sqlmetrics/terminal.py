@@ -1,8 +1,10 @@
-"""Write to stdout and stderr, with control characters escaped.
+"""Write to stdout and stderr, with control characters and commands of CI runners escaped.
 
 Ids, names of columns, models and files, and texts of templates are untrusted: an escape sequence in
 them could rewrite the screen, rename the window or hide a line. They are therefore shown escaped,
-such as `\\x1b[31m`. Files contain the data unchanged.
+such as `\\x1b[31m`. The runners of GitHub and Azure also execute commands in the output of a step:
+`::stop-commands::x` at the start of a line, and `##[…]` anywhere in it. Files contain the data
+unchanged.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+
+from sqlmetrics.masking import masked
 
 # C0 except tab, line feed and CR LF; DEL and C1; marks that change the direction of text; lone
 # surrogates, which cannot be encoded
@@ -19,22 +23,31 @@ _CONTROLS = (
 _CONTROL = re.compile(rf"[{_CONTROLS}]|\r(?!\n)")
 _CONTROL_OR_BREAK = re.compile(rf"[{_CONTROLS}\t\n\r\u2028\u2029]")
 
+# of a command at the start of a line, which may be indented, and of one anywhere
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
+
 _LAID_OUT = ("table", "markdown", "github", "latex")  # their layout has escaped every cell
 
 
 def visible(text: str) -> str:
-    """Escape control characters, except line feeds and tabs."""
-    return _CONTROL.sub(_escape, text)
+    """Escape control characters, except line feeds and tabs, and commands of runners."""
+    return without_commands(_CONTROL.sub(_escape, text))
 
 
 def one_line(text: str) -> str:
-    """Escape control characters, including line breaks and tabs."""
-    return _CONTROL_OR_BREAK.sub(_escape, text)
+    """Escape control characters, including line breaks and tabs, and commands of runners."""
+    return without_commands(_CONTROL_OR_BREAK.sub(_escape, text))
+
+
+def without_commands(text: str) -> str:
+    """Escape what a runner of GitHub or Azure would execute."""
+    return _COMMAND.sub(lambda match: r"\x23" if match[0] == "#" else rf"{match[1]}\x3a", text)
 
 
 def visible_json(text: str) -> str:
-    """Escape control characters in JSON text by JSON escapes, which keep the values unchanged."""
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    """Escape both in JSON text by JSON escapes, which keep the values unchanged."""
+    text = _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _COMMAND.sub(r"\\u0023", text)  # only ##[: a line of JSON does not start with a colon
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -46,7 +59,7 @@ def say(message: object) -> None:
     import click
 
     with contextlib.suppress(OSError):  # if stderr is closed, the exit code still tells
-        click.echo(visible(f"sqlmetrics: {message}"), err=True)
+        click.echo(visible(masked(f"sqlmetrics: {message}")), err=True)
 
 
 def show(text: str, kind: str = "text") -> None:
@@ -54,10 +67,13 @@ def show(text: str, kind: str = "text") -> None:
 
     `kind` decides about control characters. "text", for people, always escapes them. Formats for
     programs (csv, json, jsonl, sql, html, path) escape them on a terminal only. In tables (table,
-    markdown, latex), the layout has already escaped them.
+    markdown, github, latex), the layout has already escaped them, but it may break a line before
+    a command of a runner.
     """
     import click
 
     if kind == "text" or (kind not in _LAID_OUT and sys.stdout.isatty()):
         text = visible(text)
+    elif kind in _LAID_OUT:
+        text = without_commands(text)
     click.echo(text, nl=False, color=True)  # color: click must not drop escape sequences of data

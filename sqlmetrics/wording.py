@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from sqlmetrics.masking import masked
+
 _LONGEST = 80  # characters
 
 
 def shown(value: Any) -> str:
     """Return a value as JSON, truncated to fit into a message."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = masked(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "…"
 
 

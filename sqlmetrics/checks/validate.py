@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -389,7 +390,7 @@ def finding_of(
     known = {**rows[0], **counts}
     texts: dict[str, str | Message] = {
         **{name: value_text(value) for name, value in values.items()},
-        **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
+        **{name: _number_text(value) for name, value in known.items()},
     }
     if table in planner.tables:
         texts["models_in_files"] = _models_in_files(planner.tables[table])
@@ -414,6 +415,13 @@ def finding_of(
         where,
         identity,
     )
+
+
+def _number_text(value: Any) -> str:
+    """Return a number of a check; some engines return sums of whole numbers as 600.0."""
+    if isinstance(value, float | Decimal) and value == value // 1:
+        value = int(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _models_in_files(table: Table) -> Message:

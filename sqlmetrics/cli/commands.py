@@ -66,6 +66,7 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
+from sqlmetrics.masking import masked
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
 from sqlmetrics.terminal import say, show
 from sqlmetrics.version import __version__
@@ -227,7 +228,7 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
 _SUITE = """
 \b
 Example:
-  sqlmetrics test gates.toml -r new=new.parquet
+  sqlmetrics test gates.toml --trust-file -r new=new.parquet
 """
 
 
@@ -239,18 +240,24 @@ Example:
 )
 @click.argument("file")
 @click.argument("typed", nargs=-1, type=click.UNPROCESSED, metavar="")
+@click.option(
+    "--trust-file",
+    is_flag=True,
+    help="Read the files, and run the SQL, that FILE names without asking.",
+)
 @output_options
-def run_tests(file: str, typed: tuple[str, ...], **options: Any) -> None:
+def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: Any) -> None:
     """Run the gates of a TOML FILE.
 
     The tables [evaluate] and [compare] of FILE are tests. Their keys are the options of these
     commands, and metrics. Keys at the top of FILE apply to all tests. Further options on the
-    command line override those of FILE. Exit with code 3 if a test fails.
+    command line override those of FILE. The engine and its connection are options of the command
+    line only. Exit with code 3 if a test fails.
     """
     from sqlmetrics.cli.suite import Suite
 
     check_not_parquet(options, "verdicts")
-    suite = Suite(file, typed, options["output"])
+    suite = Suite(file, typed, options["output"], trust_file)
     write(options, lambda _: suite.run(), render=suite.text, opened=contextlib.nullcontext())
     suite.check()
 
@@ -494,7 +501,7 @@ def dbt(
             directory,
             dialect=dialect,
             name=name,
-            command=shlex.join(["sqlmetrics", "dbt", *typed]),
+            command=masked(shlex.join(["sqlmetrics", "dbt", *typed])),
             force=force,
             **asked_of(metrics, options, *EVALUATED),
         )

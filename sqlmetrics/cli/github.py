@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlmetrics.cli.layout import markdown_text, render_rows
+from sqlmetrics.cli.layout import code, markdown_text, render_rows
 from sqlmetrics.rows import TEXT, Rows
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def with_verdicts(
     gates = {verdict.gate.text: None for verdict in verdicts}
     failed = {verdict.gate.text: None for verdict in verdicts if verdict.problem}
     reasons = [
-        f"- {markdown_text(f'{verdict.place}: {verdict.problem}')} (`{verdict.gate.text}`)"
+        f"- {markdown_text(f'{verdict.place}: {verdict.problem}')} ({code(verdict.gate.text)})"
         for verdict in verdicts
         if verdict.problem
     ]

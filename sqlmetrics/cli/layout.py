@@ -192,7 +192,7 @@ def _legend(marks: Marks, how: str, than: str, kind: str, plus_minus: str) -> st
         if than == BEST_ONE:
             parts.append(f"= not significantly worse than the best{brackets}")
         else:
-            others = one_line(than)
+            others = one_line(than) if kind in ("table", "latex") else markdown_text(than)
             parts.append(f"† significantly better, ‡ significantly worse than {others}{brackets}")
     if plus_minus:
         parts.append(f"± {plus_minus}")
@@ -320,9 +320,33 @@ def _rows(cells: Rows, marks: Marks, escape: Callable[[str], str]) -> list[list[
     return rows
 
 
+# what Markdown or GitHub turns into markup, a link, an image, a mention or a formula
+_LIVE = re.compile(
+    r"[`\\\[\]<>*~$]|://|\bwww\.|:\w+:|&#?\w+;|\B@\w|@[\w.-]*\.\w|#\d|\bGH-\d|\b_|_\b",
+    re.IGNORECASE,
+)
+
+
 def markdown_text(text: str) -> str:
-    """Escape a text for Markdown, also for a cell of a table."""
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    """Return a text as Markdown shows it, in one line; a text with live parts becomes code.
+
+    Nothing is live in code: backslashes would not stop mentions and links to issues.
+    """
+    text = one_line(text)
+    return code(text) if _LIVE.search(text) else text
+
+
+def code(text: str) -> str:
+    """Return a text as a code span of Markdown."""
+    text = one_line(text)
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def _markdown_cell(text: str) -> str:
+    # a backslash in front would escape the backslash of the pipe, which would then end the cell
+    return markdown_text(text).replace("\\|", r"\x5c|").replace("|", r"\|")
 
 
 def _markdown(cells: Rows, marks: Marks) -> str:
@@ -330,8 +354,8 @@ def _markdown(cells: Rows, marks: Marks) -> str:
         return "| " + " | ".join(row) + " |\n"
 
     rule = ["---" if kind in (TEXT, PROSE) else "---:" for kind in cells.kinds]
-    rows = _rows(cells, marks, markdown_text)
-    return line(map(markdown_text, cells.names)) + line(rule) + "".join(map(line, rows))
+    rows = _rows(cells, marks, _markdown_cell)
+    return line(map(_markdown_cell, cells.names)) + line(rule) + "".join(map(line, rows))
 
 
 _LAYOUTS: Mapping[str, Callable[[Rows, Marks], str]] = {

@@ -18,6 +18,7 @@ from sqlmetrics.cli import spelling
 from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.cli.spelling import commands_with, spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
+from sqlmetrics.masking import masked
 from sqlmetrics.terminal import say, visible
 
 _READER_GONE = 141  # exit code of shells for SIGPIPE: the reader closed the pipe
@@ -125,7 +126,7 @@ def _warnings_on_stderr() -> Iterator[None]:
                 say(text)
             shown.add(text)
         else:
-            others(visible(str(message)), category, filename, lineno, file, line)
+            others(visible(masked(str(message))), category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", SqlmetricsWarning)
@@ -135,14 +136,15 @@ def _warnings_on_stderr() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _visible_errors() -> Iterator[None]:
-    """Escape control characters in the usage errors of click, which quote arguments."""
+    """Escape the usage errors of click, which quote arguments, and hide secrets."""
     try:
         yield
     except click.UsageError as error:
         text = error.format_message()
-        if visible(text) == text:
+        shown = visible(masked(text))
+        if shown == text:
             raise
-        raise click.UsageError(visible(text), error.ctx) from error
+        raise click.UsageError(shown, error.ctx) from error
 
 
 def _is_from_environment(ctx: click.Context, option: click.Parameter) -> bool:

@@ -51,19 +51,28 @@ def as_recorded(
                 replayed.options[name] = param.type_cast_value(context, value)
             except (click.BadParameter, AttributeError, TypeError, ValueError) as error:
                 raise damaged(path, f"{name} is {value!r}: {error}") from error
-    _let_read(path, replayed.reads, options["trust_record"])
+    let_read(
+        path, f"--from-record {path}", replayed.reads, options["trust_record"], "--trust-record"
+    )
     return replayed.options.pop("metrics"), {**replayed.options, "recorded": record}
 
 
-def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
-    """List the files that a record names and ask the user whether to read them.
+def let_read(path: str, what: str, reads: Mapping[str, str], trusted: bool, trusting: str) -> None:
+    """List the files that a record or a file of tests names, and ask the user whether to read them.
+
+    Args:
+        path: the record or the file of tests.
+        what: its name in the error.
+        reads: the names of the files by their purpose, as in `Reads`.
+        trusted: whether to read them without asking.
+        trusting: the option that does so.
 
     Raises:
         UsageError: the user declines, or there is no terminal.
     """
     if not reads:
         return
-    say("\n".join([f"files named by {path}:", *(f"  {what}: {reads[what]}" for what in reads)]))
+    say("\n".join([f"files named by {path}:", *(f"  {use}: {reads[use]}" for use in reads)]))
     if trusted:
         return
     if sys.stdin.isatty() and sys.stderr.isatty():
@@ -71,6 +80,6 @@ def _let_read(path: str, reads: Mapping[str, str], trusted: bool) -> None:
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
     raise UsageError(
-        f"--from-record {path}: these files were not read; add --trust-record to read them, or "
-        "give your own files with -r, -i and the other table options"
+        f"{what}: these files were not read; add {trusting} to read them, or give your own files "
+        "with -r, -i and the other table options"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from sqlmetrics.engines import lakes
 from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.engines.database_urls import DATABASES
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.masking import MASK, masked
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED
@@ -182,7 +183,7 @@ def again(
         UsageError: a source of the record cannot be read again and was not given.
     """
     given, asked = record["given"], record["asked"]
-    options, reads = dict(typed), _Reads()
+    options, reads = dict(typed), Reads()
 
     def put(option: str, value: Any) -> bool:
         sets = option in SET_BY_RECORDS and option in options and not is_typed(option)
@@ -231,16 +232,22 @@ def again(
     return Again(options, reads.named)
 
 
-@dataclass
-class _Reads:
-    """The files and folders that only a record names."""
+class Reads:
+    """The files, folders and queries that only a record, or a file of tests, names."""
 
-    named: dict[str, str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._names: dict[str, dict[str, None]] = {}
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Return the names, as messages show them, by their purpose, such as a table."""
+        return {what: ", ".join(names) for what, names in self._names.items()}
 
     def add(self, what: str, names: Sequence[str]) -> None:
-        """Add files or folders; control characters in their names are escaped."""
+        """Add files or folders; control characters are escaped, and secrets are hidden."""
         if names:
-            self.named[one_line(what)] = ", ".join(map(one_line, names))
+            known = self._names.setdefault(one_line(what), {})
+            known.update(dict.fromkeys(one_line(masked(name)) for name in names))
 
     def add_conventions(self, what: str, names: Sequence[str]) -> None:
         """Add those conventions that are files, not built in."""
@@ -258,7 +265,7 @@ def _lists(
     sources: Sequence[Mapping[str, Any]],
     options: Mapping[str, Any],
     is_typed: bool,
-    reads: _Reads,
+    reads: Reads,
 ) -> Any:
     """Return the sources of the recommendations; typed models override those of the record."""
     typed = lists_of(options["recommendations"]) if is_typed else None
@@ -277,7 +284,7 @@ def _lists(
 
 
 def _runs(
-    sources: Sequence[Mapping[str, Any]], options: Mapping[str, Any], option: str, reads: _Reads
+    sources: Sequence[Mapping[str, Any]], options: Mapping[str, Any], option: str, reads: Reads
 ) -> Any:
     """Return the source of a model, or `Runs` if it has several."""
     if "run" not in sources[0]:
@@ -286,7 +293,7 @@ def _runs(
 
 
 def _source(
-    source: Mapping[str, Any], options: Mapping[str, Any], option: str, reads: _Reads
+    source: Mapping[str, Any], options: Mapping[str, Any], option: str, reads: Reads
 ) -> Any:
     """Return a source of a record in the form that the evaluator takes, and add it to `reads`."""
     given, kind = source["source"], source["kind"]
@@ -309,6 +316,11 @@ def _source(
         raise UsageError(
             f"--from-record: {where}: the source in the record is {shown(given)}, which is not a "
             f"file name; give the table with {option}"
+        )
+    if any("://" in path and MASK in path for path in _several(given)):
+        raise UsageError(
+            f"--from-record: {where}: the record hides the secrets of the URL {shown(given)}; give "
+            f"the table with {option}"
         )
     reads.add(where, _several(given))
     if isinstance(given, list):  # as paths, because the evaluator reads a list of strings as ids

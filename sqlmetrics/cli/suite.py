@@ -3,6 +3,9 @@
 The file is TOML. Its keys are the options of evaluate and compare without dashes in front, and
 `metrics`. Keys at the top apply to every test. A test is a table `[evaluate]` or `[compare]`, or
 one of several tables `[[evaluate]]` or `[[compare]]`.
+
+Somebody else may have written the file, so it is read as a record is: it cannot choose the engine
+and its connection, and the user must agree to the files and the SQL that it names.
 """
 
 from __future__ import annotations
@@ -17,13 +20,17 @@ import click
 from click.core import ParameterSource
 
 from sqlmetrics.cli import github
-from sqlmetrics.cli.arguments import asked_of, evaluator_of
+from sqlmetrics.cli.arguments import asked_of, conventions_of, evaluator_of, lists_of
 from sqlmetrics.cli.layout import render_rows
-from sqlmetrics.cli.options import EVALUATED, GATED
+from sqlmetrics.cli.options import EVALUATED, GATED, TABLES
 from sqlmetrics.cli.output import Gates, comparison
+from sqlmetrics.cli.recorded import let_read
+from sqlmetrics.cli.replay import Reads
+from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.errors import GateError, UsageError, suggestion
 from sqlmetrics.files import check_not_read
 from sqlmetrics.rows import NUMBER, TEXT, Rows
+from sqlmetrics.terminal import one_line
 
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
@@ -32,10 +39,12 @@ TESTED = ("evaluate", "compare")  # the commands with gates
 NAME = "name"
 PASSED, FAILED = "pass", "FAIL"
 # parameters that choose the output, which is that of the command test
-_NOT_IN_FILES = {
+_OF_OUTPUT = {
     *("kind", "digits", "output", "force", "record", "from_record", "trust_record", "partition"),
     *("help",),
 }
+# parameters that choose where statements run and where their data go
+_OF_ENGINE = {"engine", "master", "temp_directory"}
 
 
 @dataclass(frozen=True)
@@ -60,18 +69,27 @@ class Suite:
         path: the file.
         typed: further options of the command line, which override those of the file.
         output: the file for the verdicts; None for stdout.
+        trusted: whether to read the files that `path` names without asking.
 
     Raises:
-        UsageError: the file cannot be read, is also the output, or has an unknown key or a test
-            without gates.
+        UsageError: the file cannot be read, is also the output, has an unknown key or a test
+            without gates, or names files that the user does not want to read.
     """
 
-    def __init__(self, path: str, typed: Sequence[str], output: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        typed: Sequence[str],
+        output: str | None = None,
+        trusted: bool = False,
+    ) -> None:
         if output:
             check_not_read(Path(output), {path: "tests"}, "the {} are")
         self._path, self._output = path, output
         self._tests = list(_tests_of(path))
+        self._reads = Reads()
         self._options = [self._parsed(test, typed) for test in self._tests]
+        let_read(path, path, self._reads.named, trusted, "--trust-file")
         self.failed: list[str] = []  # the reasons
         self._n_failed = 0
 
@@ -89,7 +107,7 @@ class Suite:
             raise UsageError(f"{self._path}, {test.name}: {error.format_message()}") from None
         for parameter in context.command.params:
             source = context.get_parameter_source(str(parameter.name))
-            if parameter.name in _NOT_IN_FILES and source is ParameterSource.COMMANDLINE:
+            if parameter.name in _OF_OUTPUT and source is ParameterSource.COMMANDLINE:
                 raise UsageError(
                     f"{parameter.opts[-1]} does not apply to sqlmetrics test; remove it"
                 )
@@ -99,6 +117,12 @@ class Suite:
             raise UsageError(
                 f"{self._path}, {test.name}: the test cannot fail; add fail-if or fail-on-warnings"
             )
+        of_file = {
+            key: value
+            for key, value in options.items()
+            if context.get_parameter_source(key) is ParameterSource.DEFAULT_MAP
+        }
+        _add_reads(self._reads, name, of_file, lists_of(options["recommendations"]))
         return options
 
     def run(self) -> Rows:
@@ -123,7 +147,7 @@ class Suite:
                 gates.check()
             except GateError as error:
                 self._n_failed += 1
-                self.failed += [f"{test.name}: {reason}" for reason in error.reasons]
+                self.failed += [f"{one_line(test.name)}: {reason}" for reason in error.reasons]
         names = ["verdict", "test", "row", "column", "number", "gate"]
         return Rows(names, [TEXT, TEXT, TEXT, TEXT, NUMBER, TEXT], found)
 
@@ -155,6 +179,38 @@ class Suite:
             noun = "test" if len(self._tests) == 1 else "tests"
             found = f"{self._n_failed} of {len(self._tests)} {noun} failed"
             raise GateError("\n  ".join([found, *self.failed]), reasons=self.failed)
+
+
+def _add_reads(reads: Reads, command: str, of_file: Mapping[str, Any], lists: Any) -> None:
+    """Add what the options of a file read, and the SQL that they run.
+
+    Args:
+        reads: where to add it.
+        command: the command of the test.
+        of_file: the options that are not typed.
+        lists: the recommendations, also if they are typed.
+    """
+
+    def add(what: str, source: str) -> None:
+        reads.add(f"{what} (SQL that is run)" if has_query(source) else what, [source])
+
+    models = lists if isinstance(lists, dict) else {}
+    if "recommendations" in of_file:
+        if not models:
+            add("recommendations", lists)
+        for model, source in models.items():
+            add(f"recommendations of {model}", source)
+    for table in ("database", "scored", *(table for table, _, _ in TABLES)):
+        source = of_file.get(table)
+        # the baseline of a comparison is the name of a model
+        is_model = table == "baseline" and (command == "compare" or source in models)
+        if source is not None and not is_model:
+            add(table, source)
+    reads.add("templates (SQL that is run)", of_file.get("templates", ()))
+    conventions = conventions_of(of_file.get("conventions", ()))
+    names = [conventions] if isinstance(conventions, str) else conventions
+    reads.add_conventions("convention", names)
+    reads.add_conventions("fallback", [of_file["fallback"]] if of_file.get("fallback") else [])
 
 
 def _tests_of(path: str) -> Iterator[Case]:
@@ -201,7 +257,7 @@ def _keys(command: click.Command) -> dict[str, click.Parameter]:
     """Map the keys of files to the parameters of a command: `memory-limit`, `k`, `metrics`."""
     keys = {}
     for parameter in command.params:
-        if parameter.name not in _NOT_IN_FILES:
+        if parameter.name not in _OF_OUTPUT | _OF_ENGINE:
             is_option = isinstance(parameter, click.Option)
             longest = max(parameter.opts, key=len) if is_option else str(parameter.name)
             keys[longest.lstrip("-")] = parameter
@@ -212,6 +268,11 @@ def _check_keys(
     path: str, where: str, given: Mapping[str, Any], known: set[str], names: Sequence[str]
 ) -> None:
     for key in given:
+        if (name := key.replace("-", "_")) in _OF_ENGINE:
+            raise UsageError(
+                f"{path}{where}: a file cannot set {key!r}; pass --{name.replace('_', '-')} on the "
+                f"command line, or set the environment variable SQLMETRICS_{name.upper()}"
+            )
         if key not in known:
             raise UsageError(
                 f"{path}{where}: unknown key {key!r}; keys are metrics and the options of evaluate "

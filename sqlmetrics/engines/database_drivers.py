@@ -19,10 +19,9 @@ from sqlmetrics.engines.database_urls import (
     WAREHOUSES,
     dialect_of,
     is_clear,
-    masked,
-    without_passwords,
 )
 from sqlmetrics.errors import EngineError, UsageError
+from sqlmetrics.masking import masked, masked_url, without_secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,7 +103,7 @@ class PostgresDriver(Driver):
 
 def one_line(text: str) -> str:
     """Return a message in one line, without a full stop at its end."""
-    return " ".join(text.split()).rstrip(" .;:")[:_MOST]
+    return masked(" ".join(text.split())).rstrip(" .;:")[:_MOST]
 
 
 # ---- psycopg -------------------------------------------------------------------------------------
@@ -446,7 +445,7 @@ def connect(url: str, wanted: str | None = None) -> Driver:
 def without_driver(url: str, error: ImportError, module: str, extra: str) -> UsageError:
     """Return the error about a driver that is not installed."""
     return UsageError(
-        f"{masked(url)} needs {module}, which cannot be imported ({error}); run "
+        f"{masked_url(url)} needs {module}, which cannot be imported ({error}); run "
         f"pip install 'sqlmetrics[{extra}]'"
     )
 
@@ -463,7 +462,7 @@ def unread(url: str) -> UsageError:
 def no_connection(url: str, why: str, remedy: str) -> EngineError:
     """Return the error about a connection that could not be made, without passwords."""
     return EngineError(
-        f"no connection to {masked(url)}: {without_passwords(why, url)}", remedy=remedy
+        f"no connection to {masked_url(url)}: {without_secrets(why, url)}", remedy=remedy
     )
 
 

@@ -1,9 +1,10 @@
-"""URLs of databases (`postgres://user@host/db`), whose passwords no message may show."""
+"""URLs of databases: `postgres://user@host/db`."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote
+
+from sqlmetrics.masking import masked_url
 
 # dialects of the systems without temporary tables of ours
 WAREHOUSES = ("snowflake", "bigquery", "databricks", "trino", "datafusion")
@@ -27,21 +28,6 @@ _SCHEMES = {
 }  # fmt: skip
 _SCHEME = re.compile(rf"({'|'.join(map(re.escape, _SCHEMES))})://", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-# user:password@ and, for Databricks, token@ at the start, and the parameters
-_SECRETS = (
-    re.compile(r"(?P<before>\Adatabricks://)(?P<secret>[^:@/?#]*)(?=@)", re.IGNORECASE),
-    re.compile(r"(?P<before>\A[^:/?#]*://[^:@/?#]*:)(?P<secret>.*)(?=@)", re.DOTALL),
-    re.compile(r"(?P<before>[?&](?P<name>[^=&#]*)=)(?P<secret>[^&#]*)"),
-)
-# parameters, and values of parameters, that are no secrets; others can be
-_CLEAR_NAMES = (
-    "account", "api_endpoint", "application_name", "auth_type", "authenticator", "catalog",
-    "connect_timeout", "connection_name", "database", "dialect", "host", "http_scheme", "location",
-    "maximum_bytes_billed", "options", "port", "private_key_file", "region", "role", "schema",
-    "service", "sslmode", "user", "verify", "warehouse",
-)  # fmt: skip
-_CLEAR_VALUES = ("0", "1", "true", "false", "yes", "no", "on", "off")
-MASK = "***"
 
 
 def is_url(value: object) -> bool:
@@ -74,32 +60,5 @@ def shown(value: str) -> str:
     A text that is neither a name nor a URL may be a connection string with a password.
     """
     if has_scheme(value):
-        return masked(value)
+        return masked_url(value)
     return repr(value) if re.fullmatch(r"[\w.-]+", value) else "the value"
-
-
-def masked(url: str) -> str:
-    """Return a URL with `***` instead of its passwords, and of parameters that can be secret."""
-
-    def hidden(match: re.Match[str]) -> str:
-        return match["before"] + (MASK if _is_secret(match) else match["secret"])
-
-    for pattern in _SECRETS:
-        url = pattern.sub(hidden, url)
-    return url
-
-
-def _is_secret(match: re.Match[str]) -> bool:
-    name = unquote(match.groupdict().get("name") or "").lower()
-    return name not in _CLEAR_NAMES and match["secret"].lower() not in _CLEAR_VALUES
-
-
-def without_passwords(text: str, url: str) -> str:
-    """Return the message of a driver without the passwords of the URL that was passed to it."""
-    matches = (match for pattern in _SECRETS for match in pattern.finditer(url))
-    found = [match["secret"] for match in matches if _is_secret(match)]
-    secrets = {spelled for secret in found for spelled in (secret, unquote(secret))}
-    text = text.replace(url, masked(url))
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    return text

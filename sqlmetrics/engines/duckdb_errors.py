@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import duckdb
 
+from sqlmetrics.masking import masked
+
 _NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
 _OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.IGNORECASE)
 _MOST = 400  # characters of a message
@@ -77,7 +79,7 @@ def reason(error: Exception) -> str:
         if line.startswith(("LINE ", "Possible ", "* ", "Candidate ", "file =", "^")):
             break
         kept.append(line)
-    return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", " ".join(kept))[:_MOST]
+    return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", masked(" ".join(kept)))[:_MOST]
 
 
 def reason_alone(error: Exception) -> str:

@@ -18,7 +18,7 @@ from sqlmetrics.engines.database_drivers import (
     unread,
     without_driver,
 )
-from sqlmetrics.engines.database_urls import FLIGHT_SQL, FORMS, MASK, dialect_of, is_clear, masked
+from sqlmetrics.engines.database_urls import FLIGHT_SQL, FORMS, dialect_of, is_clear
 from sqlmetrics.engines.warehouse_drivers import (
     AdbcWarehouse,
     BigQuery,
@@ -29,6 +29,7 @@ from sqlmetrics.engines.warehouse_drivers import (
     dialect_of_vendor,
 )
 from sqlmetrics.errors import UsageError
+from sqlmetrics.masking import MASK, masked_url
 from sqlmetrics.sql.dialects import checked
 
 _OF_TEXT = re.compile("pass|pwd|pin|token|secret|key|name|user|account", re.IGNORECASE)
@@ -76,7 +77,7 @@ class Parts:
         """
         if any(unused):
             raise UsageError(
-                f"engine: {masked(self.url)} has parts that this system does not use",
+                f"engine: {masked_url(self.url)} has parts that this system does not use",
                 remedy=f"write {FORMS[dialect_of(self.url)]}",
             )
 

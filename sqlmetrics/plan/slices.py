@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 FEW_USERS = 30  # below, the interval of a mean covers it too rarely: see docs/explanation
 
+_ALL = "(all)"  # in the column of a slice, for rows of all its values
+
 Frame = TypeVar("Frame", "pd.DataFrame", "Rows")
 """The rows of a result: a data frame, or plain values."""
 
@@ -414,7 +416,8 @@ def _found(source: Source, name: str) -> SourceColumn:
 def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
     """Warn if no row has a value of a column, which may mean that ids do not match."""
     for attribute in sliced_by:
-        if attribute.table and len(frame) and set(frame[attribute.name]) == {attribute.missing}:
+        labels = set(frame[attribute.name]) - {_ALL}
+        if attribute.table and labels == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
             problem = f"by: no {who} has a value of {attribute.name} in the table {attribute.table}"
             warnings.warn(
@@ -422,7 +425,8 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
                     problem,
                     table=attribute.table,
                     column=attribute.name,
-                    remedy="check that its ids match those of the other tables",
+                    remedy="check that the table has rows, and that its ids match those of the "
+                    "other tables",
                 ),
                 stacklevel=callers_level(),
             )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from sqlmetrics.engines import lakes
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
+from sqlmetrics.masking import masked
 from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import without_credit
@@ -240,9 +241,11 @@ def _unknown(record: dict[str, Any], **reasons: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to a JSON value; values without a JSON equivalent become text."""
-    if value is None or isinstance(value, bool | int | str):
+    """Convert a value to a JSON value; others become text. Secrets in URLs are hidden."""
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, str):
+        return masked(value)
     if isinstance(value, float):
         if math.isnan(value):
             return None
@@ -250,10 +253,10 @@ def plain(value: Any) -> Any:
     if hasattr(value, "item") and not hasattr(value, "__len__"):  # a NumPy number
         return plain(value.item())
     if isinstance(value, Mapping):
-        return {str(name): plain(entry) for name, entry in value.items()}
+        return {masked(str(name)): plain(entry) for name, entry in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, bytes):
         return [plain(entry) for entry in value]
-    return str(value)
+    return masked(str(value))
 
 
 def _asked(bound: inspect.BoundArguments, method: str) -> tuple[dict[str, Any], str]:
@@ -306,12 +309,12 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
     if isinstance(given, TableName):
         return given.name, "name"
     if isinstance(given, str | Path):
-        text = str(given)
+        text = masked(str(given))
         # for files read by Spark, only the path is known
         is_path = isinstance(given, Path) or "/" in text or text.endswith(".parquet")
         return text, "stdin" if text == "-" else kind or ("parquet" if is_path else "table")
     if isinstance(given, list | tuple) and all(isinstance(path, str | Path) for path in given):
-        return [str(path) for path in given], kind or "parquet"
+        return [masked(str(path)) for path in given], kind or "parquet"
     module = type(given).__module__.partition(".")[0]
     name = type(given).__name__
     return None, name if module == "builtins" else f"{module}.{name}"

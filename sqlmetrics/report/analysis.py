@@ -14,7 +14,7 @@ from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.planner import Planner, StageSource, without_credit
 from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of, warn_of_empty_slices
 from sqlmetrics.sql.binding import Text, bound, tables_of
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
@@ -451,6 +451,7 @@ class Study:
         frames = {}
         for attribute, results in self._sliced:
             frame = self.run(results.summary())
+            warn_of_empty_slices(frame, [attribute])
             frames[attribute.name] = self._labelled(frame.rename(columns={attribute.name: "slice"}))
         return frames
 

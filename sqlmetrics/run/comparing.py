@@ -91,7 +91,7 @@ def compare(
             run,
             lambda plan: session.engine.comparison(plan, run.of_users, callers_level()),
         )
-    frame = present(frame, run)
+    frame = present(session, frame, run)
     leading = [name for name in frame.columns if name != "model"]
     place = leading.index("k") + 1
     frame = frame[[*leading[:place], "model", *leading[place:]]]

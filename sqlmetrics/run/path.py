@@ -13,16 +13,26 @@ models (`comparing`), for reports (`reporting`), or to inspect tables and stages
 from __future__ import annotations
 
 import contextlib
+import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
-from sqlmetrics.errors import QueryError, TemplateError, UsageError
+from sqlmetrics.errors import (
+    QueryError,
+    SqlmetricsWarning,
+    TemplateError,
+    UsageError,
+    callers_level,
+)
 from sqlmetrics.messages import Command, Message
+from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve
+from sqlmetrics.rows import Rows
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
@@ -38,6 +48,8 @@ _T = TypeVar("_T")
 
 # stages that number slices in the order of their names; in per-user plans, any order is enough
 NUMBERS = ("slice_names", "item_slice_names")
+
+_SLACK = 1e-9  # for the rounding of values of a user's own metrics
 
 
 def evaluate(
@@ -68,7 +80,7 @@ def evaluate(
                 of=EVALUATION,
             )
         rows = execute(session, run, deliver, asked.partition)
-    return gating.passed(session, present(rows, run), gates, EVALUATION)
+    return gating.passed(session, present(session, rows, run), gates, EVALUATION)
 
 
 def per_user(session: Session, asked: Asked) -> pd.DataFrame:
@@ -224,8 +236,15 @@ def validate(
     check_run(session.engine, session.planner, reads, slices, rows_of, passed, trusted)
 
 
-def present(rows: Frame, run: PlannedRun) -> Frame:
-    """Return the rows of a result, and warn about empty slices, and small ones with a gap."""
+def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
+    """Return the rows of a result, and warn about empty slices, and small ones with a gap.
+
+    Also warn about values of the user's own metrics outside the range that the template declares.
+    """
+    own = {template.name for template in session.catalog.own}
+    for request in {request.name: request for request in run.requests}.values():
+        if request.metric.name in own and request.metric.range is not None:
+            _warn_of_range(rows, request)
     if run.slices:
         from sqlmetrics.plan.slices import warn_of_empty_slices, warn_of_small_slices
 
@@ -234,6 +253,48 @@ def present(rows: Frame, run: PlannedRun) -> Frame:
         if run.gaps:
             warn_of_small_slices(rows, sliced_by)
     return rows
+
+
+def _warn_of_range(rows: Frame, request: MetricRequest) -> None:
+    """Warn if a mean or a per-user value is outside the range of a metric, or must be.
+
+    Values between a and b with the mean m have a variance of at most (b - m) (m - a) (Bhatia and
+    Davis 2000), so a larger one shows that values of some users are outside.
+    """
+    name, metric = request.name, request.metric
+    low, high = metric.range or (-math.inf, math.inf)
+    columns = rows.names if isinstance(rows, Rows) else list(rows.columns)
+    numbers: Iterable[tuple[Any, Any, Any]]
+    if "metric" in columns:
+        if metric.grain == "user" and request.values["aggregate"] != "mean":  # such as a sum
+            return
+        means = rows if isinstance(rows, Rows) else Rows.of_frame(rows)
+        unknown = [None] * len(means)
+        # with several runs, std is that of the runs
+        has_std = {"std", "n_users"} <= set(columns) and "n_runs" not in columns
+        std, n_users = (means["std"], means["n_users"]) if has_std else (unknown, unknown)
+        of_all = zip(means["metric"], means["value"], std, n_users, strict=True)
+        numbers = [(value, spread, n) for of, value, spread, n in of_all if of == name]
+    else:
+        numbers = ((value, None, None) for value in rows[name])
+
+    def is_outside(value: float, std: float | None, n_users: int | None) -> bool:
+        variance = (std or 0) ** 2 * (1 - 1 / (n_users or 1))
+        slack = _SLACK * max(1, abs(value), variance)
+        is_too_large = variance > (high - value) * (value - low) + slack
+        return value < low - slack or value > high + slack or is_too_large
+
+    outside = [row[0] for row in numbers if row[0] is not None and is_outside(*row)]
+    if outside:
+        number = max(outside, key=lambda value: max(low - value, value - high))
+        what = f"the value {number:.6g} is" if not low <= number <= high else "values of users are"
+        warnings.warn(
+            SqlmetricsWarning(
+                f"{name}: {what} outside the range {low:g} to {high:g} that the template declares",
+                remedy=f"correct the query or range in {metric.path}",
+            ),
+            stacklevel=callers_level(),
+        )
 
 
 @contextlib.contextmanager

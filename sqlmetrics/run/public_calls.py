@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+from sqlmetrics.masking import masked
 from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import MetricRequest
 
@@ -111,7 +112,7 @@ class OnSession:
 
     def __repr__(self) -> str:
         """Return the name of the class, and a line per table and setting."""
-        return "\n  ".join([type(self).__name__, *self._session.shown()])
+        return masked("\n  ".join([type(self).__name__, *self._session.shown()]))
 
 
 _arguments: dict[str, set[str]] = {}  # of every public call, by its name

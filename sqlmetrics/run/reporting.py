@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlmetrics.checks.validate import RowsOf, all_rows
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.masking import masked
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.physical import physical_nodes
@@ -65,7 +66,9 @@ def report(
                 conditions=session.where,
                 findings=noticed.warnings,
                 unchecked=noticed.unchecked,
-                statement=statement(session, Asked(study.asked_at_main, interval=interval), None),
+                statement=masked(
+                    statement(session, Asked(study.asked_at_main, interval=interval), None)
+                ),
                 with_examples=examples,
             )
         )
@@ -211,4 +214,5 @@ def _short_name(table: Table) -> str:
     first = table.sources[0]
     if len(table.sources) > 1:
         return f"{len(table.sources)} sources, one per model"
-    return first.label.rstrip("/").rpartition("/")[2] if first.files else first.label
+    label = masked(first.label)
+    return label.rstrip("/").rpartition("/")[2] if first.files else label

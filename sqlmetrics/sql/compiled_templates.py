@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import stat
-import sys
 
 import jinja2
-from jinja2.bccache import Bucket, FileSystemBytecodeCache
+from jinja2.bccache import Bucket, BytecodeCache
 
-from sqlmetrics import disk_cache
+from sqlmetrics.disk_cache import DiskCache
+
+_MOST_FILES = 1000  # more than there are templates
 
 
-class CompiledTemplates(FileSystemBytecodeCache):
+class CompiledTemplates(BytecodeCache):
     """Keeps compiled templates per version of Jinja and Python.
 
-    A template whose text has changed is compiled again, as is one whose file cannot be read or is
-    in a directory that others can write to. Errors while writing are ignored: a process without a
-    cache is only slower. Nothing is written if Python does not write compiled modules either
-    (`PYTHONDONTWRITEBYTECODE`).
+    A template whose text has changed is compiled again.
     """
 
     def __init__(self) -> None:
-        versions = f"templates-jinja-{jinja2.__version__}-{sys.implementation.cache_tag}"
-        super().__init__(str(disk_cache.folder() / versions), "%s")
-        self._is_trusted: bool | None = None  # of an existing directory
+        self._cache = DiskCache("compiled", [jinja2.__version__], most_files=_MOST_FILES)
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Load a template, unless there is no intact file of it."""
-        try:
-            if self._is_trusted is None and hasattr(os, "geteuid"):
-                found = os.lstat(self.directory)
-                self._is_trusted = disk_cache.is_private(found, stat.S_ISDIR)
-            if self._is_trusted is not False:
-                super().load_bytecode(bucket)
-        except Exception:
-            bucket.reset()
+        with contextlib.suppress(Exception):
+            bucket.bytecode_from_string(self._cache.load(bucket.key))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         """Write a template, if the directory can be written to."""
-        if not sys.dont_write_bytecode:
-            with contextlib.suppress(OSError):
-                os.makedirs(self.directory, mode=0o700, exist_ok=True)
-                super().dump_bytecode(bucket)
+        self._cache.save(bucket.key, bucket.bytecode_to_string())

@@ -12,6 +12,7 @@ from sqlmetrics.errors import GateError, UsageError, suggestion
 from sqlmetrics.messages import Message, map_column
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
+from sqlmetrics.terminal import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,8 +134,8 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """Return the sentence about a row that fails."""
-        return f'{self.place}: {self.problem}; gate "{self.gate.text}"'
+        """Return the sentence about a row that fails, in one line."""
+        return one_line(f'{self.place}: {self.problem}; gate "{self.gate.text}"')
 
 
 def parse_gate(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.checks.validate import _number_text
 
 R = pd.DataFrame({"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
 S = R.drop(columns="rank").assign(score=[4.0, 3.0, 2.0, 1.0])
@@ -676,3 +679,15 @@ def test_ranks_as_whole_floats_are_ranks() -> None:
 
 def test_rows_in_any_order_are_no_error() -> None:
     assert evaluate(R[::-1])["value"].item() == evaluate()["value"].item()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (600, "600"), (600.0, "600"), (Decimal("6000"), "6,000"), (0.5, "0.5"), (None, "None"),
+        (math.nan, "nan"), (math.inf, "inf"),
+    ],
+)  # fmt: skip
+def test_counts_are_whole_numbers(value: object, text: str) -> None:
+    """Sums of whole numbers are decimal numbers in some engines: 10 of 600, not 10.0 of 600.0."""
+    assert _number_text(value) == text

@@ -134,13 +134,16 @@ fail-if = "mrr@2 <= 0"
 """
 
 
+TRUST = "--trust-file"
+
+
 def written(text: str) -> str:
     Path("gates.toml").write_text(text, encoding="utf-8")
     return "gates.toml"
 
 
 def test_a_file_of_gates() -> None:
-    result = run("test", written(SUITE), "--format", "json", code=3)
+    result = run("test", written(SUITE), TRUST, "--format", "json", code=3)
     rows: list[dict[str, Any]] = json.loads(result.stdout)
     assert list(rows[0]) == ["verdict", "test", "row", "column", "number", "gate"]
     assert [tuple(row.values())[:5] for row in rows] == [
@@ -151,6 +154,11 @@ def test_a_file_of_gates() -> None:
         ("pass", "not worse", "new, mrr@2", "difference", 0.5),
     ]
     assert result.stderr == (
+        "sqlmetrics: files named by gates.toml:\n"
+        "  recommendations of new: lists.csv\n"
+        "  recommendations of old: worse.csv\n"
+        "  interactions: truth.csv\n"
+        "  users: users.csv\n"
         "sqlmetrics: error: 1 of 2 tests failed\n"
         "  evaluate: new, mrr@2, country=AT: value 0.25 is below 0.3; "
         'gate "new: mrr@2 < 0.3"\n'
@@ -159,9 +167,10 @@ def test_a_file_of_gates() -> None:
 
 def test_typed_options_override_those_of_the_file() -> None:
     only = SUITE.partition("[compare]")[0].replace("new: ", "").replace("by = ", "# by = ")
-    lines = run("test", written(only), "-r", "lists.csv").stdout.splitlines()
+    lines = run("test", written(only), TRUST, "-r", "lists.csv").stdout.splitlines()
     assert [line.split(",")[0] for line in lines] == ["verdict", "pass", "pass"]
-    failed = run("test", "gates.toml", "-r", "lists.csv", "--fail-if", "mrr@2 < 0.6", code=3)
+    few = ["-r", "lists.csv", "--fail-if", "mrr@2 < 0.6"]
+    failed = run("test", "gates.toml", *few, code=3, SQLMETRICS_TRUST_FILE="1")
     assert len(failed.stdout.splitlines()) == 2  # instead of the gates of the file
 
 
@@ -177,7 +186,7 @@ def test_warnings_are_a_verdict() -> None:
         [[evaluate]]
         set = { audience = "relevant" }
     """
-    result = run("test", written(gates), code=3)
+    result = run("test", written(gates), TRUST, code=3)
     assert [line.split(",")[:5] for line in result.stdout.splitlines()[1:]] == [
         ["FAIL", f"evaluate {number}", "tables", "warnings", "1"] for number in (1, 2)
     ]
@@ -207,6 +216,66 @@ def test_mistakes_in_a_file(text: str, message: str) -> None:
     assert stderr.startswith("sqlmetrics: error: gates.toml")
     with pytest.raises(AssertionError, match=message):
         raise AssertionError(stderr)
+
+
+def test_a_file_chooses_no_engine() -> None:
+    """A file of somebody else could make the command send a password to a server of theirs."""
+    gates = '\nfail-if = "mrr < 0.1"\nmetrics = "mrr@2"\n'
+    for key, value in {
+        "engine": "postgres://me@127.0.0.1:1/db",
+        "master": "spark://127.0.0.1:1",
+        "temp-directory": "gone",
+        "temp_directory": "gone",
+    }.items():
+        option = key.replace("_", "-")
+        line = f'{key} = "{value}"\n'
+        for text in (f"{line}[evaluate]{gates}", f"[evaluate]{gates}{line}"):
+            stderr = run("test", written(text), *TABLES, TRUST, code=2).stderr
+            assert f"a file cannot set '{key}'; pass --{option} on the command line" in stderr
+            assert f"SQLMETRICS_{option.replace('-', '_').upper()}" in stderr
+    assert not Path("gone").exists()
+
+
+def test_files_and_sql_of_a_file_are_listed_and_asked_for() -> None:
+    Path("own").mkdir()
+    Path("mine.toml").write_text('title = "Mine"\n[settings]\nties = "row"\n', encoding="utf-8")
+    text = """
+        recommendations = "lists.csv"
+        interactions = "SELECT * FROM read_csv('truth.csv')\\n--\\u001b[8m"
+        history = "https://example.com/\\u001b[8mhistory.csv"
+        templates = ["own"]
+        convention = ["standard,mine.toml"]
+        fallback = "standard"
+        metrics = "mrr@2"
+        fail-if = "mrr > 2"
+        [[evaluate]]
+        [[evaluate]]
+        baseline = "worse.csv"
+        [compare]
+        recommendations = { new = "lists.csv", old = "worse.csv" }
+        baseline = "old"
+    """
+    listed = [
+        "sqlmetrics: files named by gates.toml:",
+        "  recommendations: lists.csv",
+        "  interactions (SQL that is run): SELECT * FROM read_csv('truth.csv')\\n--\\x1b[8m",
+        "  history: https://example.com/\\x1b[8mhistory.csv",
+        "  templates (SQL that is run): own",
+        "  convention: mine.toml",
+        "  baseline: worse.csv",
+        "  recommendations of new: lists.csv",
+        "  recommendations of old: worse.csv",
+    ]
+    refused = [
+        "sqlmetrics: error: gates.toml: these files were not read; add --trust-file to read them, "
+        "or give your own files with -r, -i and the other table options"
+    ]
+    assert run("test", written(text), code=2).stderr.splitlines() == [*listed, *refused]
+    own = ["-i", "truth.csv", "--history", "history.csv", "--templates", "own"]
+    own += ["--convention", "standard", "--baseline", "worse.csv"]
+    typed = ["-r", "lists.csv", "--no-check", *own]
+    only = text.partition("[compare]")[0]
+    assert run("test", written(only), *typed).stderr == ""
 
 
 def test_mistakes_on_the_command_line() -> None:

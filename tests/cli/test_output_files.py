@@ -235,7 +235,8 @@ def test_the_inputs_of_tests_are_not_overwritten(inputs: bytes, target: str) -> 
     """
     Path("gates.toml").write_text(gates)
     os.rename("hard.parquet", "hard.csv")
-    command = ["test", "gates.toml", "-o", f"./{target}", "--format", "csv", "--force"]
+    target_options = ["-o", f"./{target}", "--format", "csv", "--force"]
+    command = ["test", "gates.toml", "--trust-file", *target_options]
     assert f"{target} is not overwritten: the" in run(*command, code=2).stderr
     assert Path("in/lists.parquet").read_bytes() == Path("hard.csv").read_bytes() == inputs
     assert Path("gates.toml").read_text() == gates

@@ -66,6 +66,22 @@ def test_errors_and_warnings_are_those_of_evaluate() -> None:
             evaluator.rows("ndcg@10", by="country")
 
 
+@pytest.mark.parametrize("method", ["evaluate", "combinations", "compare", "report"])
+@pytest.mark.parametrize("users", [USERS.iloc[:0], USERS.assign(user_id=[7, 8])])
+def test_no_user_has_a_value_to_slice_by(method: str, users: pd.DataFrame) -> None:
+    tables = {"recommendations": {"a": LISTS, "b": LISTS}, "interactions": TRUTH, "users": users}
+    calls = {
+        "evaluate": lambda: evaluator.evaluate("ndcg@10", by="country"),
+        "combinations": lambda: evaluator.evaluate("ndcg@10", by="country", combinations=True),
+        "compare": lambda: evaluator.compare("ndcg@10", baseline="a", by="country"),
+        "report": lambda: evaluator.report("ndcg@10", by="country"),
+    }
+    with sm.Evaluator(**tables, check=False) as evaluator:
+        told = "country in the table users. Check that the table has rows, and that its ids match"
+        with pytest.warns(sm.SqlmetricsWarning, match=f"no user has a value of {told}"):
+            calls[method]()
+
+
 def test_missing_values() -> None:
     rows = Rows(
         ["name", "k", "value"], [TEXT, COUNT, NUMBER], [("x", None, math.nan), (None, 2, math.inf)]

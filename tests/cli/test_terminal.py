@@ -1,4 +1,4 @@
-"""No control character of the data reaches a terminal: it is shown, and does nothing."""
+"""Control characters and runners' commands in the data do nothing: they are shown escaped."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from sqlmetrics.terminal import one_line, visible, visible_json
 from tests.support.processes import PATIENCE
 
 RED, TITLE = "\x1b[31m", "\x1b]0;owned\x07"
-EVIL = f"x{RED}{TITLE}\r\x9b1m\u202ey"
-SHOWN = r"x\x1b[31m\x1b]0;owned\x07\r\x9b1m\u202ey"
+EVIL = f"::x::{RED}{TITLE}\r\x9b1m\u202e##[y]"
+SHOWN = r"\x3a:x::\x1b[31m\x1b]0;owned\x07\r\x9b1m\u202e\x23#[y]"
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# what the runners of GitHub and Azure execute in the output of a step
+COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
 STYLE = re.compile(r"\x1b\[[01]m")  # bold, and its end: what our own tables have
 
 
@@ -36,6 +38,11 @@ def test_control_characters_are_shown() -> None:
     assert visible(EVIL) == SHOWN
     assert one_line(f"{EVIL}\n\t\u2028") == rf"{SHOWN}\n\t\u2028"
     assert visible("a\tb\nc\r\nd") == "a\tb\nc\r\nd"
+    for text in ("::a::", "  ::a::", "a\n::b", "a\r\n \t::b", "##[a]", "x ##vso[a]y", "###[a]"):
+        assert COMMAND.search(text)
+        assert not COMMAND.search(visible(text))
+        assert not COMMAND.search(one_line(text))
+    assert visible("a::b: #[c]\n# ::d") == "a::b: #[c]\n# ::d"
     assert visible("\udcff") == r"\udcff"
     for code in [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]:
         assert not FORBIDDEN.search(one_line(chr(code))), code
@@ -50,6 +57,7 @@ def test_other_characters_stay(text: str) -> None:
 def test_json_has_the_same_values() -> None:
     text = visible_json(json.dumps([EVIL], ensure_ascii=False))
     assert not FORBIDDEN.search(text)
+    assert not COMMAND.search(text)
     assert json.loads(text) == [EVIL]
 
 
@@ -61,7 +69,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write tables with hostile ids, values, columns and names, and go there."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "xterm")
-    users = [EVIL, "u2\nerror: 2", "u3"]
+    users = [EVIL, "u2\n::stop-commands::x", "u3"]
     pd.DataFrame({"user_id": users, "item_id": [EVIL, "b", "c"], "score": 0.5}).to_parquet("r.pq")
     pd.DataFrame({"user_id": users, "item_id": ["b", "b", EVIL]}).to_parquet("t.pq")
     pd.DataFrame({"user_id": users, EVIL: [EVIL, "b", "c"]}).to_parquet("users.pq")
@@ -76,6 +84,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"{{#---\ntitle = {json.dumps('T' + EVIL)}\n---#}}\n-- {RED}{TITLE}\n"
         "SELECT {{ keys }}, k, 1 AS value FROM hits\n"
     )
+    Path("gates.toml").write_text(
+        f"[evaluate]\nname = {json.dumps(EVIL)}\nmetrics = 'mrr@1'\nfail-if = 'mrr < 2'\n"
+    )
     for source in ("r.pq", "t.pq"):
         Path(f"{EVIL}.{source[0]}.parquet").write_bytes(Path(source).read_bytes())
     return tmp_path
@@ -83,6 +94,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 LISTS, TRUTH = ["-r", "r.pq"], ["-i", "t.pq"]
 MODELS = ["-r", "models.pq"]
+SLICED = ["evaluate", *LISTS, *TRUTH, "mrr@1", "--users", "users.pq", "--by", EVIL]
 # what is hostile -> the command; where the escaped text is expected
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "ids in a finding": (["check", *LISTS, *TRUTH, "--format", "table"], "stdout"),
@@ -106,6 +118,19 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
         ["evaluate", *MODELS, *TRUTH, "mrr@1", "--format", "markdown"],
         "stdout",
     ),
+    "a gate on slices": (
+        [*SLICED, "--format", "github", "--fail-if", "mrr < 2"],
+        "stderr",
+    ),
+    "a gate of a model": (
+        ["evaluate", *MODELS, *TRUTH, "mrr@1", "--format", "github", "--fail-if", "mrr < 2"],
+        "stderr",
+    ),
+    "a gate that names no slice": ([*SLICED, "--fail-if", "mrr < 2 where x=y"], "stderr"),
+    "a gate that cannot be read": ([*SLICED, "--fail-if", f"mrr {EVIL}"], "stderr"),
+    "tests of a file": (["test", "gates.toml", *LISTS, *TRUTH, "--format", "github"], "stdout"),
+    "models in LaTeX": (["evaluate", *MODELS, *TRUTH, "mrr@1", "--format", "latex"], ""),
+    "values for a tracker": (["evaluate", *MODELS, *TRUTH, "mrr@1", "--format", "dvc"], ""),
     "models of a leaderboard": (
         ["leaderboard", *MODELS, *TRUTH, "mrr@1", "--format", "table"],
         "stdout",
@@ -143,6 +168,7 @@ def test_nothing_hostile_is_written(what: str) -> None:
     result = CliRunner().invoke(main, arguments)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert not FORBIDDEN.search(result.output), repr(result.output)
+    assert not COMMAND.search(result.output), result.output
     if where:
         assert r"\x1b[31m" in getattr(result, where)
     if what.startswith("ids in JSON"):
@@ -155,10 +181,10 @@ def lines(text: str) -> list[str]:
 
 
 def test_rows_of_an_error_and_of_a_table_take_one_line_each() -> None:
-    frame = pd.DataFrame({"user_id": ["a\nerror: no"] * 2, "item_id": "b\tc", "score": 0.5})
+    frame = pd.DataFrame({"user_id": ["a\n::error::no"] * 2, "item_id": "b\tc", "score": 0.5})
     frame.to_parquet("broken.pq")
     result = CliRunner().invoke(main, ["evaluate", "-r", "broken.pq", *TRUTH, "mrr@1"])
-    assert r"    a\nerror: no  b\tc     2" in result.stderr.splitlines()
+    assert r"    a\n::error::no  b\tc     2" in result.stderr.splitlines()
     result = CliRunner().invoke(main, ["per-user", *LISTS, *TRUTH, "mrr@1", "--format", "markdown"])
     assert len(result.stdout.splitlines()) == 5
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from sqlmetrics.cli.commands import main
+from sqlmetrics.cli.layout import _markdown_cell, markdown_text
+from sqlmetrics.terminal import one_line
 from tests.support.paths import ROOT
 
 LISTS = "user_id,item_id,rank\n1,11,1\n1,12,2\n2,12,1\n2,11,2\n"
@@ -55,11 +58,11 @@ def test_verdicts_for_github() -> None:
     assert [line.split(" | ")[:3] for line in table.splitlines()] == [
         ["| verdict", "model", "city"],
         ["| ---", "---", "---"],
-        ["| ❌", "new", "&lt;b>"],
+        ["| ❌", "new", "`<b>`"],
         ["| ✅", "new", "A\\|B"],
     ]
     assert reasons == (
-        "- new, mrr@2, city=&lt;b>: value 0.5 is below 0.6 (`mrr < 0.6 where city=<b>`)\n"
+        "- `new, mrr@2, city=<b>: value 0.5 is below 0.6` (`mrr < 0.6 where city=<b>`)\n"
     )
     passed = run("evaluate", "mrr@2", *TABLES, "--fail-if", "mrr < 0.1", "--format", "github")
     assert passed.stdout.startswith("**✅ 1 gate passed**\n\n| verdict | model |")
@@ -83,28 +86,118 @@ def step(name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_the_action_of_github(tmp_path: Path) -> None:
-    """The script of the action, with its inputs as arguments that a shell would split."""
-    Path("my gates.toml").write_text(GATES, encoding="utf-8")
+SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs bash
+
+
+def act(tmp_path: Path, arguments: str, command: str = "test") -> tuple[int, str, str, str]:
+    """Run the script of the action; return its exit code, stdout, stderr and the summary."""
     binary = tmp_path / "bin" / "sqlmetrics"
-    binary.parent.mkdir()
+    binary.parent.mkdir(exist_ok=True)
     binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sqlmetrics "$@"\n', encoding="utf-8")
     binary.chmod(0o755)
-    script = step("Run sqlmetrics")
-    assert set(script["env"]) == {"COMMAND", "ARGUMENTS"}
-    assert "${{" not in script["run"]  # inputs are data, not code
     summary = tmp_path / "summary.md"
+    summary.unlink(missing_ok=True)
     environment = {
         **os.environ,
         "PATH": f"{binary.parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
-        "COMMAND": "test",
-        "ARGUMENTS": "my gates.toml\n--fail-if\nmrr < 0.8\n",
+        "COMMAND": command,
+        "ARGUMENTS": arguments,
         "GITHUB_STEP_SUMMARY": str(summary),
     }
-    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]  # as GitHub runs bash
-    done = subprocess.run([*shell, script["run"]], env=environment, capture_output=True, text=True)
-    assert done.returncode == 3, done.stderr
-    assert summary.read_text(encoding="utf-8") == done.stdout
-    assert done.stdout.startswith("**❌ 1 of 1 test failed**\n\n| verdict | test |")
-    assert "| ❌ | evaluate | new, mrr@2 | value | 0.7500 | mrr &lt; 0.8 |" in done.stdout
+    script = step("Run sqlmetrics")["run"]
+    done = subprocess.run([*SHELL, script], env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr, summary.read_text(encoding="utf-8")
+
+
+def test_the_action_of_github(tmp_path: Path) -> None:
+    """The script of the action, with its inputs as arguments that a shell would split."""
+    Path("my gates.toml").write_text(GATES, encoding="utf-8")
+    assert set(step("Run sqlmetrics")["env"]) == {"COMMAND", "ARGUMENTS"}
+    arguments = "my gates.toml\n--trust-file\n--fail-if\nmrr < 0.8\n"
+    code, stdout, stderr, summary = act(tmp_path, arguments)
+    assert code == 3, stderr
+    assert summary == stdout
+    assert stdout.startswith("**❌ 1 of 1 test failed**\n\n| verdict | test |")
+    assert "| ❌ | evaluate | new, mrr@2 | value | 0.7500 | `mrr < 0.8` |" in stdout
+    assert "error: 1 of 1 test failed" in stderr
+
+
+def test_the_summary_of_a_command_that_fails(tmp_path: Path) -> None:
+    """Exit codes 1 and 2 have no result; the message is code, of which nothing is live."""
+    Path("gates.toml").write_text(GATES, encoding="utf-8")
+    Path("twice.csv").write_text(LISTS + "1,11,1\n", encoding="utf-8")
+    for arguments, code in {
+        "gates.toml": 2,
+        "![a](//e.example)`<img>.toml": 2,
+        "gates.toml\n--trust-file\n-r\ntwice.csv": 1,
+    }.items():
+        found, stdout, stderr, summary = act(tmp_path, arguments)
+        assert (found, stdout) == (code, "")
+        indented = "".join(f"    {line}\n" for line in stderr.splitlines())
+        assert summary == f"\n**❌ sqlmetrics failed with exit code {code}**\n\n{indented}"
+        assert "error: " in summary
+    found, stdout, _, summary = act(tmp_path, "-r\ntwice.csv\n-i\ntruth.csv", "check")
+    assert (found, summary) == (1, stdout)  # the findings
+
+
+def test_inputs_of_the_action_are_data(tmp_path: Path) -> None:
+    """Every input reaches a script as an environment variable; extras can be empty."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    for one in action["runs"]["steps"]:
+        assert "${{" not in one.get("run", "")
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    pip.chmod(0o755)
+    for extras, asked in {"": "/a b", "stats": "/a b[stats]", "$(x)": "/a b[$(x)]"}.items():
+        environment = {
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "EXTRAS": extras,
+            "GITHUB_ACTION_PATH": "/a b",
+        }  # fmt: skip
+        script = step("Install sqlmetrics")["run"]
+        done = subprocess.run([*SHELL, script], env=environment, capture_output=True, text=True)
+        assert done.stdout == f"install {asked}\n", done.stderr
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![a](https://e.example/a.png)", "[a](//e.example)", "<img src=x>", "<!-- a", "https://a.b",
+        "www.a.b", "a@b.example", "@octocat", "x @octocat", "fixes #1", "o/r#1", "GH-1", "**a**",
+        "_a_", "~~a~~", "$a$", ":tada:", "&#64;a", "`![a](b)`", "``a`", "a\\", "a\nb",
+        "\\|![a](b)", "[a]: b", "a|`b", "\u202ea",
+    ],
+)  # fmt: skip
+def test_nothing_is_live_in_markdown(text: str) -> None:
+    """Everything is in a code span that no backtick of the text ends, in one cell of a table."""
+    cell = _markdown_cell(text)
+    assert one_line(text) in markdown_text(text)
+    fence = re.match("`+", cell)
+    assert fence is not None
+    inner = cell[fence.end() : -fence.end()]
+    assert cell == fence[0] + inner + fence[0]
+    assert fence[0] not in re.findall("`+", inner)
+    assert inner[0] != "`" != inner[-1]
+    assert "\n" not in cell
+    assert not re.search(r"(?<!\\)(\\\\)*\|", cell)  # a pipe that would end the cell
+
+
+@pytest.mark.parametrize("text", ["als", "n_users", "ndcg(gain=exponential)", "mrr@2: 0.5", "a:b"])
+def test_other_texts_are_not_code(text: str) -> None:
+    assert markdown_text(text) == _markdown_cell(text) == text
+
+
+def test_names_in_markdown() -> None:
+    """Names of models, columns and slices, the baseline in a legend, and the text of a gate."""
+    image, column = "![a](//e.example)", "<img>"
+    Path("truth.csv").write_text(f"user_id,item_id,{column}\n1,11,{image}\n2,11,b\n")
+    tables = ["-r", f"{image}=lists.csv", "-r", "b=lists.csv", "-i", "truth.csv", "--no-check"]
+    gate = f"mrr < 2 where {column}={image}"
+    options = [*tables, "mrr@2", "--by", column, "--format", "github"]
+    evaluated = run("evaluate", *options, "--fail-if", gate, code=3).stdout
+    against = run("leaderboard", *options, "--against", image).stdout
+    for text in (evaluated, against):
+        assert image in text
+        assert not re.search(r"!\[|<img", re.sub("`[^`]*`", "", text))
+    assert f"than `{image}`" in against

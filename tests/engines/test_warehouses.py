@@ -22,6 +22,7 @@ from pyarrow import csv
 import sqlmetrics as sm
 from sqlmetrics.engines import database_urls, warehouse_drivers, warehouse_types, warehouse_urls
 from sqlmetrics.engines.warehouse_drivers import SourceColumn
+from sqlmetrics.masking import masked_url, without_secrets
 from tests.engines import warehouse_servers as servers
 from tests.engines.databases import (
     LISTS,
@@ -539,8 +540,8 @@ def test_urls_that_cannot_be_read(url: str, told: str) -> None:
 )
 def test_masked_urls(url: str) -> None:
     assert database_urls.is_url(url)
-    assert database_urls.masked(url) == url.replace("s3cr", "***")
-    assert database_urls.without_passwords("bad s3cr", url) == "bad ***"
+    assert masked_url(url) == url.replace("s3cr", "***")
+    assert without_secrets("bad s3cr", url) == "bad ***"
 
 
 def test_values_of_parameters() -> None:

@@ -438,3 +438,41 @@ def test_expressions_of_k_that_are_null_for_whole_lists(tmp_path: Path, value: s
         (row,) = evaluator.evaluate("mine").to_dict("records")
     assert row["n_users"] == 0  # NULL in a row: undefined, which is not the value of an empty list
     assert pd.isna(row["value"])
+
+
+@pytest.mark.parametrize(
+    ("lists", "what"),
+    [
+        ({"u1": ["b"], "u2": ["b"]}, "the value 2 is"),
+        ({"u1": ["b"], "u2": ["a"], "u3": ["a"]}, "values of users are"),  # the mean is 2 / 3
+    ],
+)
+def test_values_outside_the_declared_range(
+    tmp_path: Path, lists: dict[str, list[str]], what: str
+) -> None:
+    (tmp_path / "doubled.sql.j2").write_text(
+        '{#---\ntitle = "Doubled"\nwhen_empty = 0\nrange = [0, 1]\n---#}\n'
+        "SELECT {{ keys }}, k, 2.0 AS value FROM hits GROUP BY {{ keys }}, k\n",
+        encoding="utf-8",
+    )
+    truth = {user: ["b"] for user in lists}
+    told = "outside the range 0 to 1 that the template declares. Correct the query or range in .*"
+    with sm.Evaluator(lists, truth, templates=tmp_path, check=False) as evaluator:
+        for call in (evaluator.evaluate, evaluator.rows):
+            with pytest.warns(sm.SqlmetricsWarning, match=f"doubled: {what} {told}doubled.sql.j2"):
+                call("doubled@1")
+        with pytest.warns(sm.SqlmetricsWarning, match=f"doubled: the value 2 is {told}"):
+            evaluator.per_user("doubled@1")
+
+
+def test_values_at_the_ends_of_the_declared_range(tmp_path: Path) -> None:
+    (tmp_path / "found.sql.j2").write_text(
+        '{#---\ntitle = "Found"\nwhen_empty = 0\nrange = [0, 1]\n---#}\n'
+        "SELECT {{ keys }}, k, 1.0 AS value FROM hits GROUP BY {{ keys }}, k\n",
+        encoding="utf-8",
+    )
+    lists = {user: ["b"] if user % 3 else ["a"] for user in range(7)}
+    truth = {user: ["b"] for user in lists}
+    with sm.Evaluator(lists, truth, templates=tmp_path, check=False) as evaluator:
+        assert evaluator.evaluate("found@1")["value"].tolist() == [pytest.approx(4 / 7)]
+        assert set(evaluator.per_user("found@1")["found"]) == {0, 1}

@@ -73,7 +73,7 @@ def damage(file: Path) -> None:
 
 def write_another_value(file: Path) -> None:
     content = pickle.dumps(5)
-    file.write_bytes(hashlib.sha256(content).digest() + content)
+    file.write_bytes(hashlib.sha256(file.name.encode() + content).digest() + content)
 
 
 @pytest.mark.skipif(

@@ -15,7 +15,7 @@ from sqlmetrics.sql.compiled_templates import CompiledTemplates
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path / "cache")
-    return Path(CompiledTemplates().directory)
+    return tmp_path / "cache" / "compiled"
 
 
 def rendered(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
@@ -44,13 +44,15 @@ def test_a_template_is_compiled_once(folder: Path, monkeypatch: pytest.MonkeyPat
     assert folder.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("rest", [0, 3, 20, -1])
+@pytest.mark.parametrize("rest", [0, 3, 20, -1, None])
 def test_a_damaged_file_is_compiled_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, rest: int
+    folder: Path, monkeypatch: pytest.MonkeyPatch, rest: int | None
 ) -> None:
     rendered("{{ 1 + 1 }}", monkeypatch)
     (file,) = folder.iterdir()
-    file.write_bytes(file.read_bytes()[:rest])
+    content = file.read_bytes()
+    flipped = content[:-20] + bytes([content[-20] ^ 1]) + content[-19:]
+    file.write_bytes(flipped if rest is None else content[:rest])
     assert rendered("{{ 1 + 1 }}", monkeypatch) == ("2", 1)
     assert rendered("{{ 1 + 1 }}", monkeypatch) == ("2", 0)
 

@@ -572,7 +572,7 @@ def test_names_are_escaped_and_marks_are_not() -> None:
     assert table[1] == "┃ model         ┃ [red]land ┃ n_users ┃ ndcg@5 ┃"
     assert table[3] == "│ a|b&c%d_e<f>g │ x|y       │      10 │  0.3 * │"
     markdown = render_leaderboard(frame, "markdown", 1, "").splitlines()
-    assert markdown[2] == "| a\\|b&c%d_e&lt;f>g | x\\|y | 10 | **0.3** |"
+    assert markdown[2] == "| `a\\|b&c%d_e<f>g` | x\\|y | 10 | **0.3** |"
     latex = render_leaderboard(frame, "latex", 1, "").splitlines()
     assert latex[1] == "\\begin{tabular}{llr}"
     assert latex[5] == (
