@@ -11,6 +11,7 @@ from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import RANKED, Argument, Message, map_column
 from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables.csv_layout import no_header
 from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
 from sqlmetrics.tables.filters import check_rows, columns_of, read_condition
 from sqlmetrics.tables.models import aligned, is_models
@@ -216,6 +217,8 @@ class TableReader:
                 raise self._missing(table, name, column, relation)
         if table in USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
+        if names := [c for name, c in actual.items() if c in relation.like_values and c != name]:
+            raise self._no_header(table, relation, names)
         ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
         numbers = [actual[name] for name in NUMBERS if name in actual]
         with lines_checked(self.engine, table, relation):
@@ -388,6 +391,8 @@ class TableReader:
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
         if reason := relation.unread.get(column):
             return unreadable_column(table, column, reason, is_number=name in NUMBERS)
+        if relation.like_values:
+            return self._no_header(table, relation, relation.like_values)
         close = suggestion(column, relation.types)
         columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":
@@ -398,6 +403,10 @@ class TableReader:
             column=name,
             remedy=Message("map another column with ", map_column(table, name)),
         )
+
+    def _no_header(self, table: str, relation: Relation, names: Sequence[str]) -> DataError:
+        assert relation.layout
+        return no_header(table, self.engine.shown(relation.files[0]), relation.layout, names)
 
 
 def _uneven_lists(
