@@ -80,6 +80,13 @@ def reason(error: Exception) -> str:
     return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", " ".join(kept))[:_MOST]
 
 
+def remedy_of(reason: str) -> str:
+    """Return how to solve the problem of a source that cannot be read, or an empty text."""
+    if "utf-8" in reason.lower():
+        return "convert the file from its encoding to UTF-8, e.g. with iconv -f LATIN1 -t UTF-8"
+    return ""
+
+
 def reason_alone(error: Exception) -> str:
     """Return the engine's message without the hint at its end."""
     return re.split(r" Did you mean|\. This limit", reason(error))[0].rstrip("!.")

@@ -119,11 +119,14 @@ def no_header(label: str, shown: str, of: Layout, names: Sequence[str]) -> DataE
 
 def with_names(path: str, separator: str) -> str:
     """Return the remedy that reads a file without a header."""
+    named = query(path, separator, "header = false, names = ['user_id', …]")
+    return f"list the names of the columns in a query: {named}"
+
+
+def query(path: str, separator: str, options: str) -> str:
+    """Return a query that reads a file with further options of DuckDB's reader."""
     delimiter = "\\t" if separator == "\t" else separator
-    return (
-        f"list the names of the columns in a query: FROM read_csv({literal(path)}, "
-        f"delim = '{delimiter}', header = false, names = ['user_id', …])"
-    )
+    return f"FROM read_csv({literal(path)}, delim = '{delimiter}', {options})"
 
 
 def is_number(text: str) -> bool:

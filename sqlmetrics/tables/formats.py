@@ -37,7 +37,7 @@ _FIRST_TIME = 1e8  # a larger number is a Unix time, not a relevance
 _HEAD = 65536  # bytes
 _DECOMPRESS = "decompress the file; sqlmetrics reads gzip (.gz) and Zstandard (.zst)"
 _EXPORT = "read the file in Python and pass its rows, or export the rows as Parquet"
-_ENCODING = "convert the file to UTF-8, for example with iconv -f UTF-16 -t UTF-8"
+_ENCODING = "convert the file from this encoding to UTF-8, e.g. with iconv -f UTF-16 -t UTF-8"
 # first bytes of files that are not read -> what they are, and the remedy
 _OTHERS = {
     b"BZh": ("is compressed with bzip2", _DECOMPRESS),

@@ -463,3 +463,34 @@ def test_parts_of_other_formats_without_rows(tmp_path: Path, suffix: str, empty:
         sm.Evaluator(tmp_path, {"q1": ["d1"]}) as evaluator,
     ):
         assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "user_id,item_id,rank\nu1,caf\xe9,1\n"),
+        ("a.jsonl", '{"user_id": "u1", "item_id": "caf\xe9", "rank": 1}\n'),
+        ("a.run", "u1 Q0 caf\xe9 1 0.9 tag\n"),
+    ],
+)
+def test_another_encoding_than_utf_8_is_told(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(sm.DataError, match=r"(?i)utf-8.* Convert .* iconv -f LATIN1 -t UTF-8$"):
+        values(path, {"u1": ["caf\xe9"]})
+    path.write_text(path.read_text(encoding="latin-1"), encoding="utf-8")
+    with sm.Evaluator(path, {"u1": ["caf\xe9"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+
+
+def test_numbers_with_a_decimal_comma_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The query of the message reads them."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text('user_id;item_id;score\nu1;a;"7,25"\nu1;b;"7,5"\n')
+    with pytest.raises(sm.DataError, match=r"VARCHAR, not a number, e\.g\. '7,25'") as caught:
+        sm.Evaluator("a.csv", {"u1": ["a"]})
+    query = str(caught.value).partition("with a query: ")[2].partition(", or map")[0]
+    with sm.Evaluator(query, {"u1": ["a"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1 / 2]
