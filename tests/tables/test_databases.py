@@ -176,3 +176,15 @@ def test_a_name_of_a_table_and_of_a_file(
             with sm.Evaluator(source, "truth", connection=connection) as evaluator:
                 found = evaluator.evaluate(METRIC)["value"].item()
             assert found == pytest.approx(expected[0]["value"])
+
+
+def test_a_view_that_reads_a_file(tmp_path: Path) -> None:
+    """Its file is none of those that the connection may read; the query is read at once."""
+    file = write_parquet(tmp_path / "lists.parquet", lists_table())
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE VIEW recs AS FROM '{file}'")
+    for trusted in (False, True):
+        with pytest.raises(sm.SqlmetricsError, match=r"shop\.duckdb:FROM recs"):
+            values(f"{path}:recs", trust_input=trusted)
+    check(values(f"{path}:FROM recs", **CHECKED))
