@@ -35,6 +35,7 @@ _TREC = {
 _KNOWN_FORMATS = f".parquet, .csv, .tsv, .json or .jsonl, {' or '.join(_TREC.values())}"
 _FIRST_TIME = 1e8  # a larger number is a Unix time, not a relevance
 _HEAD = 65536  # bytes
+_FIRST_OF_TEXT = 9  # the tab; a text has no byte below it
 _DECOMPRESS = "decompress the file; sqlmetrics reads gzip (.gz) and Zstandard (.zst)"
 _EXPORT = "read the file in Python and pass its rows, or export the rows as Parquet"
 _ENCODING = "convert the file from this encoding to UTF-8, e.g. with iconv -f UTF-16 -t UTF-8"
@@ -165,7 +166,14 @@ def _check_start(label: str, shown: str, head: bytes) -> None:
     Raises:
         DataError: names the format or the encoding.
     """
-    found = next((what for start, what in _OTHERS.items() if head.startswith(start)), None)
+    found = next(
+        (
+            what
+            for start, what in _OTHERS.items()
+            if head.startswith(start) and (not start.isalnum() or min(head) < _FIRST_OF_TEXT)
+        ),
+        None,
+    )
     if head[:2].count(0) == 1:  # without a byte order mark
         found = _OTHERS[b"\xff\xfe"]
     if head[257:262] == b"ustar":

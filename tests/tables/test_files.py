@@ -446,6 +446,13 @@ def test_files_of_other_formats_are_named(
     assert "double quotes" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["ORCID", "BZh", "ARROW1"])
+def test_names_of_columns_like_those_of_formats(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.csv").write_text(f"{name},item_id\n1,2\n")
+    with sm.Evaluator({1: [2]}, tmp_path / "a.csv", columns={"interactions.user_id": name}) as e:
+        assert e.evaluate("mrr")["value"].tolist() == [1]
+
+
 @pytest.mark.parametrize(("text", "delimiter"), [("1::2::5::978300760", "::"), ("1 2 5", " ")])
 def test_a_text_of_an_unknown_format_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, delimiter: str
