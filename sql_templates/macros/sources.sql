@@ -158,19 +158,31 @@ format = 'auto' {%- if types %}, columns = { {{- columns -}} } {%- endif -%} {{ 
     ) AS lines
 {%- endmacro -%}
 
-{#- The first word of a line; an error unless the line has `count` words. -#}
-{%- macro first_word(count, format) -%}
-CASE WHEN len(words) = {{ count }} THEN words[1]
-            ELSE error('a line of {{ format }} must have {{ count }} columns, not '
-                || len(words) || ': ' || array_to_string(words, ' '))
+{#- The first word of a line of a TREC file; an error unless the line has `count` words, of which
+    the one at `number` is a number. `tag`: the last word of every line. -#}
+{%- macro first_word(count, format, number, name, tag="") -%}
+CASE
+            WHEN len(words) <> {{ count }}
+                THEN error('a line of {{ format }} must have {{ count }} columns, not '
+                    || len(words) || ': ' || array_to_string(words, ' '))
+            WHEN try_cast(words[{{ number }}] AS DOUBLE) IS NULL
+                THEN error('the {{ name }} in a line of {{ format }} must be a number: '
+                    || array_to_string(words, ' '))
+            {%- if tag %}
+            WHEN words[{{ count }}] <> {{ literal(tag) }}
+                THEN error({{ literal("the first line has the run tag " ~ tag ~ ", but another line has the tag ") }}
+                    || words[{{ count }}] || '. Write each run to its own file, and read the files '
+                    || 'as models: ' || array_to_string(words, ' '))
+            {%- endif %}
+            ELSE words[1]
         END
 {%- endmacro -%}
 
 {#- Reads a TREC run: query Q0 document rank score tag. The rank is ignored, as in trec_eval. -#}
-{%- macro source_trec_run(paths, folders=none) -%}
+{%- macro source_trec_run(paths, folders=none, tag="") -%}
 (
     SELECT
-        {{ first_word(6, 'a TREC run') }} AS user_id,
+        {{ first_word(6, 'a TREC run', 5, 'score', tag) }} AS user_id,
         words[3] AS item_id,
         CAST(words[5] AS DOUBLE) AS score
     FROM {{ words_of_lines(paths) }}
@@ -181,7 +193,7 @@ CASE WHEN len(words) = {{ count }} THEN words[1]
 {%- macro source_trec_qrels(paths, folders=none) -%}
 (
     SELECT
-        {{ first_word(4, 'TREC qrels') }} AS user_id,
+        {{ first_word(4, 'TREC qrels', 4, 'relevance') }} AS user_id,
         words[3] AS item_id,
         CAST(words[4] AS DOUBLE) AS relevance
     FROM {{ words_of_lines(paths) }}

@@ -315,7 +315,7 @@ def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:
     """Read tables that are neither files nor the names of models from a DuckDB file.
 
     Raises:
-        UsageError: the path is not a DuckDB file.
+        UsageError: the path is not a DuckDB file, or a name may mean a table and a file.
     """
     if not database_files.is_database(path):
         why = "is not a DuckDB file" if os.path.exists(path) else "does not exist"
@@ -326,12 +326,33 @@ def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:
     def located(source: Any) -> Any:
         if isinstance(source, dict):
             return type(source)({name: located(part) for name, part in source.items()})
+        if isinstance(source, str) and source not in models:
+            _check_name(path, source)
         elsewhere = not isinstance(source, str) or "://" in source or _is_path(source)
         if elsewhere or source in models or _is_named_table(source):
             return source
         return f"{path}:{source}"
 
     return {table: located(source) for table, source in tables.items()}
+
+
+def _check_name(database: str, name: str) -> None:
+    """Check that the name of a table of a DuckDB file is not also that of a file or folder.
+
+    A name with a slash or the suffix of a format is that of a file.
+
+    Raises:
+        UsageError: gives both spellings.
+    """
+    from sqlmetrics.tables.formats import format_by_name
+
+    if "/" in name or os.sep in name or format_by_name(name) or not os.path.exists(name):
+        return
+    kind = "folder" if os.path.isdir(name) else "file"
+    raise UsageError(
+        f"--database: {name} may be a table of {database}, but there is also a {kind} {name}",
+        remedy=f"write {database}:{name} for the table, or ./{name} for the {kind}",
+    )
 
 
 def _name_and_path(value: str) -> tuple[str | None, str]:

@@ -31,6 +31,7 @@ from sqlmetrics.engines.duckdb_errors import (
     not_written,
     reason,
     reason_alone,
+    remedy_of,
     shortage,
 )
 from sqlmetrics.engines.lake_tables import copy_rows, is_lake_table, open_lake_table
@@ -433,7 +434,9 @@ class DuckDBEngine:
             except duckdb.Error as error:
                 self.check_files()
                 why = reason(error)
-                raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
+                raise UnreadableError(
+                    f"{label} cannot be read: {why}", reason=why, remedy=remedy_of(why)
+                ) from error
 
     def find_table(self, name: str) -> str | None:
         """Find a table or view of a connection that was passed in; return its full name, quoted.
@@ -774,7 +777,7 @@ class DuckDBEngine:
         if not unread or may_be_damage(error):
             self._check_readable()
         if unread:
-            return UnreadableError(why)
+            return UnreadableError(why, remedy=remedy_of(why))
         if isinstance(error, duckdb.IOException):
             return EngineError(f"the engine stopped while computing {title}: {why}")
         return EngineError(f"the engine rejected the query for {title}: {why}")

@@ -13,6 +13,8 @@ from sqlmetrics.masking import masked
 
 _NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
 _OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.IGNORECASE)
+# of Python packages that read remote files, with the class of the error
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(?:[\w.]+: )?")
 _MOST = 400  # characters of a message
 
 
@@ -73,13 +75,26 @@ def has_zoned_times(description: Any) -> bool:
 
 def reason(error: Exception) -> str:
     """Return the engine's message in one line, without its configuration hints."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = _TRACEBACK.sub("", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept: list[str] = []
     for line in lines or [type(error).__name__]:
         if line.startswith(("LINE ", "Possible ", "* ", "Candidate ", "file =", "^")):
             break
         kept.append(line)
     return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", masked(" ".join(kept)))[:_MOST]
+
+
+def remedy_of(reason: str) -> str:
+    """Return how to solve the problem of a source that cannot be read, or an empty text."""
+    if "utf-8" in reason.lower():
+        return "convert the file from its encoding to UTF-8, e.g. with iconv -f LATIN1 -t UTF-8"
+    if "file system operations are disabled" in reason:
+        return (
+            "a view of a DuckDB file that reads other files is read by a query, e.g. "
+            "shop.duckdb:FROM recs for the view recs"
+        )
+    return ""
 
 
 def reason_alone(error: Exception) -> str:

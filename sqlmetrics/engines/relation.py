@@ -78,6 +78,8 @@ class Relation:
             columns have those of sqlmetrics.
         unread: the columns that cannot be read, and the reasons.
         levels: the values of ordered categories in their order, by column.
+        texts: an example of the texts in columns of numbers of CSV files, by column.
+        like_values: the columns of CSV files whose names look like values of a first row.
     """
 
     sql: str
@@ -100,6 +102,8 @@ class Relation:
     has_own_names: bool = True
     unread: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    like_values: Sequence[str] = ()
 
     @property
     def of_folders(self) -> set[str]:

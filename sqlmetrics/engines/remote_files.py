@@ -6,6 +6,7 @@ them: closed networks have packages, but no extensions.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -44,7 +45,7 @@ def _open(connection: duckdb.DuckDBPyConnection, label: str, protocol: str) -> N
     try:
         import fsspec
 
-        files = fsspec.filesystem(name)
+        files = fsspec.filesystem(name, skip_instance_cache=name == "http")  # changed below
     except ImportError as missing:
         if not has_extension(connection, extension, download=True):
             raise UsageError(
@@ -53,6 +54,8 @@ def _open(connection: duckdb.DuckDBPyConnection, label: str, protocol: str) -> N
                 remedy=f"run pip install fsspec {package}",
             ) from missing
         return
+    if name == "http":  # fsspec does not know the times of these files, which DuckDB asks for
+        files.modified = lambda _: datetime.fromtimestamp(0, UTC)
     if not connection.filesystem_is_registered(name):
         connection.register_filesystem(files)
 

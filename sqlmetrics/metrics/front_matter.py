@@ -354,7 +354,7 @@ def _split(path: Path) -> tuple[str, dict[str, Any], str]:
         )
     try:
         meta = tomllib.loads("\n" + match["toml"])  # so that errors have the lines of the file
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise TemplateError(f"{path}: the front matter is not valid TOML: {error}") from error
     # blank lines preserve the line numbers in error messages
     return name, meta, "\n" * match[0].count("\n") + source[match.end() :]

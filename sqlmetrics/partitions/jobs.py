@@ -125,7 +125,7 @@ class Manifest:
                 if not manifest.files.keys() <= set(manifest.tables):
                     raise ValueError(f"its files are {shown(entries['files'])}, unlike its tables")
                 manifests.append(manifest)
-            except (OSError, ValueError, TypeError) as error:
+            except (OSError, ValueError, TypeError, RecursionError) as error:
                 raise DataError(
                     f"{path} cannot be read ({error}); delete it and run the job again"
                 ) from error

@@ -10,10 +10,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import BinaryIO, cast
 
 from sqlmetrics.engines.relation import Layout
+from sqlmetrics.errors import DataError
+from sqlmetrics.sql.quoting import literal
 
 PACKED = (".gz", ".zst")
 SEPARATORS = ",\t;|"
@@ -81,6 +84,62 @@ def unclosed_quote(place: str) -> str:
         f" has an unclosed quote {place}. Close the quote; in values that contain quotes, double "
         "them and enclose the value in quotes"
     )
+
+
+def names_like_values(head: bytes, of: Layout) -> dict[int, str]:
+    """Return the positions of columns whose names in the header look like values, and the names.
+
+    Such a name is a number, or a value of its own column in one of the first rows. The header of a
+    frame without names has the numbers from 0; a name without digits, above values that all have
+    digits, shows that the first line is a header.
+    """
+    lines = head.decode("utf-8-sig", errors="replace").splitlines()[of.n_above :]
+    header, *rows = [row for row in csv.reader(lines, delimiter=of.separator) if row]
+    numbers = [name for name in header if is_number(name)]
+    from_zero = bool(numbers) and numbers == [*map(str, range(len(numbers)))]
+    columns = [[row[n] for row in rows if n < len(row)] for n in range(len(header))]
+    is_header = any(
+        name and values and not _has_digit(name) and all(map(_has_digit, values))
+        for name, values in zip(header, columns, strict=True)
+    )
+    if is_header or from_zero:
+        return {}
+    named = enumerate(zip(header, columns, strict=True))
+    return {n: name for n, (name, held) in named if is_number(name) or (name and name in held)}
+
+
+def no_header(label: str, shown: str, of: Layout, names: Sequence[str]) -> DataError:
+    """Return the error for a file whose first line has values, such as `names`."""
+    return DataError(
+        f"{label}: {shown} has no header: its first line has values, e.g. {names[0]!r}",
+        remedy="add a first line with the names of the columns, or "
+        + with_names(shown, of.separator),
+    )
+
+
+def with_names(path: str, separator: str) -> str:
+    """Return the remedy that reads a file without a header."""
+    named = query(path, separator, "header = false, names = ['user_id', …]")
+    return f"list the names of the columns in a query: {named}"
+
+
+def query(path: str, separator: str, options: str) -> str:
+    """Return a query that reads a file with further options of DuckDB's reader."""
+    delimiter = "\\t" if separator == "\t" else separator
+    return f"FROM read_csv({literal(path)}, delim = '{delimiter}', {options})"
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _values(header: str, separator: str) -> list[str]:

@@ -7,20 +7,29 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sqlmetrics.engines import folders, hidden_files, lakes
-from sqlmetrics.engines.relation import FolderColumn, Folders, Relation
+from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation
 from sqlmetrics.errors import DataError
 from sqlmetrics.messages import RANKED
 from sqlmetrics.sql.kept_texts import kept_macro
 from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables.csv_layout import names_like_values, no_header
 from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
-from sqlmetrics.tables.formats import format_by_name, format_of, head_of, hides_rows
+from sqlmetrics.tables.formats import (
+    format_by_name,
+    format_of,
+    head_of,
+    hides_rows,
+    is_header_only,
+    lines_of,
+)
 from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:
@@ -211,6 +220,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
     # checked before the formats, because lake tables also have logs in other formats
     lakes.check_paths(label, (path for path in paths if format_by_name(path) == "parquet"))
     heads = [head_of(label, path, name) for path, name in zip(paths, shown, strict=True)]
+    paths, shown, heads, warned = _without_empty(label, paths, shown, heads)
     kinds = [format_of(label, *file) for file in zip(paths, shown, heads, strict=True)]
     if len(set(kinds)) > 1:
         raise DataError(f"{label}: the files have different formats: {', '.join(shown)}")
@@ -224,16 +234,21 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
             f"{'recommendations' if is_run else 'interactions'}, not {table}"
         )
     name = and_more(shown)
-    source = kept_macro(f"source_{kind}", keep=len(paths) <= _FEW_FILES)
     given: str | list[str] = paths[0] if len(paths) == 1 else paths
     options: dict[str, Any] = {}
+    layout = None
+    like_values: list[Mapping[int, str]] = []
     if kind == "csv":
-        options["layout"] = common_layout(label, paths, shown, heads)
+        options["layout"] = layout = common_layout(label, paths, shown, heads)
+        like_values = [names_like_values(head, layout) if layout else {} for head in heads]
+    source: Callable[..., str] = kept_macro(f"source_{kind}", keep=len(paths) <= _FEW_FILES)
+    if kind == "trec_run":
+        source = partial(source, tag=lines_of(heads[0])[0].split()[-1])
     try:
         if kind == "csv":
             options["quotes"] = quotes_of_files(engine, label, paths, options["layout"])
-        parts, read_of_folders, warned = _columns_of_files(
-            engine, label, kind, paths, shown, options
+        parts, read_of_folders, of_folders = _columns_of_files(
+            engine, label, kind, paths, shown, partial(source, **options)
         )
     except DataError as error:
         if kind == "csv":
@@ -241,7 +256,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
         raise
     row_number, ordered = None, None
     if kind == "csv":
-        options["by_name"] = _are_in_different_orders(label, parts)
+        options["by_name"] = _are_in_different_orders(label, parts, layout, like_values)
     if kind == "parquet" and "://" not in paths[0]:
         if read_of_folders is None or not read_of_folders.added:
             row_number = kept_macro("row_in_parquet")()
@@ -266,8 +281,37 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
         kind,
         is_held=not any("://" in path for path in paths),
         folders=read_of_folders,
-        warnings=[*(text for files in expanded for text in files.warnings), *warned],
+        warnings=[*(text for files in expanded for text in files.warnings), *warned, *of_folders],
+        like_values=[[*parts[0][1]][n] for n in like_values[0]] if like_values else (),
         **options,
+    )
+
+
+def _without_empty(
+    label: str, paths: list[str], shown: list[str], heads: list[bytes]
+) -> tuple[list[str], list[str], list[bytes], list[str]]:
+    """Omit files without rows if others have rows: jobs write them for empty partitions.
+
+    Returns:
+        The paths, names and first bytes of the other files, and warnings about files without a
+        header, which may be incomplete.
+    """
+    headers = {lines_of(head)[0] for head in heads if head.strip() and not is_header_only(head)}
+    blank, kept = [], []
+    for path, name, head in zip(paths, shown, heads, strict=True):
+        kind = "parquet" if "://" in path else format_by_name(path)
+        if not head.strip() and kind != "parquet":
+            blank.append(name)
+        elif kind != "csv" or not is_header_only(head) or lines_of(head)[0] not in headers:
+            kept.append((path, name, head))
+    if not kept or len(kept) == len(paths):
+        return paths, shown, heads, []
+    warned = [f"{label}: {and_more(blank)} {'is' if len(blank) == 1 else 'are'} empty and not read"]
+    return (
+        [path for path, _, _ in kept],
+        [name for _, name, _ in kept],
+        [head for _, _, head in kept],
+        warned if blank else [],
     )
 
 
@@ -277,27 +321,26 @@ def _columns_of_files(
     kind: str,
     paths: list[str],
     shown: Sequence[str],
-    options: Mapping[str, Any],
+    source: Callable[..., str],
 ) -> tuple[list[tuple[str, Mapping[str, str]]], Folders | None, list[str]]:
     """Find the columns of files, and the columns from names of folders (`name=value/`).
 
-    `options` are the options of the file reader.
+    `source` returns the FROM clause of files.
 
     Returns:
         The columns and types for each path, the columns from names of folders, and warnings.
     """
-    source = kept_macro(f"source_{kind}", keep=len(paths) <= _FEW_FILES)
     named = [folders.columns_of(file) for path in paths for file in _matched(engine, label, path)]
     unread = Folders() if any(named) else None
     own: list[tuple[str, Mapping[str, str]]] = [
-        (text, engine.describe(source(path, unread, **options), f"{label}: {text}"))
+        (text, engine.describe(source(path, unread), f"{label}: {text}"))
         for path, text in zip(paths, shown, strict=True)
     ]
     if unread is None or kind.startswith("trec"):
         return own, unread, []
 
     def types_with_folders() -> Mapping[str, str]:
-        relation = source(paths, Folders((FolderColumn("", ""),)), **options)
+        relation = source(paths, Folders((FolderColumn("", ""),)))
         return engine.describe(relation, f"{label}: {shown[0]}")
 
     from_folders = folders.of_files(named, [types for _, types in own], types_with_folders)
@@ -309,7 +352,7 @@ def _columns_of_files(
             if column.lower() in map(str.lower, types)
         ]
         paths_having = [path for path, *_ in having]
-        relation = str(source(paths_having, Folders(with_file=True), **options))
+        relation = source(paths_having, Folders(with_file=True))
         _, text, types = having[0]
         warned.append(folders.contradiction(engine, label, text, column, types, relation))
     more = {column.name: column.type for column in from_folders.columns}
@@ -317,16 +360,24 @@ def _columns_of_files(
     return [*parts], from_folders, [*filter(None, warned)]
 
 
-def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str, str]]]) -> bool:
+def _are_in_different_orders(
+    label: str,
+    parts: Sequence[tuple[str, Mapping[str, str]]],
+    layout: Layout | None,
+    like_values: Sequence[Mapping[int, str]],
+) -> bool:
     """Return whether CSV files have their columns in different orders.
 
     Raises:
-        DataError: a file lacks a column that the first file has.
+        DataError: a file lacks a column that the first file has, or has no header.
     """
     (first, columns), *others = parts
     for part, theirs in others:
         absent = [name for name in columns if name not in theirs]
         if absent:
+            for (text, _), names in zip(parts, like_values, strict=True):
+                if names and layout:
+                    raise no_header(label, text, layout, [*names.values()])
             raise DataError(
                 f"{label}: {first} has a column {absent[0]}, but {part} only has "
                 f"{', '.join(theirs)}. Write all files with the same columns"

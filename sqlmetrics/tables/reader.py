@@ -11,6 +11,7 @@ from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import RANKED, Argument, Message, map_column
 from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables import csv_layout
 from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
 from sqlmetrics.tables.filters import check_rows, columns_of, read_condition
 from sqlmetrics.tables.models import aligned, is_models
@@ -216,6 +217,8 @@ class TableReader:
                 raise self._missing(table, name, column, relation)
         if table in USER_IS_OPTIONAL:
             self._check_user(table, relation, actual)
+        if names := [c for name, c in actual.items() if c in relation.like_values and c != name]:
+            raise self._no_header(table, relation, names)
         ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
         numbers = [actual[name] for name in NUMBERS if name in actual]
         with lines_checked(self.engine, table, relation):
@@ -325,6 +328,8 @@ class TableReader:
             problem = f"{where}: {relation.label} has lists of users ({type_name})"
             raise DataError(problem, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
+            if _has_no_rows(relation):
+                raise _one_object(table, relation)
             problem = f"{where}: the type in {relation.label} is {type_name}, which cannot be an id"
             raise DataError(problem, table=table, column=name)
         if name in ("relevance", "reward") and inner == "BOOLEAN":
@@ -333,11 +338,18 @@ class TableReader:
             type_name = f"DOUBLE{type_name.removeprefix(inner)}"
             cast = type_name if name == "features" else "DOUBLE"  # values of other lists
         elif name in NUMBERS and not is_number(inner):
+            text = relation.texts.get(column, "")
+            shown = f", e.g. {text[:80]!r}" if text else ""
+            convert = "convert the column"
+            if relation.layout and re.fullmatch(r"[-+]?[0-9.]*,[0-9]+", text):
+                path, of = self.engine.shown(relation.files[0]), relation.layout
+                convert = "write numbers with a decimal point, or read them with a query: "
+                convert += csv_layout.query(path, of.separator, "decimal_separator = ','")
             raise DataError(
-                f"{where}: the type in {relation.label} is {type_name}, not a number",
+                f"{where}: the type in {relation.label} is {type_name}, not a number{shown}",
                 table=table,
                 column=name,
-                remedy=Message("convert the column, or ", other),
+                remedy=Message(convert, ", or ", other),
             )
         return SourceColumn(name, column, type_name, cast)
 
@@ -388,6 +400,10 @@ class TableReader:
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
         if reason := relation.unread.get(column):
             return unreadable_column(table, column, reason, is_number=name in NUMBERS)
+        if _has_no_rows(relation):
+            return _one_object(table, relation)
+        if relation.like_values:
+            return self._no_header(table, relation, relation.like_values)
         close = suggestion(column, relation.types)
         columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":
@@ -398,6 +414,29 @@ class TableReader:
             column=name,
             remedy=Message("map another column with ", map_column(table, name)),
         )
+
+    def _no_header(self, table: str, relation: Relation, names: Sequence[str]) -> DataError:
+        assert relation.layout
+        return csv_layout.no_header(
+            table, self.engine.shown(relation.files[0]), relation.layout, names
+        )
+
+
+def _has_no_rows(relation: Relation) -> bool:
+    """Return whether JSON files have other objects than rows: all their values are nested."""
+    kinds = relation.types.values()
+    is_json = relation.format == "json" and bool(kinds)
+    return is_json and all(re.match(r"STRUCT|MAP|JSON|.*\]\Z", k) for k in kinds)
+
+
+def _one_object(table: str, relation: Relation) -> DataError:
+    return DataError(
+        f"{table}: the objects in {relation.label} are not rows: all their values are objects or "
+        'lists, as in a dict per user. A row is written as {"user_id": …, "item_id": …}',
+        table=table,
+        remedy="read the file with json.load in Python and pass the dict; a frame is written as "
+        "rows by to_json(path, orient='records')",
+    )
 
 
 def _uneven_lists(

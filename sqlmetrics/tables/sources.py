@@ -42,6 +42,7 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
         files = expand(engine, label, source)
         if files is None:
             return _table_of_connection(engine, label, str(source))
+        _check_name(engine, label, source)
         return read_files(engine, table, label, [files])
     if isinstance(source, list | tuple) and source and _all_texts(source):
         listed: list[Expanded] = []
@@ -76,6 +77,21 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
 
 def _all_texts(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str | Path) for value in values)
+
+
+def _check_name(engine: Engine, label: str, source: str | Path) -> None:
+    """Check that the name of a file or folder is not also that of a table of the connection.
+
+    Raises:
+        UsageError: gives both spellings.
+    """
+    found = engine.find_table(source) if isinstance(source, str) and "/" not in source else None
+    if found is not None:
+        kind = "folder" if Path(source).is_dir() else "file"
+        raise UsageError(
+            f"{label}: {source} is a table of the connection, but there is also a {kind} {source}",
+            remedy=f"write {found} for the table, or ./{source} for the {kind}",
+        )
 
 
 def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:

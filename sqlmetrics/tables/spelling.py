@@ -57,7 +57,7 @@ def infinite_numbers(engine: Engine, relation: Relation, columns: Sequence[str])
     """Read columns of CSV files as numbers if all their values are numbers.
 
     The engine takes `-inf` in the first row for a date, and then the whole column for dates or
-    texts.
+    texts. The values of other columns that are not numbers become examples for messages.
     """
     if relation.format != "csv":
         return relation
@@ -68,7 +68,9 @@ def infinite_numbers(engine: Engine, relation: Relation, columns: Sequence[str])
     probe = environment().get_template("inputs/only_numbers.sql.j2")
     as_texts = relation.csv(types=dict.fromkeys(others, "VARCHAR"))
     (row,) = engine.query(probe.render(columns=others, relation=as_texts), relation.label)
-    return _csv_with(relation, {name: "DOUBLE" for name in others if row[name]})
+    texts = {name: row[name] for name in others if row[name] is not None}
+    relation = replace(relation, texts=texts)
+    return _csv_with(relation, {name: "DOUBLE" for name in others if name not in texts})
 
 
 def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:

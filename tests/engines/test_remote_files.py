@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
+import io
 import logging
+import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,10 +125,68 @@ def test_records_have_no_credentials(tmp_path: Path) -> None:
     assert SECRET not in text + result.output
 
 
+class Files(http.server.SimpleHTTPRequestHandler):
+    """A server of files that answers requests for a range of bytes, as most servers do."""
+
+    def log_message(self, *_: Any) -> None:
+        """Write nothing."""
+
+    def send_head(self) -> Any:
+        """Send the headers, and return the bytes to send."""
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            self.send_error(404)
+            return None
+        content = path.read_bytes()
+        span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        part = content[int(span[1]) : int(span[2] or len(content)) + 1] if span else content
+        self.send_response(206 if span else 200)
+        self.send_header("Content-Length", str(len(part)))
+        self.send_header("Accept-Ranges", "bytes")
+        if span:
+            end = int(span[1]) + len(part) - 1
+            self.send_header("Content-Range", f"bytes {span[1]}-{end}/{len(content)}")
+        self.end_headers()
+        return io.BytesIO(part)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[str]:
+    """Serve a folder with files of each format over HTTP; returns its URL."""
+    pq.write_table(LISTS, tmp_path / "lists.parquet")
+    LISTS.to_pandas().to_csv(tmp_path / "lists.csv", index=False)
+    LISTS.to_pandas().to_json(tmp_path / "lists.jsonl", orient="records", lines=True)
+    handler = functools.partial(Files, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:
+        thread = threading.Thread(target=web.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{web.server_port}"
+        web.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", ["lists.parquet", "lists.csv", "lists.jsonl"])
+def test_files_of_a_web_server_are_read(site: str, name: str) -> None:
+    assert values(f"{site}/{name}", TRUTH) == [3 / 4]
+
+
+def test_a_missing_file_of_a_web_server_is_named(site: str) -> None:
+    with pytest.raises(sm.DataError, match=f"^recommendations: {site}/none.parquet cannot be read"):
+        values(f"{site}/none.parquet", TRUTH)
+
+
+def test_errors_of_python_packages_have_no_traceback() -> None:
+    for path in ("s3://nobody/none.parquet", "http://127.0.0.1:9/none.parquet"):
+        with pytest.raises(sm.DataError, match=f"^recommendations: {path} cannot be read") as told:
+            values(path, TRUTH)
+        assert "Traceback" not in str(told.value)
+        assert "site-packages" not in str(told.value)
+
+
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     import fsspec
 
-    def missing(name: str) -> None:
+    def missing(name: str, **_: object) -> None:
         raise ImportError(f"no package for {name}")
 
     monkeypatch.setattr(fsspec, "filesystem", missing)

@@ -11,8 +11,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
 
 
 # ---------------------------------------------------------------- damaged files
@@ -152,3 +154,37 @@ def test_a_file_that_changes_during_a_run(data: Path, tmp_path: Path) -> None:
         with pytest.raises(sm.DataError, match=r"recommendations: \S+lists\.parquet changed"):
             evaluator.evaluate("slow@10")
         change.join()
+
+
+NESTED = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "command"),
+    [
+        (
+            "c.toml",
+            f"[settings]\nties = {NESTED}",
+            "evaluate mrr -r l.csv -i l.csv --convention c.toml",
+        ),
+        ("s.toml", f"[evaluate]\nmetrics = {NESTED}", "test s.toml"),
+        (
+            "late.sql.j2",
+            f"{{#---\ngrain = {NESTED}\n---#}}\nSELECT 1",
+            "evaluate late -r l.csv -i l.csv --templates .",
+        ),
+        ("r.json", NESTED, "evaluate --from-record r.json"),
+        ("part-1-of-2.json", f'{{"partition": {NESTED}}}', "reduce ."),
+        ("l.json", f'[{{"user_id": {NESTED}}}]', "evaluate mrr -r l.json -i l.csv"),
+    ],
+)
+def test_deep_nesting_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("l.csv").write_text("user_id,item_id,rank\n1,2,1\n")
+    Path(name).write_text(text)
+    result = CliRunner().invoke(main, command.split())
+    assert isinstance(result.exception, SystemExit)
+    assert "maximum recursion depth" in result.output
+    assert name.removesuffix(".toml") in result.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -376,3 +377,120 @@ def test_texts_among_scores_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user_id,item_id,score\n1,1,-inf\n1,2,high\n")
     with pytest.raises(sm.DataError, match=r"column score: the type in .*a\.csv is VARCHAR"):
         sm.Evaluator(tmp_path / "a.csv", {1: [1]})
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("u1,i1,5\nu1,i2,4\nu2,i3,3\n", ("u1", "i1", "5")),
+        ("u1,i1,a\nu1,i2,b\nu2,i3,c\n", ("u1", "i1", "a")),
+        ("u1\ti1\t5\nu2\ti2\t4\n", ("u1", "i1", "5")),
+    ],
+)
+def test_a_first_row_is_no_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, columns: tuple[str, ...]
+) -> None:
+    """To map the columns to its values would drop the row. Both remedies of the message work."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("a.tsv" if "\t" in text else "a.csv")
+    path.write_text(text)
+    truth = {"u1": ["i1"]}
+    names = ("user_id", "item_id", "score")
+    for given in ({}, dict(zip(names, columns, strict=True))):
+        with pytest.raises(sm.DataError, match=rf"{path} has no header: its first line") as caught:
+            sm.Evaluator(path, truth, columns=given)
+    if "a\n" in text:
+        return
+    query = str(caught.value).partition("in a query: ")[2].replace("['user_id', …]", str([*names]))
+    path.write_text(re.sub(r"\W", "\t" if "\t" in text else ",", " ".join(names)) + "\n" + text)
+    for source in (path, f"{query.partition(', header')[0]})"):
+        with sm.Evaluator(source, truth) as evaluator:
+            assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+    path.write_text(text)
+    with sm.Evaluator(query, truth) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+
+
+def test_parts_without_headers(tmp_path: Path) -> None:
+    """As Spark writes CSV by default."""
+    (tmp_path / "a.csv").write_text("1,10,5\n1,11,4\n")
+    (tmp_path / "b.csv").write_text("2,12,3\n2,13,2\n")
+    with pytest.raises(sm.DataError, match=r"a\.csv has no header: its first line has values"):
+        sm.Evaluator(tmp_path, truth_table())
+    (tmp_path / "a.csv").write_text(HEADER + "1,11,4\n")
+    with pytest.raises(sm.DataError, match=r"b\.csv has no header: its first line has values"):
+        sm.Evaluator(tmp_path, truth_table())
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("0,1,2", {"user_id": "0", "item_id": "1", "recommendations.rank": "2"}),
+        (",0,1,2", {"user_id": "0", "item_id": "1", "recommendations.rank": "2"}),
+        ("user,item,2026", {"user_id": "user", "item_id": "item", "recommendations.rank": "2026"}),
+    ],
+)
+def test_names_that_are_numbers(tmp_path: Path, header: str, columns: dict[str, str]) -> None:
+    """Frames without names of columns are written with their numbers."""
+    rows = ["u0,i0,2", "u0,i1,1"]
+    first = "0," if header.startswith(",") else ""
+    (tmp_path / "a.csv").write_text("\n".join([header, *(first + row for row in rows), ""]))
+    truth = pa.table({columns["user_id"]: ["u0"], columns["item_id"]: ["i0"]})
+    with sm.Evaluator(tmp_path / "a.csv", truth, columns=columns) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1 / 2]
+
+
+def test_parts_without_rows(tmp_path: Path) -> None:
+    """Jobs write them for empty partitions."""
+    write_csv(tmp_path / "b.csv", lists_table())
+    (tmp_path / "a.csv").write_text(HEADER)
+    check(values(tmp_path))
+    (tmp_path / "c.csv").touch()
+    with pytest.warns(sm.SqlmetricsWarning, match=r"c\.csv is empty and not read"):
+        check(values(tmp_path))
+    (tmp_path / "c.csv").write_text("user_id,item_id,score\n")  # of another table
+    with pytest.raises(sm.DataError, match=r"c\.csv is empty: the file has a header but no rows"):
+        sm.Evaluator(tmp_path, truth_table())
+
+
+@pytest.mark.parametrize(("suffix", "empty"), [("jsonl", ""), ("run", "\n")])
+def test_parts_of_other_formats_without_rows(tmp_path: Path, suffix: str, empty: str) -> None:
+    rows = {"jsonl": '{"user_id": "q1", "item_id": "d1", "rank": 1}\n', "run": "q1 Q0 d1 1 1 t\n"}
+    (tmp_path / f"a.{suffix}").write_text(empty)
+    (tmp_path / f"b.{suffix}").write_text(rows[suffix])
+    with (
+        pytest.warns(sm.SqlmetricsWarning, match=rf"a\.{suffix} is empty and not read"),
+        sm.Evaluator(tmp_path, {"q1": ["d1"]}) as evaluator,
+    ):
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "user_id,item_id,rank\nu1,caf\xe9,1\n"),
+        ("a.jsonl", '{"user_id": "u1", "item_id": "caf\xe9", "rank": 1}\n'),
+        ("a.run", "u1 Q0 caf\xe9 1 0.9 tag\n"),
+    ],
+)
+def test_another_encoding_than_utf_8_is_told(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(sm.DataError, match=r"(?i)utf-8.* Convert .* iconv -f LATIN1 -t UTF-8$"):
+        values(path, {"u1": ["caf\xe9"]})
+    path.write_text(path.read_text(encoding="latin-1"), encoding="utf-8")
+    with sm.Evaluator(path, {"u1": ["caf\xe9"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+
+
+def test_numbers_with_a_decimal_comma_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The query of the message reads them."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text('user_id;item_id;score\nu1;a;"7,25"\nu1;b;"7,5"\n')
+    with pytest.raises(sm.DataError, match=r"VARCHAR, not a number, e\.g\. '7,25'") as caught:
+        sm.Evaluator("a.csv", {"u1": ["a"]})
+    query = str(caught.value).partition("with a query: ")[2].partition(", or map")[0]
+    with sm.Evaluator(query, {"u1": ["a"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1 / 2]

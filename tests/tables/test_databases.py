@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,43 @@ def test_a_record_runs_no_query(shop: Path, tmp_path: Path) -> None:
     text = record.read_text(encoding="utf-8").replace('"query"', '"parquet"')
     record.write_text(text.replace(f"{shop}:SELECT", "SELECT"), encoding="utf-8")
     assert "which is not a file name" in error_of(*again)
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_name_of_a_table_and_of_a_file(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The file was read. Both spellings of the message work."""
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    written = write_parquet(Path("in", "a.parquet"), upside_down())
+    (Path("in") if kind == "folder" else written).rename("lists")
+    of_file = run("evaluate", METRIC, "-r", "./lists", "-i", f"{shop}:truth")
+    of_table = run("evaluate", METRIC, "-r", f"{shop}:lists", "-i", f"{shop}:truth")
+    assert of_file != of_table
+    within = ["--database", str(shop), "-i", "truth"]
+    for given in (["-r", "lists"], ["-r", "a=turned", "-r", "b=lists"]):
+        told = error_of(*within, *given)
+        assert f"there is also a {kind} lists. Write {shop}:lists for the table, or ./lists" in told
+    assert run("evaluate", METRIC, "-r", "./lists", *within) == of_file
+    assert run("evaluate", METRIC, "-r", f"{shop}:lists", *within) == of_table
+    with duckdb.connect(str(shop), read_only=True) as connection:
+        with pytest.raises(sm.UsageError, match=f"but there is also a {kind} lists") as caught:
+            sm.Evaluator("lists", "truth", connection=connection)
+        table, file = re.findall("[Ww]rite (.*) for the table, or (.*) for", str(caught.value))[0]
+        for source, expected in ((table, of_table), (file, of_file)):
+            with sm.Evaluator(source, "truth", connection=connection) as evaluator:
+                found = evaluator.evaluate(METRIC)["value"].item()
+            assert found == pytest.approx(expected[0]["value"])
+
+
+def test_a_view_that_reads_a_file(tmp_path: Path) -> None:
+    """Its file is none of those that the connection may read; the query is read at once."""
+    file = write_parquet(tmp_path / "lists.parquet", lists_table())
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE VIEW recs AS FROM '{file}'")
+    for trusted in (False, True):
+        with pytest.raises(sm.SqlmetricsError, match=r"shop\.duckdb:FROM recs"):
+            values(f"{path}:recs", trust_input=trusted)
+    check(values(f"{path}:FROM recs", **CHECKED))

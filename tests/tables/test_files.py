@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
 import json
+import lzma
 import os
+import pickle
 import re
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.feather
 import pytest
 from click.testing import CliRunner
 
@@ -397,3 +404,67 @@ def test_files_that_a_job_is_writing_are_refused(tmp_path: Path, name: str) -> N
         with pytest.raises(sm.DataError, match=rf"is incomplete: .*day=1/{name} is the folder of"):
             values(source)
     check(values(folder / "day=1" / "part.parquet"))
+
+
+def zipped(content: bytes) -> bytes:
+    with io.BytesIO() as target:
+        with zipfile.ZipFile(target, "w") as archive:
+            archive.writestr("a.csv", content)
+        return target.getvalue()
+
+
+def feather(content: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    pa.feather.write_feather(pa.table({"text": [content]}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "told"),
+    [
+        ("a.csv.bz2", bz2.compress, "is compressed with bzip2"),
+        ("a.csv.xz", lzma.compress, "is compressed with xz"),
+        ("a.csv.zip", zipped, "is a ZIP archive"),
+        ("a.csv", zipped, "is a ZIP archive"),
+        ("a.csv", gzip.compress, "is compressed with gzip, .* Add .gz to its name"),
+        ("a.csv.gz", lambda text: gzip.compress(bz2.compress(text)), "is compressed with bzip2"),
+        ("a.pkl", pickle.dumps, "is a pickle"),
+        ("a.json", pickle.dumps, "is a pickle"),
+        ("a.feather", feather, "is an Arrow"),
+        ("a.csv", lambda text: text.decode().encode("utf-16"), "is encoded in UTF-16"),
+        ("a.csv", lambda text: text.decode().encode("utf-16-le"), "is encoded in UTF-16"),
+        ("a.run", lambda text: text.decode().encode("utf-16-be"), "is encoded in UTF-16"),
+    ],
+)
+def test_files_of_other_formats_are_named(
+    tmp_path: Path, name: str, written: Callable[[bytes], bytes], told: str
+) -> None:
+    (tmp_path / name).write_bytes(written(b"user_id,item_id,rank\n1,2,1\n"))
+    with pytest.raises(sm.DataError, match=rf"{name} {told}") as caught:
+        sm.Evaluator(tmp_path / name, truth_table())
+    assert "which cannot be read. " in str(caught.value)
+    assert "double quotes" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["ORCID", "BZh", "ARROW1"])
+def test_names_of_columns_like_those_of_formats(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.csv").write_text(f"{name},item_id\n1,2\n")
+    with sm.Evaluator({1: [2]}, tmp_path / "a.csv", columns={"interactions.user_id": name}) as e:
+        assert e.evaluate("mrr")["value"].tolist() == [1]
+
+
+@pytest.mark.parametrize(("text", "delimiter"), [("1::2::5::978300760", "::"), ("1 2 5", " ")])
+def test_a_text_of_an_unknown_format_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, delimiter: str
+) -> None:
+    """The query that the message gives reads it."""
+    monkeypatch.chdir(tmp_path)
+    Path("ratings.dat").write_text(f"{text}\n{text}\n".replace("2", "3", 1))
+    with pytest.raises(
+        sm.DataError, match=r"cannot tell the format of ratings\.dat, whose"
+    ) as told:
+        sm.Evaluator(truth_table(), "ratings.dat")
+    query = str(told.value).partition("in a query: ")[2].replace("…", "'item_id'")
+    assert f"delim = '{delimiter}'" in query
+    with sm.Evaluator({1: [2]}, query) as evaluator:
+        assert evaluator.per_user("recall")["recall"].tolist() == [1 / 2]

@@ -72,3 +72,34 @@ def test_uuids_of_json_are_texts(tmp_path: Path) -> None:
     lists.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
     with sm.Evaluator(tmp_path / "a.jsonl", {key: ["a"] for key in ids}) as evaluator:
         assert evaluator.evaluate("recall@1")["value"].item() == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"u1": {"a": 0.9, "b": 0.8}},
+        {f"u{n}": {"a": 0.9} for n in range(300)},  # the engine reads many keys as a map
+        {"u1": ["a", "b"], "u2": ["b"]},
+        {"u1": ["a", "b"], "u2": {"b": 1}},
+        {"user_id": {"0": "u1"}, "item_id": {"0": "a"}, "rank": {"0": 1}},  # frame.to_json()
+        {"columns": ["user_id", "item_id"], "index": [0], "data": [["u1", "a"]]},
+    ],
+)
+def test_an_object_that_is_no_row_is_told(tmp_path: Path, content: object) -> None:
+    """The same dicts are sources in Python."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(content))
+    told = r"the objects in \S+ are not rows: .* json\.load .* orient='records'"
+    with pytest.raises(sm.DataError, match=told):
+        sm.Evaluator(path, {"u1": ["a"]})
+
+
+def test_what_to_do_about_an_object_that_is_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"u1": {"a": 0.8, "b": 0.9}}))
+    with sm.Evaluator(json.loads(path.read_text()), {"u1": ["a"]}) as evaluator:
+        assert evaluator.evaluate("mrr")["value"].item() == 1 / 2
+    frame = pd.DataFrame({"user_id": ["u1", "u1"], "item_id": ["b", "a"], "rank": [1, 2]})
+    frame.to_json(path, orient="records")
+    with sm.Evaluator(path, {"u1": ["a"]}) as evaluator:
+        assert evaluator.evaluate("mrr")["value"].item() == 1 / 2

@@ -73,7 +73,7 @@ class Convention:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"cannot read the convention {path}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"the convention {path} is not valid TOML: {error}") from error
         try:
             return made(data, cls, name=path.stem, implied=False)
