@@ -67,7 +67,8 @@ class Evaluator(OnSession):
         convention (text, path or list): the convention to compute under, by default `"standard"`;
             also a TOML file, several, or "all" built-in ones, e.g. `"rectools"`.
         fallback (text or path): the convention for metrics that `convention` does not define and
-            that raise an error otherwise, e.g. `"standard"`.
+            that raise an error otherwise, e.g. `"standard"`; the order of lists is that of
+            `convention`.
         settings (dict): settings that override the convention, for all metrics that have them or
             for one, e.g. `{"ties": "item_desc", "map.divisor": "k"}`.
         templates (path or list): directories with own templates, e.g. `"my_templates"`.

@@ -30,7 +30,8 @@ class Definitions:
     Attributes:
         catalog: all templates.
         conventions: the settings under each convention; the first applies if only one can.
-        fallback: the settings for metrics that a convention does not cover.
+        fallback: the settings for metrics that a convention does not cover; lists are in the order
+            of the first convention.
         has_rank: True if the lists have ranks, which then determine their order.
     """
 
@@ -52,10 +53,12 @@ class Definitions:
         Raises:
             UsageError: a convention, setting or value is unknown.
         """
+        chosen = load_all(conventions)
+        other = None if fallback is None else _in_order_of(chosen, Convention.load(fallback))
         return cls(
             catalog,
-            [Settings(catalog, convention, given) for convention in load_all(conventions)],
-            None if fallback is None else Settings(catalog, Convention.load(fallback), given),
+            [Settings(catalog, convention, given) for convention in chosen],
+            None if other is None else Settings(catalog, other, given),
         )
 
     @property
@@ -173,6 +176,18 @@ class Definitions:
             if ours != spec and (same or not is_ours or len(self.conventions) == 1):
                 return ours
         return spec
+
+
+def _in_order_of(conventions: Sequence[Convention], fallback: Convention) -> Convention:
+    """Return the fallback with the order of lists of the first convention, if that sets one.
+
+    All metrics of a result then read the same lists, e.g. those in the order of rows. A fallback
+    that is itself one of the conventions keeps its order.
+    """
+    order = conventions[0].settings.get("order")
+    if order is None or fallback.name in {convention.name for convention in conventions}:
+        return fallback
+    return replace(fallback, settings={**fallback.settings, "order": order})
 
 
 def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:

@@ -54,7 +54,7 @@ Call = tuple[str, dict[str, Any]]
 
 CHOICES: dict[str, dict[str, list[Any]]] = {
     "hit_rate": {},
-    "precision": {"divisor": ["k", "length", "min_k_relevant"]},
+    "precision": {"divisor": ["k", "length", "min_k_relevant", "min_relevant_length"]},
     "recall": {"divisor": ["relevant", "min_k_relevant"]},
     "f_beta": {"beta": [1, 0.5, 2]},
     "map": {

@@ -277,6 +277,19 @@ def test_fallback_is_there_once_for_several() -> None:
     assert found == [("standard", "hit_rate"), ("jurity", "map"), ("standard", "map")]
 
 
+@pytest.mark.parametrize("scores", [None, [1, 2]], ids=["no scores", "the last row is the best"])
+def test_fallback_reads_lists_in_the_order_of_the_convention(scores: list[int] | None) -> None:
+    """LensKit has lists in the order of rows: b is first, a second."""
+    lists = pd.DataFrame({"user_id": "u", "item_id": ["b", "a"]})
+    lists = lists if scores is None else lists.assign(score=scores)
+    truth = pd.DataFrame({"user_id": ["u"], "item_id": ["a"]})
+    options: dict[str, Any] = {"convention": "lenskit", "fallback": "standard", "check": False}
+    with sm.Evaluator(lists, truth, **options) as evaluator:
+        frame = evaluator.evaluate(["mrr@2", "first_rank@2"])
+    assert frame["convention"].tolist() == ["lenskit", "standard"]
+    assert frame["value"].tolist() == [0.5, 2]
+
+
 def test_all_metrics_are_those_that_a_convention_covers() -> None:
     with evaluator(convention="lenskit") as lenskit:
         with pytest.warns(sm.SqlmetricsWarning, match="omitted because"):

@@ -109,7 +109,8 @@ LEFT_OUT = {
         "no convention for these releases",
     "MAP 0.255556 (rs_metrics 0.2, text)":
         "what the page says, not what the code computes: map(divisor=k)",
-    "PartialAUC, PAP, RBP, bpref, Accuracy": "no metrics here",
+    "Accuracy 0.2 (ir_measures)": "accuracy here is another metric",
+    "RBP, bpref (ir_measures)": "references/ir_measures.json has numbers of other tables",
     "nDCG 0.3817, ERR 0.148438 (ir_measures with gdeval)": "no convention; five digits",
     "half width 0.2921741888997 (RePlay on Spark)":
         "a standard deviation in single precision; named in replay-0.9 and replay-0.12",

@@ -23,7 +23,13 @@ STORED = sorted(path.stem for path in REFERENCES.glob("*.json"))
 # (convention, name): the cutoffs at which the library has no value on any of the tables, and why
 WITHOUT_VALUE = {
     **{("ir_measures", name): ({1}, "not divided there at 1") for name in ("ERR_IA", "alpha_DCG")},
-    ("jurity", "DiversityRecoMetrics.IntraListDiversity"): ({1}, "no pair of items: None there"),
+    **{
+        ("jurity", f"DiversityRecoMetrics.IntraListDiversity{metric}"): (
+            {1},
+            "no pair of items: None there",
+        )
+        for metric in ("", '(metric="euclidean")')
+    },
     **{
         ("clayrs", f"Correlation(method={method})"): ({1}, "no pair of items: no row there")
         for method in ("pearson", "kendall", "spearman")
@@ -41,7 +47,9 @@ WITHOUT_CUTOFF = {
     },
     "cornac": {"MRR", "MAP", "MAE", "MSE", "RMSE"},
     "ir_measures": {
-        *("SetP", "SetR", "SetF", "Rprec", "Bpref", "RBP(rel=1)", "RBP(rel=1, p=0.5)"),
+        *("SetP", "SetP(relative=True)", "SetR", "SetF", "Rprec", "Bpref"),
+        *(f"{name}(judged_only=True)" for name in ("SetP", "SetF", "Rprec", "RR")),
+        *("RBP(rel=1)", "RBP(rel=1, p=0.5)"),
         *("NumRet", "NumRel", "NumRelRet"),
         *("Compat", "Compat(p=0.8)", "Compat(p=0.8, normalize=False)"),
         *("NRBP", "nNRBP", "NRBP(alpha=0.3, beta=0.8)", "AP_IA"),
@@ -57,13 +65,18 @@ WITHOUT_CUTOFF = {
         *(f'EXPRU(combo="{combo}")' for combo in ("MinMaxRatio", "MeanAbsDev")),
     },
     "trec_eval": {
-        *("set_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"),
+        *("set_P", "set_relative_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"),
         *("bpref", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),
         *(f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)),
     },
 }
 # what can have a cutoff there, and is also compared without
-WITH_AND_WITHOUT_CUTOFF = {"ir_measures": {"AP", "AP(rel=2)", "nDCG", "RR", "Judged"}}
+WITH_AND_WITHOUT_CUTOFF = {
+    "ir_measures": {
+        *("AP", "AP(rel=2)", "nDCG", "RR", "Judged"),
+        *(f"{name}(judged_only=True)" for name in ("AP", "nDCG")),
+    }
+}
 
 
 @cache

@@ -46,6 +46,7 @@ class System:
 
 # which of several items with equal scores at the cut counts is left open, and nothing else
 _COVERAGE = {"ties": ("Coverage",)}
+_OF_RECTOOLS = ("Intersection", "Intersection(ref_k=4)", "Accuracy", "MCC", "PartialAUC", "PAP")
 _NDCG = "ndcg_at_k"
 _NDCG_OF_RECOMMENDERS = (_NDCG, f'{_NDCG}(score_type="raw")', f'{_NDCG}(score_type="exp")')
 
@@ -60,14 +61,8 @@ SYSTEMS = {
         ("plain", "partial", "relisted", "repeats", "full"),
         # differences that the convention names
         left_out={
-            "relisted": ("Intersection", "Intersection(ref_k=4)"),
-            "repeats": (
-                "MAP",
-                "MAP(divide_by_k=True)",
-                "Serendipity",
-                "Intersection",
-                "Intersection(ref_k=4)",
-            ),
+            "relisted": _OF_RECTOOLS,
+            "repeats": (*_OF_RECTOOLS, "MAP", "MAP(divide_by_k=True)", "Serendipity"),
         },
     ),
     "lenskit": System(

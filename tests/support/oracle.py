@@ -1875,7 +1875,7 @@ def value_of_user(
         else:
             vectors = world.attributes.vectors(params["over"])
         known = with_attribute(items, vectors, settings)
-        if len(known) == 1 and params["single"] == "zero":
+        if len(items) == 1 and params["single"] == "zero":
             return 0.0
         return mean_distance([vectors[item] for item in known], params["distance"])
 

@@ -47,6 +47,8 @@ FIVE_USERS = [
     Published("0.458333333333", "(2/3 + 1/2 + 2/3) / 4", same("precision", "jurity")),
     Published("0.466666666667", "(2/3 + 1 + 2/3) / 5",
         {"rectools": "precision(divisor=min_k_relevant)"}),
+    Published("0.3", "(6/12 + 2/3 + 5/15) / 5", same("partial_auc", "rectools")),
+    Published("0.377777777778", "(6/9 + 2/3 + 5/9) / 5", same("pap", "rectools")),
     Published("0.38", "(2/4 + 1 + 2/5) / 5", same("recall", *REPLAY, *RS, "jurity", "rectools",
         "ranx", "trec_eval", "recbole", "course", "tutorial")),
     Published("0.475", "(2/4 + 1 + 2/5) / 4", same("recall", "recommenders", "elliot")),

@@ -35,6 +35,10 @@ def measure(given, model):
                 grades,
             ),
         }
+        made['DiversityRecoMetrics.IntraListDiversity(metric="euclidean")'] = (
+            diversity.IntraListDiversity(features, metric="euclidean", **options),
+            grades,
+        )
         for estimation in ("matching", "ips", "dr"):
             name = f'BinaryRecoMetrics.CTR(estimation="{estimation}")'
             made[name] = (binary.CTR(estimation=estimation, **options), logs)

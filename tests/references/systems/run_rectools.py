@@ -17,7 +17,10 @@ ACCURACY = {
     "MRR": (metrics.MRR, {}),
     "NDCG": (metrics.NDCG, {}),
     "NDCG(divide_by_achievable=True)": (metrics.NDCG, {"divide_by_achievable": True}),
+    "PartialAUC": (metrics.PartialAUC, {}),
+    "PAP": (metrics.PAP, {}),
 }
+OF_CONFUSIONS = {"Accuracy": metrics.Accuracy, "MCC": metrics.MCC}
 OF_HISTORY = {
     "MeanInvUserFreq": (metrics.MeanInvUserFreq, {}),
     "AvgRecPopularity": (metrics.AvgRecPopularity, {}),
@@ -57,11 +60,12 @@ def measure(given, model):
             yield name, k, lambda m=metric, o=options, k=k: m(k=k, **o).calc(lists)
     features = pd.DataFrame(given.rows("items")).set_index("item_id")
     hamming = PairwiseHammingDistanceCalculator(features)
-    partial = not set(lists["item_id"]) <= set(features.index)
     for k in given.cutoffs:
         covered = metrics.CoveredUsers(k=k)
         yield "CoveredUsers", k, lambda m=covered: m.calc(lists, interactions)
-        if not partial and not lists.duplicated(["user_id", "item_id"]).any():
+        for name, metric in OF_CONFUSIONS.items():
+            yield name, k, lambda m=metric, k=k: m(k=k).calc(lists, interactions, catalogue)
+        if not lists.duplicated(["user_id", "item_id"]).any():
             diversity = metrics.IntraListDiversity(k=k, distance_calculator=hamming)
             yield "IntraListDiversity(Hamming)", k, lambda m=diversity: m.calc(lists)
     baseline = pd.DataFrame(columns(given.rows("baseline"), **pair, rank="rank"))

@@ -6,7 +6,18 @@ from given import main
 
 CUT = {"success": "success", "P": "P", "relative_P": "relative_P", "recall": "recall"}
 CUT.update({"map_cut": "map_cut", "ndcg_cut": "ndcg_cut"})
-WHOLE = ("set_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec", "bpref", "11pt_avg")
+WHOLE = (
+    "set_P",
+    "set_relative_P",
+    "set_recall",
+    "set_F",
+    "map",
+    "recip_rank",
+    "ndcg",
+    "Rprec",
+    "bpref",
+    "11pt_avg",
+)
 LEVELS = [f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)]
 COUNTS = ("num_ret", "num_rel_ret")
 
