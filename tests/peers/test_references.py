@@ -41,7 +41,8 @@ WITHOUT_CUTOFF = {
     },
     "cornac": {"MRR", "MAP", "MAE", "MSE", "RMSE"},
     "ir_measures": {
-        *("SetP", "SetR", "SetF", "Rprec", "Bpref", "RBP(rel=1)", "RBP(rel=1, p=0.5)"),
+        *("SetP", "SetR", "SetF", "Rprec", "Bpref", "infAP"),
+        *("RBP(rel=1)", "RBP(rel=1, p=0.5)"),
         *("NumRet", "NumRel", "NumRelRet"),
         *("Compat", "Compat(p=0.8)", "Compat(p=0.8, normalize=False)"),
         *("NRBP", "nNRBP", "NRBP(alpha=0.3, beta=0.8)", "AP_IA"),
@@ -58,7 +59,7 @@ WITHOUT_CUTOFF = {
     },
     "trec_eval": {
         *("set_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"),
-        *("bpref", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),
+        *("bpref", "infAP", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),
         *(f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)),
     },
 }
