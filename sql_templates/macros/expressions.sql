@@ -230,6 +230,7 @@ exp(
 {{ single_precision("score") if score_type == "float" else "score" }} DESC,
 {%- if ties in ("item_asc", "average") %} {{ in_bytes("item_id") }}
 {%- elif ties == "item_desc" %} {{ in_bytes("item_id") }} DESC
+{%- elif ties == "item_asc_text" %} {{ in_bytes("CAST(item_id AS VARCHAR)", True) }}
 {%- elif ties == "item_desc_text" %} {{ in_bytes("CAST(item_id AS VARCHAR)", True) }} DESC
 {%- elif ties == "worst" %} CASE WHEN relevance IS NULL THEN 0 ELSE 1 END, relevance, {{ in_bytes("item_id") }}
 {%- elif ties == "best" %} CASE WHEN relevance IS NULL THEN 1 ELSE 0 END, relevance DESC, {{ in_bytes("item_id") }}

@@ -65,6 +65,9 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
         default = _shared_default(metric, param.name, catalog)
         chosen = _chosen(values[param.name], default if param.name != "order" else "score")
         lines.append(f"  {param.name} = {param.range_text()} [{default}]{chosen}")
+    if differs := settings.convention.differences(metric.name):
+        lines += ["", "not reproduced by the convention:"]
+        lines += [f"  {difference.there}. Here: {difference.here}." for difference in differs]
     sql = statement.query(_query_of(Planner(catalog, {}).metric_text(metric, values)))
     lines += ["", "query over its stages:", "", sql]
     return "\n".join(lines) + "\n"

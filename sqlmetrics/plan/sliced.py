@@ -154,7 +154,8 @@ class ItemSlices:
     def of(cls, slicing: Slicing, values: Sequence[Mapping[str, Any]]) -> ItemSlices:
         """Create slices by item; `values` are the settings of all metrics to be requested."""
         base = slicing.planner
-        judged = {node.key: node for node in (base.node("judged", settings) for settings in values)}
+        every_row = ({**settings, "judged_from": None} for settings in values)
+        judged = {node.key: node for node in (base.node("judged", rows) for rows in every_row)}
         slices, names = slicing.slices(list(judged.values()), of_users=False)
         stages = SlicedStages(
             base,

@@ -21,7 +21,7 @@ WITH ranked AS (
         relevance,
         count(*) OVER above AS n_above,
         count(CASE WHEN relevance > 0 THEN 1 END) OVER above AS n_good,
-        count(CASE WHEN relevance = 0 THEN 1 END) OVER above AS n_bad
+        count(CASE WHEN relevance <= 0 THEN 1 END) OVER above AS n_bad
     FROM ranked
     JOIN read_parquet('interactions.parquet') AS interactions USING (user_id, item_id)
     WINDOW above AS (

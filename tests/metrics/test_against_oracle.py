@@ -77,7 +77,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "ideal": ["min_k_relevant", "all_k", "all_relevant", "min_relevant_length"],
     },
     "r_precision": {},
-    "ncrr": {},
+    "ncrr": {"ideal": ["min_k_relevant", "min_relevant_length"]},
     "interpolated_precision": {
         "recall": [0.5, 0, 0.7, 1],
         "reached": ["exact", "trec_eval_9", "trec_eval_10"],
@@ -465,7 +465,7 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
         "no_recommendations": draw.choice(["zero", "zero", "drop"]),
         "no_relevant": draw.choice(["zero", "zero", "drop", "one"]),
         "no_hits": draw.choice(["zero", "zero", "drop"]),
-        "ties": draw.choice(["item_asc", "item_desc", "item_desc_text", "row"]),
+        "ties": draw.choice(["item_asc", "item_desc", "item_asc_text", "item_desc_text", "row"]),
         "score_type": draw.choice(["double", "float"]),
         "relevant_from": draw.choice(
             [0, 0.5, 1, 2]
@@ -517,7 +517,7 @@ def make_world(draw: random.Random, n_users: int, calls: list[Call]) -> World:
 
 
 def take_out(draw: random.Random, world: World) -> None:
-    """Draw which rows are taken out of the lists, and mask some; not all of them."""
+    """Draw which rows are taken out of the tables, and mask some; not all of them."""
     rows, history = world.recommendations, world.history or []
     by_score = all(len(row) == 3 for row in rows) and world.settings["order"] != "row"
     by_score = by_score or world.settings["order"] == "score"
@@ -530,6 +530,7 @@ def take_out(draw: random.Random, world: World) -> None:
     for lists in (rows, world.baseline or rows):
         if not history or not oracle.kept_rows(lists, history, oracle.STANDARD | world.settings):
             world.settings["drop_seen"] = "false"
+    world.settings["judged_from"] = draw.choice([None, None, 0, 1])
 
 
 def share_an_item(world: World) -> None:
@@ -564,7 +565,7 @@ def make_further_world(
         "no_relevant": draw.choice(["zero", "zero", "drop", "one"]),
         "no_hits": draw.choice(["zero", "zero", "drop"]),
         "order": draw.choice(order),
-        "ties": draw.choice(["item_asc", "item_desc", "item_desc_text", "row"]),
+        "ties": draw.choice(["item_asc", "item_desc", "item_asc_text", "item_desc_text", "row"]),
         "score_type": draw.choice(["double", "float"]),
         "duplicate_recommendations": draw.choice(
             ["error", "dedup_then_cut", "cut_then_dedup", *([] if everything else ["count_once"])]
@@ -804,11 +805,12 @@ def test_every_setting_is_drawn() -> None:
         "no_relevant": 3,
         "no_hits": 2,
         "order": 4,
-        "ties": 4,
+        "ties": 5,
         "score_type": 2,
         "masked_scores": 2,
         "drop_seen": 2,
         "relevant_from": 6,
+        "judged_from": 3,
         "duplicate_recommendations": 6,
         "duplicate_interactions": 4,
     }
@@ -867,11 +869,12 @@ def test_every_setting_is_drawn_with_all_tables() -> None:
         "no_relevant": 3,
         "no_hits": 2,
         "order": 4,
-        "ties": 4,
+        "ties": 5,
         "score_type": 2,
         "masked_scores": 2,
         "drop_seen": 2,
         "relevant_from": 6,
+        "judged_from": 3,
         "duplicate_recommendations": 4,
         "duplicate_interactions": 3,
         "missing_attributes": 2,

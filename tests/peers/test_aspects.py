@@ -40,3 +40,31 @@ def test_numbers_that_ndeval_printed() -> None:
     found = values.sort_values("k").groupby("user_id")["alpha_ndcg"].apply(list).to_dict()
     for user, (_, _, expected) in PRINTED.items():
         assert found[user] == pytest.approx(expected, abs=1e-12), user
+
+
+def test_ir_measures_breaks_ties_of_aspects_by_the_smallest_id_as_text() -> None:
+    """Of 9, 10, 7 and 100 with equal scores, 10 and 100 come first: both have the aspect a.
+
+    StRecall@1: one of two aspects. P_IA@2: the mean of 2/2 (a) and 0/2 (b). AP_IA: the mean of 1
+    for a and 1/4 for b. ir_measures 0.4.3 with pyndeval 0.0.8 has these numbers.
+    """
+    lists = pd.DataFrame({"user_id": 1, "item_id": [9, 10, 7, 100], "score": 0.5})
+    aspects = pd.DataFrame({"user_id": 1, "item_id": [10, 9, 100], "aspect": ["a", "b", "a"]})
+    truth = aspects[["user_id", "item_id"]].assign(relevance=1)
+    expected = {"subtopic_recall@1": 0.5, "p_ia@2": 0.5, "map_ia": 0.625}
+    with sm.Evaluator(
+        lists, truth, aspects=aspects, convention="ir_measures", check=False
+    ) as evaluator:
+        for spec, value in expected.items():
+            assert evaluator.evaluate(spec)["value"].item() == pytest.approx(value, abs=1e-12), spec
+
+
+def test_ir_measures_compares_scores_of_aspects_in_double_precision() -> None:
+    """In single precision, both scores would be equal, and a, with the aspect, would be first."""
+    lists = pd.DataFrame({"user_id": 1, "item_id": ["a", "b"], "score": [0.1, 0.1 + 1e-10]})
+    aspects = pd.DataFrame({"user_id": [1], "item_id": ["a"], "aspect": ["s"]})
+    truth = aspects[["user_id", "item_id"]].assign(relevance=1)
+    with sm.Evaluator(
+        lists, truth, aspects=aspects, convention="ir_measures", check=False
+    ) as evaluator:
+        assert evaluator.evaluate("subtopic_recall@1")["value"].item() == 0

@@ -70,6 +70,13 @@ ROWS = [
     Row("lenskit", "category_entropy@3", {"u": "b"}, (1.584963, "log2(3)"), NONE,
         "such items only", settings={"missing_attributes": "ignore"},
         categories={"a": "x", "b": None, "c": "y", "d": "z"}),
+    # z is not in the catalogue a to e
+    Row("rectools", "accuracy@2", {"u": "z a"}, (0.8, "(1 + 5 - 2) / 5"), "(1 + 4) / 5",
+        "items outside the catalogue", {"u": {"a": 1}}, {"catalogue": "items"},
+        features={item: [1.0] for item in "abcde"}),
+    Row("rectools", "mcc@2", {"u": "z a"}, (0.612372, "3 / sqrt(2 * 1 * 4 * 3)"), "1",
+        "items outside the catalogue", {"u": {"a": 1}}, {"catalogue": "items"},
+        features={item: [1.0] for item in "abcde"}),
     Row("jurity", "ips(statistic=support)@2", LOGGED, (4, "4"), "3", "support", logs=LOGS),
     Row("jurity", "doubly_robust(statistic=support)@2", LOGGED, (4, "4"), "3", "support",
         logs=LOGS),

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import dcg_score, label_ranking_average_precision_score, ndcg_score
+from sklearn.metrics import (
+    dcg_score,
+    label_ranking_average_precision_score,
+    log_loss,
+    ndcg_score,
+)
 
 import sqlmetrics as sm
 from tests.support.ranker_numbers import (
@@ -103,3 +108,36 @@ def test_scikit_learn_on_drawn_lists() -> None:
                 cells += 1
     assert cells == 5 * len(lists)
     assert not math.isnan(frame.ndcg.sum())
+
+
+def test_log_loss_clips_as_scikit_learn_does() -> None:
+    """The machine epsilon of double precision, 2^-52: -ln of it is 52 ln 2."""
+    lists, truth = tables({"certain": ([1, 0], [0.0, 1.0])})
+    with sm.Evaluator(lists, truth, convention="sklearn", check=False) as evaluator:
+        value = evaluator.evaluate("log_loss")["value"].item()
+    assert value == pytest.approx(52 * math.log(2), abs=1e-12)
+    assert value == pytest.approx(log_loss([1, 0], [0.0, 1.0]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("library", "spec"),
+    [
+        ("sklearn", "dcg"),
+        ("sklearn", "ndcg"),
+        ("torchmetrics", "ndcg"),
+        ("catboost", "ndcg"),
+        ("catboost", "dcg"),
+        ("evidently", "ndcg"),
+        ("rexmex", "dcg"),
+        ("lightgbm", "ndcg"),
+        ("xgboost", "ndcg"),
+    ],
+)
+def test_the_description_says_that_negative_gains_differ(library: str, spec: str) -> None:
+    labels, scores = [0, 1, -1, 0], [0.1, 0.5, 0.6, 0.7]
+    # the one relevant item is the third
+    assert sm.metric(spec, convention=library)(labels, scores) == pytest.approx(0.5, abs=1e-12)
+    text = str(sm.description(spec, convention=library))
+    _, found, differs = text.partition("not reproduced by the convention:\n")
+    assert found
+    assert "below 0" in differs.partition("\n\n")[0]

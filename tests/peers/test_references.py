@@ -35,6 +35,10 @@ WITHOUT_VALUE = {
         for method in ("pearson", "kendall", "spearman")
     },
 }
+# (convention, table): names that a [[differs]] of the convention is about, and why
+DIFFERENT = {
+    ("rectools", "partial"): ({"Accuracy", "MCC"}, "recommended items outside the catalogue"),
+}
 # what has no cutoff there
 WITHOUT_CUTOFF = {
     "ranx": {"r-precision"},
@@ -47,7 +51,7 @@ WITHOUT_CUTOFF = {
     },
     "cornac": {"MRR", "MAP", "MAE", "MSE", "RMSE"},
     "ir_measures": {
-        *("SetP", "SetP(relative=True)", "SetR", "SetF", "Rprec", "Bpref"),
+        *("SetP", "SetP(relative=True)", "SetR", "SetF", "Rprec", "Bpref", "infAP"),
         *(f"{name}(judged_only=True)" for name in ("SetP", "SetF", "Rprec", "RR")),
         *("RBP(rel=1)", "RBP(rel=1, p=0.5)"),
         *("NumRet", "NumRel", "NumRelRet"),
@@ -66,7 +70,7 @@ WITHOUT_CUTOFF = {
     },
     "trec_eval": {
         *("set_P", "set_relative_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"),
-        *("bpref", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),
+        *("bpref", "infAP", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),
         *(f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)),
     },
 }
@@ -145,7 +149,12 @@ def compared() -> list[Any]:
 @pytest.mark.parametrize(("name", "data_name"), compared())
 @pytest.mark.filterwarnings("ignore:logs. there is no column propensity")
 def test_convention_gives_the_numbers_of_the_library(name: str, data_name: str) -> None:
-    cells = [cell for cell in stored(name)["cells"] if cell["data"] == data_name]
+    different, _ = DIFFERENT.get((name, data_name), (set(), ""))
+    cells = [
+        cell
+        for cell in stored(name)["cells"]
+        if cell["data"] == data_name and cell["name"] not in different
+    ]
     assert cells
     tolerance = ours.SINGLE if stored(name).get("precision") == "single" else ours.TOLERANCE
     wrong = [

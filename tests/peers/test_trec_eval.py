@@ -4,9 +4,9 @@ Compared per user, under the convention `trec_eval`, with lists in the order of 
 item as text, descending; scores in single precision) and in the order of ranks (trec_eval gets
 -rank as the score).
 
-The binding gives a value only for users on both sides. For a user with judgments and without a
-list, trec_eval scores 0 when asked to count them (`-c`), which is what the convention does; that
-is asserted directly. Users without judgments are in neither.
+The binding gives a value only for users on both sides, over whom trec_eval averages by default. For
+a user with judgments and without a list, trec_eval scores 0 when asked to count them (`-c`), as
+no_recommendations=zero does. Users without judgments are in neither.
 
 trec_eval has no recip_rank, Rprec, set_P and set_recall at k: they are compared with its value for
 the list cut at k. Cut there means: the first k in the order that trec_eval itself uses. What
@@ -52,18 +52,19 @@ OF_THE_LIST_GIVEN = {
     "map": "map",
     "ndcg": "ndcg",
     "precision(divisor=length)": "set_P",
+    "precision(divisor=min_relevant_length)": "set_relative_P",
     "recall": "set_recall",
     "precision": "set_P",
     "f_beta": "set_F",
 }
 OF_WHOLE_LISTS_ALONE = {"map", "ndcg", "precision", "f_beta"}  # the first two have a cut of its own
 SPECS = sorted({*CUT_BY_TREC_EVAL, *OF_THE_LIST_GIVEN})
-# compared where no grade is below 0: trec_eval has such documents in its pool, without a judgement
 COUNTS_AND_POOLS = {
     "n_recommended": "num_ret",
     "n_relevant": "num_rel",
     "n_hits": "num_rel_ret",
     "bpref": "bpref",
+    "inf_ap": "infAP",
     "eleven_point": "11pt_avg",
     "interpolated_precision": "iprec_at_recall_0.50",
     **{
@@ -193,7 +194,7 @@ def trec_eval(world: World) -> Values:
     return found
 
 
-def assert_agree(world: World, ours: Values) -> None:
+def assert_agree(world: World, ours: Values, *, complete: bool = False) -> None:
     judged, listed = set(world.qrels()), set(world.run())
     assert judged - listed, "no user without a list"
     assert listed - judged, "no user without judgments"
@@ -202,9 +203,9 @@ def assert_agree(world: World, ours: Values) -> None:
     assert len(theirs) == len(OF_THE_LIST_GIVEN) + len(at_cutoffs) * len(CUTOFFS)
     for (spec, k), expected in theirs.items():
         assert set(expected) == judged & listed
-        # trec_eval -c: users with judgments and without a list are counted as 0
-        complete = expected | dict.fromkeys(judged - listed, 0.0)
-        assert ours[spec, k] == pytest.approx(complete, rel=0, abs=1e-9), f"{spec}, k = {k}"
+        if complete:  # trec_eval -c: users with judgments and without a list are counted as 0
+            expected = expected | dict.fromkeys(judged - listed, 0.0)
+        assert ours[spec, k] == pytest.approx(expected, rel=0, abs=1e-9), f"{spec}, k = {k}"
 
 
 def test_worlds_are_hard_enough() -> None:
@@ -256,12 +257,15 @@ def test_oracle_agrees_with_trec_eval(world: World) -> None:
     assert_agree(world, ours)
 
 
-def test_package_agrees_with_trec_eval(world: World) -> None:
+@pytest.mark.parametrize("complete", [False, True])
+def test_package_agrees_with_trec_eval(world: World, complete: bool) -> None:
     evaluator = sm.Evaluator(
         recommendations=recommendation_frame(world.recommendations),
         interactions=interaction_frame(world.interactions),
         convention="trec_eval",
+        settings={"no_recommendations": "zero"} if complete else {},
     )
+    users_that_count = set(world.qrels()) if complete else {*world.qrels()} & {*world.run()}
     ours: Values = {}
     for ks in (None, CUTOFFS):
         users = evaluator.per_user(SPECS, k=ks)
@@ -272,12 +276,11 @@ def test_package_agrees_with_trec_eval(world: World) -> None:
                 (row,) = at_k(means[means["metric"] == spec], k).to_dict("records")
                 values = ours[spec, k].values()
                 assert row["value"] == pytest.approx(sum(values) / len(values), rel=0, abs=1e-12)
-                assert row["n_users"] == len(world.qrels())
-    assert_agree(world, ours)
+                assert row["n_users"] == len(users_that_count)
+    assert_agree(world, ours, complete=complete)
 
 
 def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
-    world.interactions = [(user, item, max(g or 0, 0)) for user, item, g in world.interactions]
     measures = {re.sub(r"_\d\.\d\d$", "", measure) for measure in COUNTS_AND_POOLS.values()}
     with sm.Evaluator(
         recommendation_frame(world.recommendations),
@@ -291,5 +294,32 @@ def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
         for spec, measure in COUNTS_AND_POOLS.items():
             expected = {user: of_user[measure] for user, of_user in cut.items()}
             values = values_by_user(users, spec, k)
-            found = {user: value for user, value in values.items() if user in expected}
+            assert values == pytest.approx(expected, rel=0, abs=1e-9), f"{spec}, k = {k}"
+
+
+def test_judged_documents_only_agree_with_trec_eval(world: World) -> None:
+    """trec_eval -J removes documents without a judgement, which those with a grade below 0 lack."""
+    with sm.Evaluator(
+        recommendation_frame(world.recommendations),
+        interaction_frame(world.interactions),
+        convention="trec_eval",
+        settings={"unjudged": "drop"},
+    ) as evaluator:
+        of_cuts = evaluator.per_user(list(CUT_BY_TREC_EVAL), k=CUTOFFS)
+        whole = evaluator.per_user(["mrr", "bpref", "inf_ap", "r_precision"])
+    asked = {f"{measure}.{','.join(map(str, CUTOFFS))}" for measure in CUT_BY_TREC_EVAL.values()}
+    of_lists = {"mrr": "recip_rank", "bpref": "bpref", "inf_ap": "infAP", "r_precision": "Rprec"}
+    judge = pytrec_eval.RelevanceEvaluator(
+        world.qrels(), asked | set(of_lists.values()), judged_docs_only_flag=True
+    )
+    said = judge.evaluate(world.run())
+    for spec, measure in of_lists.items():
+        expected = {user: values[measure] for user, values in said.items()}
+        found = values_by_user(whole, spec, None)
+        assert {u: found.get(u, 0.0) for u in expected} == pytest.approx(expected, rel=0, abs=1e-9)
+    for spec, measure in CUT_BY_TREC_EVAL.items():
+        for k in CUTOFFS:
+            expected = {user: values[f"{measure}_{k}"] for user, values in said.items()}
+            found = values_by_user(of_cuts, spec, k)
+            found = {user: found.get(user, 0.0) for user in expected}
             assert found == pytest.approx(expected, rel=0, abs=1e-9), f"{spec}, k = {k}"

@@ -125,7 +125,14 @@ def assert_same(one: pd.DataFrame, other: pd.DataFrame, within: float = 1e-13) -
 STAGES: dict[tuple[str, str], dict[str, list[Any]]] = {  # the settings that are tried together
     ("duckdb", "hit_ranks"): {
         "order": ["score"],
-        "ties": ["item_asc", "item_desc", "item_desc_text", "row", "row_reversed"],
+        "ties": [
+            "item_asc",
+            "item_desc",
+            "item_asc_text",
+            "item_desc_text",
+            "row",
+            "row_reversed",
+        ],
         "score_type": ["double", "float"],
         "duplicate_recommendations": ["error", "keep"],
     },

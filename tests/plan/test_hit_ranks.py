@@ -13,7 +13,7 @@ import sqlmetrics as sm
 from sqlmetrics.sql.templates import environment
 
 READS_WHOLE_LISTS = "surprisal"
-TIES = ["item_asc", "item_desc", "item_desc_text", "row"]
+TIES = ["item_asc", "item_desc", "item_asc_text", "item_desc_text", "row"]
 
 
 def lists(seed: int, scores: int, text: bool = False, users: int = 60) -> dict[str, pd.DataFrame]:

@@ -118,6 +118,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "model_histories": ("attribute_shift", 2),
     "models": ("coverage", 1),
     "pool_hits": ("inf_ap", 2),
+    "pooled": ("inf_ap", 4),
     "popularity_groups": ("upd", 4),
     "popularity_ranks": ("serendipity", 4),
     "popularity_quantiles": ("popularity(scale=rank)", 4),

@@ -11,6 +11,7 @@ items that the history does not know and items that nobody is recommended.
     unlogged  plain, with logs that have no propensities
     partial   plain, without every third item in items: for systems that take these as catalogue
     relisted  repeats, without the repeated rows in interactions
+    pooled    plain, with a relevance of -1 in every fifth row of the interactions
     full      lists of 25 for all users: for a system that knows no others
     tested    full, for the users with interactions
     repeats   repeated rows in lists and interactions; users as in common
@@ -19,6 +20,7 @@ items that the history does not know and items that nobody is recommended.
     long      labelled, with lists of 25 items
     aspects   plain, for the users with a relevant item, with aspects of every pair of the
               interactions
+    tied_aspects   the same with the lists of ties
     versed    plain, for the users with a list in both models, with interactions and with a history,
               whose history has no repeated rows
     sorted    versed, with the categories of the items in place of their features
@@ -59,10 +61,19 @@ def tables(name: str) -> Tables:
         made = tables("repeats")
         pairs = {(row["user_id"], row["item_id"]): row for row in made["interactions"]}
         return {**made, "interactions": list(pairs.values())}
+    if name == "pooled":
+        made = tables("plain")
+        rows = made["interactions"]
+        return {
+            **made,
+            "interactions": [
+                dict(r, relevance=-1) if n % 5 == 0 else r for n, r in enumerate(rows)
+            ],
+        }
     if name == "known":
         return _of_known_items(tables("plain"))
-    if name == "aspects":
-        made = tables("plain")
+    if name in ("aspects", "tied_aspects"):
+        made = tables("plain" if name == "aspects" else "ties")
         liked = {row["user_id"] for row in made["interactions"] if row["relevance"] > 0}
         made = _of_users(made, liked)
         return {**made, "aspects": _aspects(random.Random(77), made["interactions"])}

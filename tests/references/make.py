@@ -98,7 +98,7 @@ SYSTEMS = {
         for release in ("0.9", "0.12")
     },
     "ranx": System("ranx", "3.11", "ranx", settles_ties=False),
-    "trec_eval": System("trec_eval", "3.11", "pytrec-eval-terrier", ("plain", "ties")),
+    "trec_eval": System("trec_eval", "3.11", "pytrec-eval-terrier", ("plain", "ties", "pooled")),
     "rs_metrics-0.2": System(
         "rs_metrics", "3.8", "rs-metrics", ("plain", "common", "partial", "repeats")
     ),
@@ -118,7 +118,7 @@ SYSTEMS = {
         "ir_measures",
         "3.11",
         "ir-measures",
-        ("plain", "ties", "aspects"),
+        ("plain", "ties", "pooled", "aspects", "tied_aspects"),
         # differences that the convention names
         left_out={
             "ties": ("RR", "Compat", "Compat(p=0.8)", "Compat(p=0.8, normalize=False)"),
@@ -138,7 +138,7 @@ SYSTEMS = {
         "cornac",
         "3.11",
         "cornac",
-        ("full", "labelled"),
+        ("full", "labelled", "common"),
         settles_ties=False,
         alone=("cornac==3.0.1",),
     ),

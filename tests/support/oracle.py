@@ -36,6 +36,7 @@ STANDARD: dict[str, Any] = {
     "masked_scores": "error",
     "drop_seen": "false",
     "unjudged": "nonrelevant",
+    "judged_from": None,
     "duplicate_recommendations": "error",
     "duplicate_interactions": "error",
     "relevant_from": None,
@@ -45,9 +46,11 @@ STANDARD: dict[str, Any] = {
 
 TREC_EVAL: dict[str, Any] = STANDARD | {
     "audience": "judged",
+    "no_recommendations": "drop",
     "ties": "item_desc_text",
     "score_type": "float",
     "relevant_from": 1,
+    "judged_from": 0,
 }
 TREC_EVAL_PARAMS: dict[str, dict[str, Any]] = {
     "map": {"divisor": "relevant"},
@@ -244,7 +247,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "hole": {"divisor": "length", "scope": "user"},
     "bpref": {"divisor": "min_nonrelevant_relevant", "no_nonrelevant": "one"},
     "fallout": {"nonrelevant": "judged", "no_nonrelevant": "undefined"},
-    "ncrr": {},
+    "ncrr": {"ideal": "min_k_relevant"},
     "accuracy": {"short_lists": "full"},
     "mcc": {"short_lists": "full"},
     "pairwise_accuracy": {"among": "judged", "pairs": "graded"},
@@ -380,10 +383,10 @@ def with_unjudged(
     interactions: Sequence[tuple[Any, ...]],
     recommendations: Iterable[tuple[Any, ...]],
     grade: float | None,
+    users: set[User],
 ) -> list[tuple[Any, ...]]:
-    """Add rows for the items of lists that have none, of users who have some, with this grade."""
+    """Add rows for the items of lists that have none, of these users, with this grade."""
     judged = {row[:2] for row in interactions}
-    users = {row[0] for row in interactions}
     listed = dict.fromkeys(row[:2] for row in recommendations if row[0] in users)
     return [*interactions, *((*pair, grade) for pair in listed if pair not in judged)]
 
@@ -419,8 +422,8 @@ def ordered(
         rows.reverse()
     elif ties == "item_desc":
         rows.sort(key=lambda row: row[0], reverse=True)
-    elif ties == "item_desc_text":
-        rows.sort(key=lambda row: str(row[0]).encode(), reverse=True)
+    elif ties in ("item_asc_text", "item_desc_text"):
+        rows.sort(key=lambda row: str(row[0]).encode(), reverse=ties == "item_desc_text")
     elif ties != "row":
         raise ValueError(ties)
     rows.sort(key=lambda row: -score_as_ordered(row[1], settings))
@@ -651,7 +654,7 @@ def value_for_user(
         return max((hits_until(r) for r in good), default=0) / n_relevant
 
     if metric == "ncrr":
-        best_places = range(1, counts["min_k_relevant"] + 1)
+        best_places = range(1, counts[params["ideal"]] + 1)
         return sum(1 / position for position, _ in hits) / sum(1 / place for place in best_places)
 
     if metric == "rbp":
@@ -868,16 +871,16 @@ def bpref(
 
 
 def inf_ap(
-    items: list[Item], judged: Mapping[Item, float], relevant: Mapping[Item, float]
+    items: list[Item], pooled: set[Item], relevant: Mapping[Item, float], others: set[Item]
 ) -> float:
     """Estimate the precision at the place of every relevant item from the pool above it."""
     total, eps = 0.0, 0.00001
     for place, item in enumerate(items):
         if item not in relevant:
             continue
-        pool = [other for other in items[:place] if other in judged]
+        pool = [other for other in items[:place] if other in pooled]
         good = sum(1 for other in pool if other in relevant)
-        bad = sum(1 for other in pool if other not in relevant and judged[other] >= 0)
+        bad = sum(1 for other in pool if other in others)
         if place == 0:
             total += 1
         else:
@@ -1535,6 +1538,7 @@ class World:
     scores: dict[User, dict[Item, float | None]]
     by_score: bool
     judged: dict[User, dict[Item, float | None]]
+    pool: dict[User, set[Item]]
     relevant: dict[User, dict[Item, float]]
     relevant_copies: dict[User, list[Item]]  # every relevant row that can be hit
     n_relevant: dict[User, int]
@@ -1768,7 +1772,7 @@ def value_of_user(
         return (1 - p) * math.fsum(unknown) + p ** len(items)
 
     if metric == "inf_ap":
-        return inf_ap(items, world.judged.get(user, {}), relevant)
+        return inf_ap(items, world.pool.get(user, set()), relevant, others)
 
     if metric == "cwl":
         highest = params["max_grade"]
@@ -2705,6 +2709,9 @@ def evaluate(
     # The list of the baseline has an order of its own, unless rows give the order everywhere.
     of_baseline = settings | {"unjudged": "nonrelevant"}
     of_baseline = of_baseline | {"order": "row" if settings["order"] == "row" else "auto"}
+    every_row, least = interactions, settings["judged_from"]
+    if least is not None:
+        interactions = [row for row in every_row if row[2] is None or row[2] >= least]
     recommendations = kept_rows(recommendations, history or [], settings, interactions)
     if settings["unjudged"] == "best":
         highest = max((row[2] for row in interactions if row[2] is not None), default=None)
@@ -2712,7 +2719,8 @@ def evaluate(
             highest = unjudged_grade
         elif highest is not None and params.get("max_grade") is not None:
             highest = params["max_grade"]
-        interactions = with_unjudged(interactions, recommendations, highest)
+        users_judged = {row[0] for row in every_row}
+        interactions = with_unjudged(interactions, recommendations, highest, users_judged)
     baseline = kept_rows(baseline or [], history or [], of_baseline)
     grades: dict[User, dict[Item, float]] = {}
     if settings["ties"] in ("worst", "best"):
@@ -2749,6 +2757,7 @@ def evaluate(
         by_score=bool(recommendations)
         and order_of(with_rank([recommendations[0][1:]]), settings) == "score",
         judged={user: highest_grades(rows) for user, rows in judged.items()},
+        pool={user: {item for item, *_ in rows} for user, rows in by_user(every_row).items()},
         relevant={user: dict(rows) for user, rows in truth.items()},
         relevant_copies={u: [item for item, _ in rows] for u, rows in truth.items()},
         n_relevant={user: len(grades) for user, grades in best.items()},
@@ -2772,7 +2781,7 @@ def evaluate(
 
     users = audience_of(
         recommended=set(lists),
-        judged=set(truth),
+        judged={row[0] for row in every_row},
         relevant={user for user, rows in truth.items() if rows},
         baseline=set(world.baseline),
         settings=settings,

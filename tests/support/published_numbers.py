@@ -24,7 +24,9 @@ class Published(NamedTuple):
 
 
 def same(spec: str, *names: str) -> dict[str, str]:
-    return dict.fromkeys(names, spec)
+    """Return the spec of each convention; trec_eval counts users without a list with -c."""
+    complete = {"trec_eval": f"{spec}(no_recommendations=zero)"}
+    return {name: complete.get(name, spec) for name in names}
 
 
 REPLAY = ("replay-0.9", "replay-0.12", "replay")

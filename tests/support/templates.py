@@ -67,6 +67,7 @@ INSTEAD = ("by_item", "by_user")
 MODEL_NAMES = set(Keys(model="als").context)  # what several models change
 NUMBERS: dict[str, list[float | None]] = {
     "relevant_from": [None, float("-inf"), -1, 2.5],
+    "judged_from": [None, -1],
     "beta": [0.5, 1, 2],
     "alpha": [0, 0.5],
     "break_probability": [0, 0.15],

@@ -4,7 +4,7 @@ from catboost.utils import eval_metric
 
 from given import main
 
-NAMES = ("NDCG", "MAP", "PrecisionAt", "RecallAt")
+NAMES = ("NDCG", "DCG", "MRR", "MAP", "PrecisionAt", "RecallAt")
 
 
 def measure(given, model):
