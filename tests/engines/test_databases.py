@@ -407,6 +407,34 @@ def test_ids_that_no_double_holds(shop: Any, connection: Any) -> None:
         assert [int(one) for one in evaluator.per_user("n_recommended")["user_id"]] == [user]
 
 
+# as Postgres casts them; clients return them as bytes, objects or numbers of their own
+OTHER_TYPES = {
+    "inet '10.0.0.1'": "10.0.0.1/32",
+    "macaddr '08:00:2b:01:02:03'": "08:00:2b:01:02:03",
+    "b'101'": "101",
+    "int4range(1, 5)": "[1,5)",
+    "jsonb '{\"a\": 1}'": '{"a": 1}',
+    "timetz '10:00+01'": "10:00:00+01",
+    "interval '1 day'": "1 day",
+    "point '(1,2)'": "(1,2)",
+    "oid '5'": "5",
+    "uuid '00000000-0000-0000-0000-00000000000a'": "00000000-0000-0000-0000-00000000000a",
+}
+
+
+@pytest.mark.parametrize("how", ["psycopg_connection", "adbc_connection"])
+def test_ids_of_other_types_are_texts(shop: Any, how: str, request: pytest.FixtureRequest) -> None:
+    engine = request.getfixturevalue(how).connection
+    for number, (value, text) in enumerate(OTHER_TYPES.items()):
+        shop(f"CREATE TABLE r{number} AS SELECT {value} AS user_id, {value} AS item_id, 1 AS rank")
+        shop(f"CREATE TABLE lists{number} AS SELECT user_id, ARRAY[item_id] AS item_id "
+             f"FROM r{number}")  # fmt: skip
+        for lists in (f"shop.r{number}", f"shop.lists{number}"):
+            with sm.Evaluator(lists, f"shop.r{number}", engine=engine) as evaluator:
+                found = evaluator.per_user("mrr")
+            assert (found["user_id"].tolist(), found["mrr"].tolist()) == ([text], [1.0])
+
+
 def test_names_that_the_queries_have_too(shop: Any, connection: Any) -> None:
     for name in ("ranked", "recommendations"):
         shop(f"CREATE TABLE {name} AS SELECT * FROM small.recs")
@@ -428,7 +456,7 @@ def test_statements_run_without_sqlmetrics(shop: Any, connection: Any, server: A
 
 
 def test_settings_of_the_session_change_no_number(server: Any, shop: Any, connect: Any) -> None:
-    # functions and types of the user, in the place of those of Postgres
+    # a function of the user, in the place of that of Postgres (test_search_path.py has all others)
     shop("CREATE FUNCTION ln(double precision) RETURNS double precision LANGUAGE sql "
          "AS 'SELECT 1::double precision'")  # fmt: skip
     settings = {
@@ -598,6 +626,10 @@ def test_a_transaction_of_adbc_stays_as_it_is(server: Any) -> None:
         assert evaluated(*SMALL, engine=connection) == pytest.approx((3 * MRR + 1) / 4)
         assert len(server.run("SELECT * FROM small.truth")) == len(TRUTH)
         connection.rollback()
+        # the driver begins a transaction for every question, which is none of the user's
+        assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
+        option = "adbc.postgresql.transaction_status"
+        assert connection.adbc_connection.get_option(option) == "idle"
     with contextlib.closing(adbc(server, autocommit=True)) as connection:
         assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
         with pytest.raises(sm.DataError, match=r"no table small\.rec; did you mean 'small\.recs'"):
