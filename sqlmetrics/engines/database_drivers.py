@@ -447,6 +447,8 @@ def connect(url: str, wanted: str | None = None) -> Driver:
         UsageError: the driver is not installed, or the URL is not valid.
         EngineError: the connection cannot be made.
     """
+    scheme, separator, rest = url.partition("://")
+    url = scheme.lower() + separator + rest  # libraries read POSTGRES:// as something else
     if dialect_of(url) == "clickhouse":
         from sqlmetrics.engines import clickhouse_drivers
 

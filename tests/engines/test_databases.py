@@ -1015,6 +1015,11 @@ def test_the_command_line(served: tuple[str, Any], tmp_path: Path) -> None:
     assert (left_in_clickhouse if "clickhouse" in url else left)(server) == before
 
 
+def test_schemes_in_upper_case(served: tuple[str, Any]) -> None:
+    scheme, _, rest = served[0].partition("://")
+    assert evaluated(*SMALL, engine=f"{scheme.upper()}://{rest}") == pytest.approx(MRR)
+
+
 WRONG = [
     (["evaluate", "mrr", "-r", "small.rec"], 1, "no table small.rec; did you mean 'small.recs'"),
     (["evaluate", "mrr", *GIVEN, "--threads", "2"], 2, "--threads: not available with a database"),

@@ -255,6 +255,10 @@ def test_no_call_uses_an_object_of_another_role(server: Any, client: str, path: 
             assert len(evaluator.evaluate([*Catalog.load(()).metrics], 5))
             assert len(evaluator.compare("recall@5", baseline="als"))
             assert len(evaluator.check())
+            # as docs/explanation/trust.md says for printed statements
+            engine.execute("SET LOCAL search_path = pg_catalog, pg_temp")
+            assert engine.execute(evaluator.sql("ndcg@5")).fetchall()
+            engine.rollback()
 
 
 @pytest.mark.usefixtures("uses")
