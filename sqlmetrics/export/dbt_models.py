@@ -319,7 +319,7 @@ def _reference(model: str) -> str:
     """Return the reference to a model of the package.
 
     `dbt run --empty` would add an alias to a `ref` without `render()`, before the alias of the
-    query. The inputs of the package are empty then, and so are the models that read them.
+    query. The inputs of the package are empty then; the models that read them have no rows, either.
     """
     return f"{{{{ ref('{model}').render() }}}}"
 

@@ -500,8 +500,9 @@ def test_files_are_removed_without_close(spark: Any, tmp_path: Path) -> None:
     (folder,) = tmp_path.iterdir()
     assert is_temporary(folder)  # a later run removes it if this process is killed
     assert list(folder.rglob("*.parquet"))
-    for view in spark.catalog.listTables():
-        spark.catalog.dropTempView(view.name)
+    for view in spark.sql("SHOW VIEWS").toArrow().to_pylist():
+        if view["viewName"].startswith("sqlmetrics_"):
+            spark.catalog.dropTempView(view["viewName"])
     del evaluator
     gc.collect()  # like the end of the process
     assert not list(tmp_path.iterdir())
