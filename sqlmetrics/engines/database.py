@@ -358,7 +358,7 @@ class DatabaseEngine:
     def _our_error(self, error: Exception, title: str, label: str, table: str) -> SqlmetricsError:
         why, problem = self._driver.reason(error), self._database.problem(error)
         name = self._database.title
-        if table and problem in (Problem.TABLE, Problem.DENIED, Problem.QUERY):
+        if table and problem in (Problem.TABLE, Problem.DENIED, Problem.QUERY, Problem.ROWS):
             return DataError(f"{label}: {title} cannot be read: {why}", table=table)
         if problem in (Problem.TABLE, Problem.DENIED):
             return DataError(
