@@ -84,10 +84,16 @@ class OwnFolder:
         path: the path of the folder, which exists after `make`.
     """
 
-    def __init__(self, where: str | Path | None = None, hidden: bool = False) -> None:
-        """Choose a path in `where`, by default in the system's temporary directory."""
+    def __init__(
+        self, where: str | Path | None = None, hidden: bool = False, shared: bool = False
+    ) -> None:
+        """Choose a path in `where`, by default in the system's temporary directory.
+
+        `shared` gives the folder the usual permissions, so that other users may enter it.
+        """
         parent = Path(os.path.abspath(tempfile.gettempdir() if where is None else where))
         self.path = parent / f"{'.' * hidden}{PREFIX}{os.urandom(8).hex()}"
+        self._shared = shared
         self._folders = MadeFolders()
         self._lock: int | None = None
         self._process = os.getpid()
@@ -125,6 +131,8 @@ class OwnFolder:
         self._folders.make(self.path.parent)
         _remove_left_behind(self.path.parent)
         self._lock = _make_locked(self.path)
+        if self._shared:
+            self.path.chmod(0o777 & ~_umask())
 
     def remove(self) -> None:
         """Remove the folder with its contents, and the parents that were created for it."""

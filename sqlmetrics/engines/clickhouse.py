@@ -225,7 +225,7 @@ class ClickHouse(Database):
         }
 
     @contextlib.contextmanager
-    def transaction(self, own_path: bool) -> Iterator[None]:  # noqa: ARG002
+    def transaction(self) -> Iterator[None]:
         """Run what follows with fixed settings, and drop the temporary tables that it creates."""
         if not self._is_checked:
             self.version()  # an old server does not have all settings

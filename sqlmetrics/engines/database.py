@@ -103,7 +103,7 @@ class DatabaseEngine:
                 remedy=Message("load the rows into the database, or ", _WITHOUT),
             )
         of_table = self._translated(f"the table {source}", label, table)
-        with self._transaction(own_path=True), of_table:
+        with self._transaction(), of_table:
             try:
                 found = self._database.find(source)
             except DataError as error:
@@ -321,7 +321,7 @@ class DatabaseEngine:
             self._kept[node.key] = node.key
 
     @contextlib.contextmanager
-    def _transaction(self, own_path: bool = False) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """Run what follows in the transaction that undoes everything, which is begun if needed."""
         if self._closed:
             raise UsageError("the evaluator is closed")
@@ -334,7 +334,7 @@ class DatabaseEngine:
             return
         with contextlib.ExitStack() as stack:
             with self._translated("the first statement"):
-                stack.enter_context(self._database.transaction(own_path))
+                stack.enter_context(self._database.transaction())
             self._depth = 1
             try:
                 yield
@@ -358,7 +358,7 @@ class DatabaseEngine:
     def _our_error(self, error: Exception, title: str, label: str, table: str) -> SqlmetricsError:
         why, problem = self._driver.reason(error), self._database.problem(error)
         name = self._database.title
-        if table and problem in (Problem.TABLE, Problem.DENIED, Problem.QUERY):
+        if table and problem in (Problem.TABLE, Problem.DENIED, Problem.QUERY, Problem.ROWS):
             return DataError(f"{label}: {title} cannot be read: {why}", table=table)
         if problem in (Problem.TABLE, Problem.DENIED):
             return DataError(

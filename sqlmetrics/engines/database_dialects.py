@@ -123,12 +123,8 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def transaction(self, own_path: bool) -> AbstractContextManager[None]:
-        """Run what follows with fixed settings, and leave nothing behind.
-
-        Args:
-            own_path: look up names as the session does.
-        """
+    def transaction(self) -> AbstractContextManager[None]:
+        """Run what follows with fixed settings, and leave nothing behind."""
 
     @abstractmethod
     def may_create(self) -> bool:
@@ -173,16 +169,16 @@ class Database(ABC):
         """Return the subject of an error."""
 
 
-# type of Postgres, without its length -> type of DuckDB
+# type of Postgres, without its length -> type of DuckDB. Values of other types are read as texts:
+# drivers return them in different ways, and texts that are equal can have different letters.
 _TYPES = {
     "smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "real": "FLOAT",
     "double precision": "DOUBLE", "numeric": "DECIMAL", "boolean": "BOOLEAN", "text": "VARCHAR",
     "character varying": "VARCHAR", "character": "VARCHAR", "bpchar": "VARCHAR", "name": "VARCHAR",
     "date": "DATE", "timestamp without time zone": "TIMESTAMP",
     "timestamp with time zone": "TIMESTAMP WITH TIME ZONE", "time without time zone": "TIME",
-    "uuid": "UUID", "bytea": "BLOB", "json": "JSON", "jsonb": "JSON", "interval": "INTERVAL",
+    "uuid": "UUID", "bytea": "BLOB",
 }  # fmt: skip
-_OTHER_TEXTS = ("citext", "json", "xml")
 _OLDEST = 12  # version with CTEs that are materialised on request
 _OTHERS = ("Redshift", "Greenplum")  # systems whose version starts like that of Postgres
 # settings that change texts of numbers and times, or the meaning of a statement
@@ -197,6 +193,12 @@ _SETTINGS = {
     "client_encoding": "UTF8",
     "idle_in_transaction_session_timeout": "0",  # DuckDB may compute in the meantime
 }
+# Statements find functions, operators and types in pg_catalog only. With the search path of the
+# session, another role could create an operator that fits the types of a statement better, and the
+# statement would run the code of that role as the caller (CVE-2018-1058). SET looks up no names.
+_SAFE_PATH = "SET LOCAL search_path = pg_catalog, pg_temp"
+# the only statement before it, so all its names have a schema
+_SESSION_SCHEMAS = "SELECT pg_catalog.current_schemas(true) AS schemas"
 # with the default of 4 MB, 9 metrics of 10 million rows did not end in 30 minutes; with 64 MB, they
 # take one
 _MORE_MEMORY = (
@@ -226,6 +228,7 @@ class Postgres(Database):
     def __init__(self, driver: Driver) -> None:
         assert isinstance(driver, PostgresDriver)
         self.driver = driver
+        self._schemas: list[str] = []  # in which the session looks up names, in this order
 
     def version(self) -> str:
         """Return the version of the server.
@@ -270,14 +273,11 @@ class Postgres(Database):
         return state
 
     @contextlib.contextmanager
-    def transaction(self, own_path: bool) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Run what follows in a transaction, or after a savepoint, and undo it.
 
         The rows of all statements are those of one moment, unless the transaction is the user's.
-
-        Args:
-            own_path: look up names in the search path of the session; by default, only built-in
-                functions and temporary tables have names without a schema.
+        Only built-in functions and temporary tables have names without a schema.
         """
         run, within = self.driver.run, self.check_state() is State.OPEN
         if within:
@@ -287,8 +287,9 @@ class Postgres(Database):
         else:  # the driver begins
             run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         try:
-            settings = {**_SETTINGS, **({} if own_path else {"search_path": "pg_catalog, pg_temp"})}
-            calls = [f"set_config({literal(k)}, {literal(v)}, true)" for k, v in settings.items()]
+            self._schemas = self.driver.fetch(_SESSION_SCHEMAS)["schemas"][0].as_py()
+            run(_SAFE_PATH)
+            calls = [f"set_config({literal(k)}, {literal(v)}, true)" for k, v in _SETTINGS.items()]
             run(f"SELECT {', '.join([*calls, _MORE_MEMORY])}")
             yield
         finally:
@@ -323,14 +324,11 @@ class Postgres(Database):
 
     def find(self, name: str) -> FoundTable | None:
         """Find a table or view by its name, as the database reads the name."""
-        (row,) = self.driver.fetch(
-            f"SELECT to_regclass({literal(name)})::oid::bigint AS oid"
-        ).to_pylist()
-        oid = row["oid"]
-        if oid is None:
+        asked = {"name": name, "schemas": self._schemas}
+        tables = self.driver.fetch(render_file("databases/postgres/table", asked)).to_pylist()
+        if not tables:
             return None
-        columns = render_file("databases/postgres/columns", {"table_oid": int(oid)})
-        rows = self.driver.fetch(columns).to_pylist()
+        rows = self.driver.fetch(render_file("databases/postgres/columns", tables[0])).to_pylist()
         if not rows:
             return None
         found = (_column(row) for row in rows if row["column_name"] is not None)
@@ -344,7 +342,9 @@ class Postgres(Database):
 
     def tables(self) -> list[str]:
         """Return the names of the tables, without their schema where it is not needed."""
-        rows = self.driver.fetch(render_file("databases/postgres/tables", {}))
+        rows = self.driver.fetch(
+            render_file("databases/postgres/tables", {"schemas": self._schemas})
+        )
         return [str(row["label"]) for row in rows.to_pylist()]
 
     # ---- errors ----------------------------------------------------------------------------------
@@ -361,9 +361,7 @@ class Postgres(Database):
 def _column(row: Mapping[str, Any]) -> Column:
     """Return a column of the catalog."""
     kind = type_of(row["full_type"])
-    # texts that are equal without having the same letters, or that are never equal
-    is_other = row["type_kind"] == "e" or row["short_type"] in _OTHER_TEXTS
-    cast = is_other or not row["is_deterministic"]
+    cast = not row["is_deterministic"] or kind.removesuffix("[]") not in _TYPES.values()
     text = "VARCHAR[]" if kind.endswith("[]") else "VARCHAR"
     return Column(row["column_name"], text if cast else kind, cast, row["readable"])
 
@@ -372,5 +370,4 @@ def type_of(name: str) -> str:
     """Translate a type of Postgres such as `character varying[]` into a type of DuckDB."""
     if name.endswith("[]"):
         return f"{type_of(name.removesuffix('[]'))}[]"
-    plain = re.sub(r"\(.*?\)", "", name).strip('"')
-    return _TYPES.get(plain, plain.upper())
+    return _TYPES.get(re.sub(r"\(.*?\)", "", name), name.upper())

@@ -249,13 +249,21 @@ def _of_other_type(values: list[Any]) -> pa.Array:
 
 
 class Adbc(PostgresDriver):
-    """A connection of an ADBC driver, in the form of its module `dbapi`."""
+    """A connection of an ADBC driver, in the form of its module `dbapi`.
+
+    Args:
+        connection: the connection.
+        vendor: the name of the system that the driver reports.
+    """
+
+    def __init__(self, connection: Any, vendor: str = "") -> None:
+        super().__init__(connection)
+        self._vendor = vendor
 
     @property
     def dialect(self) -> str:
         """The dialect of the system that the driver connects to."""
-        vendor = str(self.connection.adbc_get_info().get("vendor_name", ""))
-        return {"PostgreSQL": "postgres"}.get(vendor, vendor.lower())
+        return {"PostgreSQL": "postgres"}.get(self._vendor, self._vendor.lower())
 
     def state(self) -> State:
         """Return the state that libpq reports."""
@@ -282,7 +290,7 @@ class Adbc(PostgresDriver):
         with self.connection.cursor() as cursor:
             cursor.execute(statement)
             table = cursor.fetch_arrow_table()
-        return _without_numerics(table)
+        return _plain(table)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -302,8 +310,8 @@ class Adbc(PostgresDriver):
         self.connection.close()
 
 
-def _without_numerics(table: pa.Table) -> pa.Table:
-    """Return exact numbers, which the driver returns as texts, as numbers."""
+def _plain(table: pa.Table) -> pa.Table:
+    """Return exact numbers, which the driver returns as texts, as numbers, and UUIDs as texts."""
     import pyarrow as pa
 
     fields, arrays = [], []
@@ -316,6 +324,9 @@ def _without_numerics(table: pa.Table) -> pa.Table:
             if kind.type_name == "numeric":
                 values = [None if text is None else Decimal(text) for text in array.to_pylist()]
                 array = numbers(values)
+        elif getattr(kind, "extension_name", "") == "arrow.uuid":
+            texts = [None if value is None else str(value) for value in column.to_pylist()]
+            array = pa.chunked_array([texts], pa.string())
         fields.append(pa.field(field.name, array.type))
         arrays.append(array)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -387,8 +398,12 @@ def _of_adbc(connection: Any, wanted: str | None) -> Driver:
 
     if getattr(connection, "_closed", False):
         raise UsageError("the connection is closed", remedy="open a new connection")
+    driver = Adbc(connection)
+    is_idle = driver.state() is State.IDLE and not driver.autocommit
     try:
         about = connection.adbc_get_info()
+        if is_idle:  # the driver has begun a transaction, which would be taken for the user's
+            connection.rollback()
     except Exception as error:  # of the driver, e.g. while another thread uses the connection
         raise EngineError(
             f"the connection cannot be used: {one_line(str(error))}",
@@ -401,7 +416,7 @@ def _of_adbc(connection: Any, wanted: str | None) -> Driver:
         return warehouse.AdbcWarehouse(connection, dialect)
     if is_flight_sql:
         raise no_dialect(vendor)
-    return Adbc(connection)
+    return Adbc(connection, vendor)
 
 
 def no_dialect(vendor: str) -> UsageError:
@@ -431,6 +446,8 @@ def connect(url: str, wanted: str | None = None) -> Driver:
         UsageError: the driver is not installed, or the URL is not valid.
         EngineError: the connection cannot be made.
     """
+    scheme, separator, rest = url.partition("://")
+    url = scheme.lower() + separator + rest  # libraries read POSTGRES:// as something else
     if dialect_of(url) == "clickhouse":
         from sqlmetrics.engines import clickhouse_drivers
 

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import uuid
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ from sqlmetrics.errors import (
     UnreadableError,
     UsageError,
 )
-from sqlmetrics.files import already_there
+from sqlmetrics.files import OwnFolder, already_there
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
@@ -163,7 +164,8 @@ class SparkEngine:
         self.session = session
         self.temp_directory = temp_directory
         self._prefix = f"sqlmetrics_{uuid.uuid4().hex[:8]}"
-        self._folder = Path(_absolute(str(temp_directory))) / self._prefix
+        self._temporary = OwnFolder(temp_directory, shared=True)  # Spark's executors write to it
+        self._removed = weakref.finalize(self, self._temporary.remove)
         self._views: dict[str, str] = {}  # view -> its relation in a printed statement
         self._kept: dict[str, str] = {}  # identity of a node -> view
         self._checkpoints: dict[str, Any] = {}  # view -> computed DataFrame
@@ -573,21 +575,28 @@ class SparkEngine:
         Raises:
             UsageError: temp_directory does not exist or is not writable.
         """
+        parent = self._temporary.path.parent
         try:
-            self._folder.mkdir(exist_ok=True)
+            os.scandir(parent).close()  # a new folder would be one of this machine alone
+            return self._temporary.make()
         except OSError as error:
             raise UsageError(
-                f"temp_directory: cannot write to {self._folder.parent}: {error.strerror}; with "
-                "Spark, it must be an existing folder"
+                f"temp_directory: cannot write to {parent}: {error.strerror}; with Spark, it must "
+                "be an existing folder"
             ) from error
-        return self._folder
 
     def _drop(self, name: str) -> None:
         """Forget a view and its rows, even if Spark is no longer reachable."""
         with contextlib.suppress(Exception):
             self.session.sql(f"DROP VIEW IF EXISTS {name}")
-        if self._checkpoints.pop(name, None) is not None and self.temp_directory is not None:
-            shutil.rmtree(self._folder / name, ignore_errors=True)
+        frame = self._checkpoints.pop(name, None)
+        if frame is None:
+            return
+        if self.temp_directory is not None:
+            shutil.rmtree(self._temporary.path / name, ignore_errors=True)
+            return
+        with contextlib.suppress(Exception):  # Connect has no Java object, and its server decides
+            frame._jdf.queryExecution().logical().rdd().unpersist(False)
 
     @contextlib.contextmanager
     def _translated(self, title: str, target: str = "") -> Iterator[None]:
@@ -608,8 +617,7 @@ class SparkEngine:
         self._closed = True
         for name in [*self._checkpoints, *self._views]:
             self._drop(name)
-        if self.temp_directory is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._removed()
         self._kept.clear()
         self._views.clear()
         self._frames.clear()

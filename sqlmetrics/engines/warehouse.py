@@ -163,7 +163,7 @@ class Warehouse(Database):
         return str(row["v"]).partition(",")[0]
 
     @contextlib.contextmanager
-    def transaction(self, own_path: bool) -> Iterator[None]:  # noqa: ARG002
+    def transaction(self) -> Iterator[None]:
         """Check the session; nothing is changed in it.
 
         Raises:

@@ -93,7 +93,7 @@ class Maker:
         for key, node in nodes.items():
             wanted = re.sub(r"[^a-z0-9]+", "_", f"{self.name}_{node.name}".lower()).strip("_")
             names[key] = new_name(wanted, names.values())
-        self._references = {key: f"{{{{ ref('{name}') }}}}" for key, name in names.items()}
+        self._references = {key: _reference(name) for key, name in names.items()}
         for node in nodes.values():
             if isinstance(node, Query) and node.is_input:
                 tables = transpile.compiled(node.tree, self.dialect).find_all(exp.Table)
@@ -203,7 +203,7 @@ class Maker:
         for model in models:
             if model.unique:
                 columns = ", ".join(map(identifier, model.unique))
-                relation = identifier(f"{{{{ ref('{model.name}') }}}}")
+                relation = identifier(_reference(model.name))
                 yield DataTest(
                     f"{model.name}_unique",
                     f"rows of {model.name} with the same {', '.join(model.unique)}",
@@ -226,7 +226,7 @@ class Maker:
         for (low, high), names in ranges.items():
             bounds_text = f"{value_text(low)} to {value_text(high)}"
             ending = re.sub(r"[^a-z0-9]+", "_", bounds_text.replace("-", "minus "))
-            relation = identifier(f"{{{{ ref('{summary}') }}}}")
+            relation = identifier(_reference(summary))
             yield DataTest(
                 f"{summary}_from_{ending}",
                 f"values of {', '.join(names)} outside {bounds_text}",
@@ -313,6 +313,15 @@ class Maker:
         pattern = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
         parts = re.split(f"({pattern})", sql)
         return "".join(part if part in known else escaped(part) for part in parts)
+
+
+def _reference(model: str) -> str:
+    """Return the reference to a model of the package.
+
+    `dbt run --empty` would add an alias to a `ref` without `render()`, before the alias of the
+    query. The inputs of the package are empty then; the models that read them have no rows, either.
+    """
+    return f"{{{{ ref('{model}').render() }}}}"
 
 
 def escaped(text: str) -> str:

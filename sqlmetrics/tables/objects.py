@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines import lakes
 from sqlmetrics.engines.relation import Relation
+from sqlmetrics.engines.spark_errors import reason
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.messages import RANKED
 from sqlmetrics.tables.levels import ordered_columns, ordered_enums
@@ -188,9 +189,18 @@ def to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
         return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
     if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
         return ordered_enums(source.to_arrow_table())
-    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
-        return _copied(pa.table(source))
     name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
+        try:
+            return _copied(pa.table(source))
+        except Exception as error:  # of the library of the object, which may compute its rows now
+            raise DataError(
+                f"{label}: a value of the type {name} cannot be converted to Arrow: "
+                f"{reason(error)}",
+                remedy="compute in Spark with engine=frame.sparkSession, where frame is this value"
+                if module == "pyspark"
+                else "convert it to an Arrow table or a pandas frame",
+            ) from error
     raise UsageError(
         f"{label}: cannot read a value of the type {name}; give a path, a frame, an Arrow table, a "
         "DuckDB relation or a dict of lists"

@@ -45,6 +45,7 @@ _SETTINGS = {
     "autovacuum": "off",
     "jit": "off",  # compiles for longer than queries over small tables take
     "max_connections": "10",
+    "max_locks_per_transaction": "4096",  # a schema of thousands of objects is dropped at once
     "timezone": "UTC",
 }
 

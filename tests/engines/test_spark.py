@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import re
@@ -22,6 +23,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines import spark as spark_engine
+from sqlmetrics.files import is_temporary
 from sqlmetrics.run import path
 from tests.engines.runners import Engine
 from tests.engines.spark_process import SparkProcess
@@ -480,6 +482,29 @@ def test_comparisons_are_handed_over(spark: Any, tmp_path: Path) -> None:
             assert_same(evaluator.compare(["ndcg", "recall"], 5, **asked), expected)
         with pytest.warns(sm.SqlmetricsWarning, match="DuckDB computes"):
             assert_same(evaluator.leaderboard("mrr", 3), duckdb.leaderboard("mrr", 3))
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_are_released_by_close(spark: Any) -> None:
+    cached = spark.sparkContext._jsc.getPersistentRDDs
+    before = set(cached())
+    with sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator:
+        evaluator.evaluate(["ndcg", "recall"], 2)
+        assert set(cached()) > before
+    assert set(cached()) <= before
+
+
+def test_files_are_removed_without_close(spark: Any, tmp_path: Path) -> None:
+    evaluator = sm.Evaluator(LISTS, TRUTH, engine=spark, temp_directory=tmp_path)
+    evaluator.evaluate(["ndcg", "recall"], 2)
+    (folder,) = tmp_path.iterdir()
+    assert is_temporary(folder)  # a later run removes it if this process is killed
+    assert list(folder.rglob("*.parquet"))
+    for view in spark.sql("SHOW VIEWS").toArrow().to_pylist():
+        if view["viewName"].startswith("sqlmetrics_"):
+            spark.catalog.dropTempView(view["viewName"])
+    del evaluator
+    gc.collect()  # like the end of the process
     assert not list(tmp_path.iterdir())
 
 

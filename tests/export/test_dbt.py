@@ -31,7 +31,7 @@ from tests.support.dbt_packages import (
     tables_of,
     yaml_of,
 )
-from tests.support.paths import DATA
+from tests.support.paths import DATA, ROOT
 
 MODELS = ("als", "popular")
 FURTHER = ("interactions", "history", "items", "users", "aspects", "logs")
@@ -130,6 +130,19 @@ def test_names_and_references_stand_as_they_were_given(package: Path) -> None:
     models = models_of(package)
     assert models["sqlmetrics_recommendations"].rstrip().endswith("FROM shop.recs")
     assert models["sqlmetrics_interactions"].rstrip().endswith("FROM {{ ref('held_out') }}")
+
+
+def test_the_page_installs_the_version_that_the_tests_use() -> None:
+    page = (ROOT / "docs" / "how-to" / "dbt.md").read_text(encoding="utf-8")
+    (version,) = re.findall(r'pip install ("dbt-core[^"]*")', page)
+    assert version in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_a_dry_run_of_dbt_reads_no_rows(everything: Path) -> None:
+    """As `dbt run --empty` does: every relation is an empty query, which may have its own alias."""
+    with warehouse() as connection:
+        build(everything, connection.execute, empty=True)
+        assert connection.sql("SELECT count(*) FROM sqlmetrics_per_user").fetchall() == [(0,)]
 
 
 @pytest.mark.thorough

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,16 +21,36 @@ def yaml_of(folder: Path, name: str) -> dict:
     return yaml.safe_load((folder / name).read_text(encoding="utf-8"))
 
 
-def rendered(text: str, names: Mapping[str, str] | None = None) -> str:
-    """Render as dbt does; `names` say what a ref or source is called, if not as it is."""
+@dataclass(frozen=True)
+class _Relation:
+    """What dbt gives for a ref or source; as a text and `empty`, a query with an alias."""
 
-    def ref(model: str) -> str:
-        return (names or {}).get(model, model)
+    name: str
+    empty: bool
 
-    def source(schema: str, table: str) -> str:
-        return (names or {}).get(f"{schema}.{table}", f"{schema}.{table}")
+    def __str__(self) -> str:
+        alias = f"_dbt_limit_subq_{self.name.rpartition('.')[2]}"
+        return (
+            f"(select * from {self.name} where false limit 0) {alias}" if self.empty else self.name
+        )
 
-    return _JINJA.from_string(text).render(ref=ref, source=source)
+    def render(self) -> str:
+        return self.name
+
+
+def rendered(text: str, names: Mapping[str, str] | None = None, empty: bool = False) -> str:
+    """Render as dbt does; `names` say what a ref or source is called, if not as it is.
+
+    `empty` renders as `dbt run --empty` does on Postgres.
+    """
+
+    def relation(name: str) -> _Relation:
+        return _Relation((names or {}).get(name, name), empty)
+
+    def source(schema: str, table: str) -> _Relation:
+        return relation(f"{schema}.{table}")
+
+    return _JINJA.from_string(text).render(ref=relation, source=source)
 
 
 def models_of(folder: Path) -> dict[str, str]:
@@ -41,7 +62,7 @@ def models_of(folder: Path) -> dict[str, str]:
 
 
 def refs_of(text: str) -> list[str]:
-    return re.findall(r"\{\{ ref\('([a-z0-9_]+)'\) \}\}", text)
+    return re.findall(r"\{\{ ref\('([a-z0-9_]+)'\)(?:\.render\(\))? \}\}", text)
 
 
 def in_order(models: Mapping[str, str]) -> list[str]:
@@ -79,12 +100,13 @@ def build(
     names: Mapping[str, str] | None = None,
     table: str = "CREATE TABLE {}",
     view: str = "CREATE VIEW {}",
+    empty: bool = False,
 ) -> None:
     """Make the models of a package, as views and tables, in the brackets that dbt puts them in."""
     models, tables = models_of(folder), tables_of(folder)
     for name in in_order(models):
         how = (table if name in tables else view).format(name)
-        execute(f"{how} AS (\n{rendered(models[name], names)}\n)")
+        execute(f"{how} AS (\n{rendered(models[name], names, empty)}\n)")
 
 
 def queries_of_tests(folder: Path, names: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -165,6 +165,27 @@ def test_any_object_with_the_arrow_stream_protocol() -> None:
     check(values(Stream()))
 
 
+@pytest.mark.parametrize(
+    ("module", "remedy"),
+    [
+        ("elsewhere", "Convert it to an Arrow table or a pandas frame"),
+        ("pyspark.sql.classic.dataframe", r"engine=frame\.sparkSession"),
+    ],
+)
+def test_a_stream_that_fails(module: str, remedy: str) -> None:
+    """As the stream of a Spark DataFrame does if Spark's Python workers have no pyarrow."""
+
+    def fails(self: Any, requested_schema: Any = None) -> Any:  # noqa: ARG001
+        raise pa.ArrowInvalid("Unknown error: no result\n\tat Executor.run\n" * 90)
+
+    frame = type("DataFrame", (), {"__module__": module, "__arrow_c_stream__": fails})()
+    with pytest.raises(sm.DataError, match=remedy) as caught:
+        sm.Evaluator(frame)
+    told = f"recommendations: a value of the type {module}.DataFrame cannot be converted to Arrow"
+    assert str(caught.value).startswith(f"{told}: Unknown error: no result")
+    assert len(str(caught.value)) < 400
+
+
 # ---------------------------------------------------------------- Series of lists
 
 
