@@ -9,8 +9,8 @@ Every mistake changes one thing in tables without a problem. Its outcome is one 
     harmless   a result without a warning, equal to the right one
     silent     a result without a warning, different from the right one
 
-Then the script evaluates data sets without a mistake and counts those with a warning. It ends with
-exit code 1 if more mistakes are silent than `MOST_SILENT`, or if a data set without a mistake has a
+Then the script evaluates datasets without a mistake and counts those with a warning. It ends with
+exit code 1 if more mistakes are silent than `MOST_SILENT`, or if a dataset without a mistake has a
 warning.
 
 The tables come from a seeded generator. `--tables FOLDER` reads other tables instead: history,
@@ -1158,7 +1158,7 @@ def main() -> int:
     print(
         f"{sum(counts.values())} mistakes: " + ", ".join(f"{counts[one]} {one}" for one in OUTCOMES)
     )
-    print(f"{n_false} data sets without a mistake have a warning")
+    print(f"{n_false} datasets without a mistake have a warning")
     return 1 if n_false or counts["silent"] > MOST_SILENT else 0
 
 
