@@ -76,7 +76,7 @@ class Evaluator(OnSession):
     Args: Checks and records
         trust_input (bool): skip the validation that has to scan the rows; by default, it runs.
         check (bool): issue a `DataWarning`, once each, for every warning that `check` finds; by
-            default, only for up to a million recommendations that DuckDB reads without partitions.
+            default, only for up to 10 million recommendations that DuckDB reads without partitions.
         record (bool): scan the tables for fingerprints, for the record of a result in the attrs of
             its data frame; by default, records have none.
         watch (function): shows progress; see `Watch`.

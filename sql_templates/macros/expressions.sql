@@ -498,3 +498,13 @@ CASE
 greatest(sum(CASE WHEN {{ q }} > 0 THEN {{ q }} * ln({{ q }} / {{ t }}) ELSE 0 END), 0)
 {%- endif -%}
 {%- endmacro -%}
+
+{#- The model, and the run, of a row for texts: ` of als, run 3`; empty if there is only one. -#}
+{%- macro of_model(relation, model_columns) -%}
+{%- if not model_columns -%} ''
+{%- else -%} ' of '
+{%- for name in model_columns %} ||{{ " ', run ' ||" if name == "run" and not loop.first }}
+{{- " 'run ' ||" if name == "run" and loop.first }} CAST({{ relation }}.{{ name }} AS VARCHAR)
+{%- endfor -%}
+{%- endif -%}
+{%- endmacro -%}

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlmetrics.checks.survey import Row, survey
 from sqlmetrics.checks.validate import TOTALS, Finding
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.errors import DataWarning, SqlmetricsError
+from sqlmetrics.errors import DataWarning, SqlmetricsError, SqlmetricsWarning
 from sqlmetrics.messages import Argument, Command, Message, joined
-from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
+from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.requests import MetricCall, MetricRequest, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of, cutoff_context
 from sqlmetrics.metrics.spec import Value, unique
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 
 _OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
-_MOST_CHECKED = 1_000_000  # rows of lists; with more rows, checks run only on request
+# rows of lists; up to here, checks cost less than metrics and fit in memory
+_MOST_CHECKED = 10_000_000
+_TO_CHECK = ("; add ", Argument("check", True), ", or run ", Command("check"), ".")
+_NOT_AT_ONCE = Message(
+    "The data was not checked: data checks run by default only if DuckDB reads all lists at once",
+    *_TO_CHECK,
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,7 @@ class DataWarnings:
         requests: Sequence[MetricRequest],
         cutoffs: Iterable[int | None],
         levels: Iterable[str] = LEVELS,
+        read: Set[str] | None = None,
     ) -> list[Finding]:
         """Run the checks of some levels; queries run only once.
 
@@ -66,6 +73,7 @@ class DataWarnings:
             requests: the requests whose order of lists is checked.
             cutoffs: the cutoffs of the requests.
             levels: the levels of the checks.
+            read: the tables and stages that a result has read; None without a result.
         """
         return survey(
             self.engine,
@@ -75,6 +83,7 @@ class DataWarnings:
             list(cutoffs),
             levels,
             self._rows,
+            read,
         )
 
     def _settings(self, requests: Sequence[MetricRequest]) -> Iterator[dict[str, Value]]:
@@ -93,17 +102,24 @@ class DataWarnings:
             for order in orders or [tuple(values[name] for name in _OF_ORDER)]:
                 yield {**values, **dict(zip(_OF_ORDER, order, strict=True))}
 
-    def of_result(self, requests: Sequence[MetricRequest], check: bool | None) -> list[DataWarning]:
-        """Return a warning for each finding in the tables of a result.
+    def of_result(
+        self, requests: Sequence[MetricRequest], check: bool | None
+    ) -> list[SqlmetricsWarning]:
+        """Return a warning for each finding in the tables of a result, or for skipped checks.
 
         Args:
             requests: the requests of the result; empty if there is no result.
             check: run data checks; None: only on lists that were read anyway and are not too long.
         """
-        if not requests or check is False:
+        if not requests or check is False or self.trusted:
             return []
-        if not (check or self._lists_were_read()) or self.why_unchecked(check):
+        read = self._read_by(requests)
+        if check is None and "recommendations" not in read:
             return []
+        if check is None and not self._lists_were_read():
+            return [SqlmetricsWarning(_NOT_AT_ONCE)]
+        if unchecked := self.why_unchecked(check):
+            return [SqlmetricsWarning(unchecked)]
         return [
             finding.warning() if finding.level == "warning" else DataWarning(_unread(finding))
             for finding in self._found(requests)
@@ -124,7 +140,12 @@ class DataWarnings:
 
     def _found(self, requests: Sequence[MetricRequest]) -> list[Finding]:
         cutoffs = unique(request.k for request in requests)
-        return self.survey([], requests, [DEFAULT_K] if cutoffs == [None] else cutoffs, ["warning"])
+        return self.survey([], requests, cutoffs, ["warning"], self._read_by(requests))
+
+    def _read_by(self, requests: Sequence[MetricRequest]) -> set[str]:
+        """Return the names of the tables and stages that a result reads."""
+        calls = calls_of(requests)
+        return {name for call in calls for name in self.planner.queries(call).nodes}
 
     def why_unchecked(self, check: bool | None) -> Message:
         """Return the reason for skipping data checks; empty if they run."""
@@ -135,15 +156,14 @@ class DataWarnings:
             return Message("Data checks were skipped; run ", Command("check"), ".")
         if check is None and (n_rows := self._rows_of_lists()) > _MOST_CHECKED:
             return Message(
-                f"The lists have {n_rows:,} rows. Data checks run by default only up to "
-                f"{_MOST_CHECKED:,} rows; add ", Argument("check", True),
-                ", or run ", Command("check"), ".",
+                f"The data was not checked: the lists have {n_rows:,} rows, and data checks run by "
+                f"default only up to {_MOST_CHECKED:,} rows", *_TO_CHECK,
             )  # fmt: skip
         return Message()
 
     def _lists_were_read(self) -> bool:
         """Return whether a result has read all lists and cached their lengths."""
-        if "recommendations" not in self.planner.tables or self.engine.embedded is None:
+        if self.engine.embedded is None:
             return False
         values = {**self.definitions.values, **cutoff_context([None])}
         return self.planner.node("recommendation_profile", values).key in self.engine.kept()

@@ -6,7 +6,7 @@ The survey does not stop at the first finding. Input validation finds broken tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,7 +22,7 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
 from sqlmetrics.sql.query_graph import Node
-from sqlmetrics.tables.schema import is_number
+from sqlmetrics.tables.schema import can_compare_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +41,7 @@ def survey(
     cutoffs: Sequence[int | None],
     levels: Iterable[str] = LEVELS,
     known: dict[str, list[Row]] | None = None,
+    read: Set[str] | None = None,
 ) -> list[Finding]:
     """Run every check that applies to the given tables.
 
@@ -51,6 +52,7 @@ def survey(
         cutoffs: the cutoffs of the metrics.
         levels: the levels of the checks to run; "error" includes the checks of `evaluate`.
         known: rows of earlier queries, which do not run again; new rows are added.
+        read: the tables and stages that a result has read; checks of others do not run.
 
     Returns:
         The findings, the worst first; an unreadable table is an error.
@@ -64,6 +66,8 @@ def survey(
     for values in conventions:
         for check in planner.catalog.checks.values():
             if check.at_the_door or not check.needs or check.level not in levels:
+                continue
+            if read is not None and check.reads and read.isdisjoint(check.reads):
                 continue
             needs = [need.format_map(values) for need in check.needs]
             # skip further checks of empty tables and tables with invalid ids
@@ -186,16 +190,6 @@ def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:
     for table, _, column in (need.partition(".") for need in needs):
         if column == "timestamp":
             kinds[f"{table}.{column}"] = planner.tables[table].columns[column]
-    families = {_family(kind) for kind in kinds.values()}
-    if len(families) < 2 and "text" not in families:  # text is not ordered like times
+    if can_compare_times(kinds.values()):
         return ""
     return ", ".join(f"{name} has type {kind}" for name, kind in kinds.items())
-
-
-def _family(kind: str) -> str:
-    """Return the group of types with which a type of times can be compared."""
-    if is_number(kind):
-        return "number"
-    if kind.startswith(("DATE", "TIMESTAMP")):
-        return "time with a zone" if "ZONE" in kind or kind == "TIMESTAMPTZ" else "time"
-    return "text"

@@ -401,7 +401,8 @@ def finding_of(
             f"{check.path}: found and remedy may name only n, columns of the query and settings "
             f"in braces: {error}"
         ) from error
-    hidden = {"n_found"} | {name for _, name, _, _ in Formatter().parse(check.found) if name}
+    named = [*Formatter().parse(check.found), *Formatter().parse(check.remedy)]
+    hidden = {"n_found"} | {name for _, name, _, _ in named if name}
     examples = [{n: v for n, v in row.items() if n not in hidden} for row in rows]
     return Finding(
         check.level,

@@ -19,7 +19,7 @@ Level = Literal["error", "warning", "note"]  # of checks, the worst first
 LEVELS: tuple[Level, ...] = get_args(Level)
 _FRONT_MATTER = re.compile(r"\A\{#---\n(?P<toml>.*?)---#\}\n?", re.DOTALL)
 # entries that accept a text or a list of texts
-_TEXTS = ("unique", "constant", "needs", "on", "exact", "printed_for")
+_TEXTS = ("unique", "constant", "needs", "on", "reads", "exact", "printed_for")
 
 _FINITE = Constraint("a finite number", lambda number: bool(abs(number) < float("inf")))
 _NOT_NAN = Constraint("a number", lambda number: bool(number == number))
@@ -177,10 +177,12 @@ class Check(Template):
     An input validation runs if `count`, a column of the totals of its table, is not 0, or whenever
     one of the tables and stages in `on` is read; its column `n_found` then counts the rows. A check
     with neither is a data check: it runs only with `check`, if all its `needs` (tables, and columns
-    as `table.column`) were given. `level`: "error", "warning" or "note". `of_all`: the rule applies
-    to all rows together, so that a subset of the users may break it. `implied_by`: a cheaper query
-    of this folder that returns a row only if no row breaks the rule; it runs first. `bounds`: a
-    setting whose values worst and best give bounds of a metric, which the finding names.
+    as `table.column`) were given; with a result, also only if a metric of the result reads one of
+    the tables and stages in `reads`. `level`: "error", "warning" or "note". `of_all`: the rule
+    applies to all rows together, so that a subset of the users may break it. `implied_by`: a
+    cheaper query of this folder that returns a row only if no row breaks the rule; it runs first.
+    `bounds`: a setting whose values worst and best give bounds of a metric, which the finding
+    names.
     """
 
     table: str = ""
@@ -188,6 +190,7 @@ class Check(Template):
     needs: tuple[str, ...] = ()
     count: str = ""
     on: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     column: str = ""
     found: str = ""
     remedy: str = ""

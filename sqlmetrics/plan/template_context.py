@@ -10,7 +10,7 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message, give, map_column
 from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.tables.schema import UNKNOWN, type_family
+from sqlmetrics.tables.schema import UNKNOWN, can_compare_times, type_family
 
 
 @dataclass
@@ -80,6 +80,12 @@ def template_context(inputs: Inputs, values: Mapping[str, Any], heard: Heard) ->
         is_text = is_text or type_family(held) == "text"
         return f'{expression} COLLATE "C"' if is_text else expression
 
+    def comparable_times(*names: str) -> bool:
+        """Return whether these tables have timestamps that can be compared with each other."""
+        return all(has(name, "timestamp") for name in names) and can_compare_times(
+            tables[name].columns["timestamp"] for name in names
+        )
+
     context = inputs.keys.context
     # with unjudged=best, every list has its own relevant items
     per_list = values.get("unjudged") == "best"
@@ -99,6 +105,7 @@ def template_context(inputs: Inputs, values: Mapping[str, Any], heard: Heard) ->
         "order_of": lambda table: inputs.order_of(table, values),
         "is_chosen": lambda name: name in values.get("chosen_settings", ()),
         "has": has,
+        "comparable_times": comparable_times,
         "has_user": inputs.has_user,
     }
     return {

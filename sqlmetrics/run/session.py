@@ -322,12 +322,12 @@ class Session:
                     engine.check_columns(table.name, source.relation, source.label, source.types)
 
     def _warn_of_data(self, call: PublicCall) -> None:
-        """Issue the data warnings about the tables of a result, at most once each."""
+        """Issue the warnings about the tables of a result, or skipped checks, at most once each."""
         try:
-            data_warnings = self.data_warnings.of_result(call.requests, call.check)
+            found = self.data_warnings.of_result(call.requests, call.check)
         except Exception as error:  # do not lose the result, which is complete
-            data_warnings = [DataWarning(stopped(error))]
-        for warning in data_warnings:
+            found = [DataWarning(stopped(error))]
+        for warning in found:
             if warning.message not in self._warned:
                 warnings.warn(warning, stacklevel=callers_level())
                 self._warned.add(warning.message)

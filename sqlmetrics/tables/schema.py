@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlmetrics.errors import DataError
@@ -297,6 +297,21 @@ def of_row(type_name: str) -> str:
 def is_number(type_name: str) -> bool:
     """Return whether values of a type are numbers, and can be scores."""
     return type_family(type_name) in ("integer", "floating-point", "decimal")
+
+
+def can_compare_times(type_names: Iterable[str]) -> bool:
+    """Return whether the values of columns of these types can be compared as times."""
+
+    def kind_of(type_name: str) -> str:
+        if is_number(type_name):
+            return "number"
+        if type_name.startswith(("DATE", "TIMESTAMP")):
+            has_zone = "ZONE" in type_name or type_name == "TIMESTAMPTZ"
+            return "time with a zone" if has_zone else "time"
+        return "text"
+
+    kinds = {kind_of(type_name) for type_name in type_names}
+    return len(kinds) < 2 and "text" not in kinds  # text is not ordered like times
 
 
 def can_be_number(type_name: str) -> bool:

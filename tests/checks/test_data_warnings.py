@@ -123,8 +123,8 @@ def test_few_users_with_a_list() -> None:
         with sm.Evaluator(MODELS, truth, check=None) as evaluator:
             (text,) = warned(lambda call=METHODS[method]: call(evaluator, Path()))
         assert text.startswith(
-            "recommendations: 18 of 20 users of the interactions have no recommendations. Check "
-            "that both exports cover the same users"
+            "recommendations: 18 of 20 users of the interactions have no recommendations of a. "
+            "Check that both exports cover the same users"
         )
 
 
@@ -154,7 +154,11 @@ def test_checks_that_ran_do_not_run_again(
     ]
     ran.clear()
     warned(lambda: evaluator.evaluate("ndcg@1"))
-    assert [name for name in ran if name in names] == ["recommendations_ties_decide"]  # reads k
+    assert {name for name in ran if name in names} == {  # these read k
+        "lists_mostly_short",
+        "models_shorter_lists",
+        "recommendations_ties_decide",
+    }
 
 
 # ---------------------------------------------------------------- when data is checked
@@ -167,6 +171,35 @@ def test_long_lists_are_checked_only_where_that_is_asked_for(
     for check, found in ((None, []), (True, FOUND), (False, [])):
         with sm.Evaluator(**TABLES, check=check) as evaluator:
             assert warned(lambda: evaluator.evaluate("ndcg@2")) == found
+
+
+def test_a_result_says_once_that_the_data_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_CHECKED", len(LISTS))
+    unchecked = (
+        "The data was not checked: the lists have 8 rows, and data checks run by default only up "
+        "to 4 rows; add check=True, or run Evaluator.check(…)."
+    )
+    with sm.Evaluator(**TABLES, check=None) as evaluator:
+        with pytest.warns(sm.SqlmetricsWarning) as caught:
+            evaluator.evaluate("ndcg@2")
+        assert [str(one.message) for one in caught] == [unchecked]
+        evaluator.evaluate("ndcg@1")
+    with (
+        sm.Evaluator(**TABLES, check=None, partitions=2) as evaluator,
+        pytest.warns(sm.SqlmetricsWarning, match="only if DuckDB reads all lists at once"),
+    ):
+        evaluator.evaluate("ndcg@2")
+
+
+def test_a_result_is_checked_for_what_it_reads() -> None:
+    """Items outside the catalogue do not change the accuracy."""
+    tables: dict[str, Any] = {"recommendations": LISTS, "interactions": TRUTH}
+    new_items = pd.DataFrame({"user_id": [3], "item_id": [11]})
+    for metric, words in (("ndcg@2", []), ("coverage@2", ["recommended items are not in"])):
+        with sm.Evaluator(**tables, history=new_items, check=None) as evaluator:
+            found = warned(lambda metric=metric: evaluator.evaluate(metric))
+        assert len(found) == len(words)
+        assert all(word in text for word, text in zip(words, found, strict=True))
 
 
 @pytest.mark.thorough

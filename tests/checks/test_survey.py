@@ -20,11 +20,15 @@ def days(*numbers: int) -> list[pd.Timestamp]:
 
 
 TWENTY = range(1, 21)
+# user 1 has items 101 and 201 on the list, and so on; the first ones are the truth
+TWO_EACH = lists(*((user, first + user, -first) for user in TWENTY for first in (100, 200)))
+MANY_LISTS = lists(*((user, 1_000 + user, 0.5) for user in range(1, 41)))
+TOPS = pairs(*((user, 100 + user) for user in TWENTY))
 # what a case changes -> how many are found, what the text says, and the first of the examples
 CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
     "recommendations_seen": [
         (
-            {"history": pairs((1, 12), (1, 12), (2, 13), (3, 11), (1, 14))},
+            {"history": pairs((1, 12), (2, 13), (3, 11), (1, 14))},
             2,
             "2 of 4 rows recommend an item that is in the user's history",
             {"user_id": 1, "item_id": 12},
@@ -131,8 +135,157 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "interactions": pairs((1, 11), (2, 14), (7, 14), (8, 14)),
             },
             3,
-            "3 of 4 users",
+            "3 of 4 users of the interactions have no recommendations of popular",
             {"model": "popular"},
+        ),
+        (  # a tenth of twenty users
+            {"recommendations": TWO_EACH[4:], "interactions": TOPS},
+            2,
+            "2 of 20 users",
+            {},
+        ),
+        (  # a tenth less one is not a finding without another model that has these users
+            {
+                "recommendations": {
+                    "als": MANY_LISTS, "popular": MANY_LISTS[MANY_LISTS["user_id"] > 3],
+                },
+                "interactions": pairs(*((user, 1_000 + user) for user in range(1, 41))),
+            },
+            3,
+            "3 of 40 users of the interactions have no recommendations of popular",
+            {"model": "popular"},
+        ),
+    ],
+    "lists_mostly_short": [
+        (
+            {"recommendations": lists(*((user, 11, 0.5) for user in TWENTY))},
+            20,
+            "20 of 20 lists have fewer than 2 items, the largest cutoff",
+            {},
+        ),
+    ],
+    "models_shorter_lists": [
+        (
+            {
+                "recommendations": {"als": TWO_EACH, "knn": TWO_EACH[::2]},
+                "interactions": TOPS,
+            },
+            20,
+            "the lists of knn have 1.0 items on average in the top 2, those of another model 2.0",
+            {"model": "knn"},
+        ),
+    ],
+    "models_identical": [
+        (
+            {
+                "recommendations": {
+                    "als": TWO_EACH,
+                    "knn": TWO_EACH.assign(score=-TWO_EACH["score"]),
+                    "mf": TWO_EACH,
+                },
+                "interactions": TOPS,
+            },
+            1,
+            "als and mf have the same lists: all items of the first 20 users are equal",
+            {},
+        ),
+    ],
+    "lists_identical": [
+        (
+            {"recommendations": TWO_EACH.assign(item_id=[11, 12] * 20)},
+            20,
+            "the first 20 users have the same 2 items",
+            {},
+        ),
+        (  # all models
+            {
+                "recommendations": {
+                    "als": TWO_EACH.assign(item_id=[11, 12] * 20),
+                    "knn": TWO_EACH.assign(item_id=[13, 11] * 20),
+                }
+            },
+            20,
+            "the first 20 users have the same 2 items of als",
+            {"model": "als"},
+        ),
+    ],
+    "perfect_lists": [
+        (
+            {"recommendations": TWO_EACH, "interactions": TOPS},
+            20,
+            "the first item of all 20 lists is relevant to its user",
+            {},
+        ),
+        (  # of one of two models
+            {
+                "recommendations": {
+                    "als": TWO_EACH.assign(score=[1, 2] * 20), "knn": TWO_EACH,
+                },
+                "interactions": TOPS,
+            },
+            20,
+            "the first item of all 20 lists of knn is relevant",
+            {"model": "knn"},
+        ),
+    ],
+    "models_without_hits": [
+        (
+            {
+                "recommendations": TWO_EACH,
+                "interactions": pairs(*((user, 201 + user % 20) for user in TWENTY)),
+            },
+            20,
+            "no relevant item is in any of the 20 lists of users with relevant items",
+            {},
+        ),
+    ],
+    # 20 hits at the last of ten places: (11 - 20) * 20 = -180, more than 4 * sqrt(20 * 99 / 3)
+    "hits_at_the_end": [
+        (
+            {
+                "recommendations": lists(
+                    *((user, 100 * user + place, -place) for user in TWENTY for place in range(10))
+                ),
+                "interactions": pairs(*((user, 100 * user + 9) for user in TWENTY)),
+            },
+            20,
+            "20 of 20 hits are in the lower half of their list, more than by chance",
+            {},
+        ),
+    ],
+    "scores_consecutive": [
+        (
+            {"recommendations": TWO_EACH.assign(score=range(40)), "interactions": TOPS},
+            20,
+            "the scores of the first 20 lists are consecutive whole numbers",
+            {},
+        ),
+    ],
+    "scores_are_items": [
+        (
+            {"recommendations": TWO_EACH.assign(score=TWO_EACH["item_id"]), "interactions": TOPS},
+            40,
+            "the score of every item in the first 20 lists is its item id",
+            {},
+        ),
+    ],
+    "ranks_contradict_scores": [
+        (
+            {
+                "recommendations": TWO_EACH.assign(rank=[1, 2] * 14 + [2, 1] * 6),
+                "interactions": TOPS,
+            },
+            6,
+            "in 6 of the first 20 lists, the score increases with the rank",
+            {},
+        ),
+    ],
+    "interactions_cut": [
+        (
+            {"recommendations": TWO_EACH, "interactions": TOPS[:10]},
+            10,
+            "no row belongs to the 10 users of the lists before the user 1 or after the user 10",
+            {},
         ),
     ],
     "users_without_lists": [
@@ -400,6 +553,42 @@ def test_every_check_has_a_case() -> None:
 )
 def test_what_is_no_finding(tables: dict[str, Any]) -> None:
     assert found(tables) == {}
+
+
+BOUGHT_AGAIN = {"interactions": pairs((1, 13), (2, 14)), "recommendations": LISTS}
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        # points for places, n to 1, with the hits at the top
+        {"recommendations": TWO_EACH.assign(score=[2, 1] * 20), "interactions": TOPS[:19]},
+        # one of several models recommends the same items to everyone, such as popular ones
+        {
+            "recommendations": {
+                "als": TWO_EACH,
+                "popular": TWO_EACH.assign(item_id=[101, 103] * 20),
+            },
+            "interactions": TOPS[::2],
+        },
+        # re-ranked lists follow the scores in most places
+        {
+            "recommendations": TWO_EACH.assign(rank=[1, 2] * 15 + [2, 1] * 5),
+            "interactions": TOPS[::2],
+        },
+        # users who buy again: with repeated rows in the history, or a later timestamp
+        {**BOUGHT_AGAIN, "history": pairs((1, 13), (1, 13), (1, 11), (2, 12), (2, 14))},
+        {
+            "recommendations": LISTS,
+            "interactions": pairs((1, 13), (2, 14), timestamp=[8, 9]),
+            "history": pairs((1, 13), (1, 11), (2, 12), (2, 14), timestamp=[1, 2, 3, 4]),
+        },
+    ],
+    ids=["points", "popular", "re-ranked", "bought again", "bought again, with times"],
+)
+def test_usual_tables_have_no_warning(tables: dict[str, Any]) -> None:
+    findings = found({"history": None, "users": None, **tables})
+    assert [name for name, one in findings.items() if one.level != "note"] == []
 
 
 def test_a_setting_of_data_ends_its_finding() -> None:

@@ -101,7 +101,7 @@ NUMBERS: dict[str, list[float | None]] = {
     "head_share": [0.2],
 }
 RECURSIVE = ("duckdb", "clickhouse", "datafusion", "postgres")  # with windows in the recursion
-READS_COLUMNS = {"has", "has_user", "need", "need_time", "rank_is_whole"}
+READS_COLUMNS = {"comparable_times", "has", "has_user", "need", "need_time", "rank_is_whole"}
 MONTH_READS = {"timestamp": "TIMESTAMP", "seconds": "BIGINT", "milliseconds": "BIGINT"}
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
