@@ -29,6 +29,7 @@ from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.tables.models import pattern_of_models
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
+from sqlmetrics.wording import listed
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
@@ -269,7 +270,7 @@ def _totals(
     try:
         counts = _records(engine, planner, plan, rows_of)[0]
     except UnreadableError as error:
-        files = ", ".join(dict.fromkeys(source.label for source in given.sources))
+        files = listed(dict.fromkeys(source.label for source in given.sources))
         raise DataError(f"{table}: {files} cannot be read: {error.reason}", table=table) from error
     if counts["n_rows"] == 0:
         yield from _not_empty(engine, planner, values, table, done)

@@ -21,7 +21,7 @@ from sqlmetrics.sql.kept_texts import kept_macro
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
 from sqlmetrics.tables.formats import format_by_name, format_of, head_of, hides_rows
-from sqlmetrics.wording import and_more
+from sqlmetrics.wording import and_more, listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -213,7 +213,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
     heads = [head_of(label, path, name) for path, name in zip(paths, shown, strict=True)]
     kinds = [format_of(label, *file) for file in zip(paths, shown, heads, strict=True)]
     if len(set(kinds)) > 1:
-        raise DataError(f"{label}: the files have different formats: {', '.join(shown)}")
+        raise DataError(f"{label}: the files have different formats: {listed(shown)}")
     kind = kinds[0]
     if kind == "parquet":  # now also files without the suffix
         lakes.check_paths(label, paths)
@@ -329,7 +329,7 @@ def _are_in_different_orders(label: str, parts: Sequence[tuple[str, Mapping[str,
         if absent:
             raise DataError(
                 f"{label}: {first} has a column {absent[0]}, but {part} only has "
-                f"{', '.join(theirs)}. Write all files with the same columns"
+                f"{listed(theirs)}. Write all files with the same columns"
             )
     return any([*theirs][: len(columns)] != [*columns] for _, theirs in others)
 

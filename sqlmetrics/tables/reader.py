@@ -36,6 +36,7 @@ from sqlmetrics.tables.schema import (
 )
 from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -389,7 +390,7 @@ class TableReader:
         if reason := relation.unread.get(column):
             return unreadable_column(table, column, reason, is_number=name in NUMBERS)
         close = suggestion(column, relation.types)
-        columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
+        columns = f"It has {listed(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":
             columns += " (the first line of a CSV file names its columns)"
         return DataError(

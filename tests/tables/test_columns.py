@@ -114,3 +114,10 @@ def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
     ):
         with pytest.raises(sm.UsageError, match=f"the names are exchanged: write {right}$"):
             sm.Evaluator({1: [2]}, {1: [2]}, columns=given)
+
+
+def test_a_message_lists_ten_of_many_columns() -> None:
+    lists = pa.table({f"feature_{n}": [1] for n in range(1600)})
+    with pytest.raises(sm.DataError, match=r"feature_9 and 1,590 more\. Map") as caught:
+        sm.Evaluator(lists, {1: [1]})
+    assert len(str(caught.value)) < 400
