@@ -196,6 +196,7 @@ def _lengths(group: Any, n_labels: int) -> np.ndarray:
     if problem:
         raise DataError(f"group: {problem}", remedy=_OF_IDS)
     if len(lengths) == n_labels > 1:
-        found = f"group: there are as many lists as labels ({n_labels:,})"
-        warnings.warn(DataWarning(found, remedy=_OF_IDS, after="."), stacklevel=callers_level())
-    return whole.astype(np.int64)
+        problem = f"group: there are as many lists as labels ({n_labels:,})"
+        warnings.warn(DataWarning(problem, remedy=_OF_IDS, after="."), stacklevel=callers_level())
+    found: np.ndarray = whole.astype(np.int64)
+    return found

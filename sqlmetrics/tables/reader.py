@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import RANKED, Argument, Message, map_column
+from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
 from sqlmetrics.tables.filters import check_rows, columns_of, read_condition
@@ -326,8 +327,14 @@ class TableReader:
             problem = f"{where}: {relation.label} has lists of users ({type_name})"
             raise DataError(problem, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
-            problem = f"{where}: the type in {relation.label} is {type_name}, which cannot be an id"
-            raise DataError(problem, table=table, column=name)
+            raise DataError(
+                f"{where}: the type in {relation.label} is {type_name}, which cannot be an id",
+                table=table,
+                column=name,
+                remedy=self._unnested(table, column, relation)
+                if _has_structs(type_name)
+                else other,
+            )
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
         elif name in NUMBERS and inner == NO_TYPE:
@@ -393,12 +400,36 @@ class TableReader:
         columns = f"It has {listed(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":
             columns += " (the first line of a CSV file names its columns)"
+        of_structs = [c for c, type_name in relation.types.items() if _has_structs(type_name)]
         return DataError(
             f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}",
             table=table,
             column=name,
-            remedy=Message("map another column with ", map_column(table, name)),
+            remedy=self._unnested(table, of_structs[0], relation)
+            if of_structs
+            else Message("map another column with ", map_column(table, name)),
         )
+
+    def _unnested(self, table: str, column: str, relation: Relation) -> Message:
+        """Return the remedy for a column of lists of structs: a source with a row per struct."""
+        nested = identifier(column)
+        if self.engine.dialect == "spark":
+            others = [name for name in relation.types if name != column]
+            source = f"frame.selectExpr({', '.join(map(repr, [*others, f'inline({nested})']))})"
+        else:
+            rows = relation.sql if relation.files else "frame"
+            source = f"SELECT * EXCLUDE ({nested}), unnest({nested}, recursive := true) FROM {rows}"
+            source = source if relation.files else f"duckdb.sql('{source}')"
+        return Message(
+            f"give one row per struct with {source}, and map the fields with ",
+            map_column(table, "item_id"),
+            *((" and ", map_column(table, "score")) if table in RANKED else ()),
+        )
+
+
+def _has_structs(type_name: str) -> bool:
+    """Return whether a column has lists of structs, such as the items and scores of a user."""
+    return type_name.startswith("STRUCT") and type_name.endswith("]")
 
 
 def _uneven_lists(
