@@ -27,6 +27,7 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.tables.models import pattern_of_models
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
 from sqlmetrics.wording import listed
@@ -393,6 +394,8 @@ def finding_of(
         **{n: f"{v:,}" if isinstance(v, int) else str(v) for n, v in known.items()},
     }
     if table in planner.tables:
+        found = planner.tables[table].sources[0].find(column)
+        texts["source_column"] = identifier(column if found is None else found.source)
         texts["models_in_files"] = _models_in_files(planner.tables[table])
     try:
         problem, remedy = filled(check.found, texts), filled(check.remedy, texts)
@@ -401,7 +404,8 @@ def finding_of(
             f"{check.path}: found and remedy may name only n, columns of the query and settings "
             f"in braces: {error}"
         ) from error
-    hidden = {"n_found"} | {name for _, name, _, _ in Formatter().parse(check.found) if name}
+    named = [*Formatter().parse(check.found), *Formatter().parse(check.remedy)]
+    hidden = {"n_found"} | {name for _, name, _, _ in named if name}
     examples = [{n: v for n, v in row.items() if n not in hidden} for row in rows]
     return Finding(
         check.level,
