@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.errors import DataError, DataWarning, UsageError, callers_level
 from sqlmetrics.evaluator import Evaluator
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
 
 if TYPE_CHECKING:
     import numpy as np
+
+_BYTES = 8  # of the longest number that Arrow has
+_OF_IDS = (
+    "if group has an id of the list for each label, sort labels and scores by the id, and give the "
+    "lengths np.unique(ids, return_counts=True)[1]"
+)
 
 
 def metric(
@@ -73,11 +80,13 @@ class ArrayMetric:
 
         Raises:
             DataError: the shapes differ, the lengths do not add up, or a score is missing.
+
+        Warns:
+            DataWarning: `group` makes every row a list, so that it may have ids of lists.
         """
-        import numpy as np
         import pyarrow as pa
 
-        labels, scores = np.asarray(y_true), np.asarray(y_score)
+        labels, scores = _numbers("labels", y_true), _numbers("scores", y_score)
         lists, items = _places(labels, scores, group)
         rows = {"user_id": pa.array(lists), "item_id": pa.array(items)}
         lists_table = pa.table({**rows, "score": pa.array(scores.ravel())})
@@ -113,6 +122,30 @@ class ArrayMetric:
         return self.name, self(data.get_label(), y_score, group=group)
 
 
+def _numbers(what: str, values: Any) -> np.ndarray:
+    """Return labels or scores as an array of numbers.
+
+    Raises:
+        DataError: the lists have different lengths, or a value is not a number.
+    """
+    import numpy as np
+
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise DataError(
+            f"{what}: the lists have different lengths",
+            remedy="give all values in one dimension, np.concatenate(lists), and the lengths with "
+            "group=[len(items) for items in lists]",
+        ) from error
+    if array.dtype.kind in "biuf" and array.dtype.itemsize <= _BYTES:
+        return array
+    try:
+        return array.astype(float, casting="unsafe" if array.dtype.kind in "fOSU" else "safe")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what}: not all values are numbers: {error}") from error
+
+
 def _places(labels: np.ndarray, scores: np.ndarray, group: Any) -> tuple[Any, Any]:
     """Return the number of the list and of the item of each value.
 
@@ -127,12 +160,43 @@ def _places(labels: np.ndarray, scores: np.ndarray, group: Any) -> tuple[Any, An
             "the same shape, with one or two dimensions"
         )
     if labels.ndim == 2:
+        if group is not None:
+            raise DataError(
+                "group: each row of labels with two dimensions is a list; give labels and scores "
+                "with one dimension, or omit group"
+            )
         n_lists, length = labels.shape
         return np.repeat(np.arange(n_lists), length), np.tile(np.arange(length), n_lists)
-    lengths = np.array([len(labels)]) if group is None else np.asarray(group)
-    if lengths.sum() != len(labels):
-        raise DataError(
-            f"group: the lengths of the lists add up to {lengths.sum()}, but there are "
-            f"{len(labels)} labels"
-        )
+    lengths = np.array([len(labels)]) if group is None else _lengths(group, len(labels))
     return np.repeat(np.arange(len(lengths)), lengths), np.arange(len(labels))
+
+
+def _lengths(group: Any, n_labels: int) -> np.ndarray:
+    """Return the lengths of the lists as an array of integers.
+
+    Raises:
+        DataError: they are not whole numbers that add up to the number of labels.
+    """
+    import numpy as np
+
+    lengths = np.asarray(group).ravel()
+    problem = ""
+    try:
+        numbers = lengths.astype(float)
+        whole = np.floor(numbers)
+        odd = lengths[(numbers != whole) | (numbers < 0) | np.isinf(numbers)]
+    except (TypeError, ValueError):
+        odd = lengths
+    if len(odd):
+        problem = f"{odd.tolist()[0]!r} is not the length of a list"
+    elif whole.sum() != n_labels:
+        problem = (
+            f"the lengths of the lists add up to {whole.sum():g}, but there are {n_labels} labels"
+        )
+    if problem:
+        raise DataError(f"group: {problem}", remedy=_OF_IDS)
+    if len(lengths) == n_labels > 1:
+        problem = f"group: there are as many lists as labels ({n_labels:,})"
+        warnings.warn(DataWarning(problem, remedy=_OF_IDS, after="."), stacklevel=callers_level())
+    found: np.ndarray = whole.astype(np.int64)
+    return found

@@ -219,8 +219,14 @@ def _argument(text: str) -> Argument:
     return Argument(name, int(value) if value.isdigit() else values.get(value, value))
 
 
+def _where(text: str) -> Argument:
+    table, _, condition = text.partition("=")
+    return Argument("where", condition, table)
+
+
 _PLACEHOLDERS: dict[str, Callable[[str], Argument | Command]] = {
     "set": _setting, "column": _column, "argument": _argument, "command": Command,
+    "where": _where,
 }  # fmt: skip
 
 
@@ -236,7 +242,7 @@ def filled(template: str, values: Mapping[str, Any]) -> Message:
 
     `{n}` stands for a value, which can be a message. `{set:ties=item_desc}`,
     `{column:interactions.relevance}`, `{argument:skip_missing=True}` and `{command:check}` stand
-    for arguments and commands.
+    for arguments and commands, and `{where:recommendations=score IS NOT NULL}` for a condition.
 
     Raises:
         ValueError, LookupError: a placeholder is unknown.

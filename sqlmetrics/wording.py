@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlmetrics.masking import masked
@@ -35,7 +35,15 @@ def with_significant(value: float, digits: int) -> float:
     return float(f"{float(f'{value:.{digits + _NOISE}g}'):.{digits}g}")
 
 
+_MOST_NAMES = 10
+
+
+def listed(names: Iterable[Any]) -> str:
+    """List at most ten names, and the number of the others."""
+    return and_more([*names], _MOST_NAMES)
+
+
 def and_more(names: Sequence[Any], most: int = 1) -> str:
     """List the first names, and the number of the others."""
-    listed = ", ".join(map(str, names[:most]))
-    return f"{listed} and {len(names) - most} more" if len(names) > most else listed
+    first = ", ".join(map(str, names[:most]))
+    return f"{first} and {len(names) - most:,} more" if len(names) > most else first

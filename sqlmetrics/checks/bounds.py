@@ -14,7 +14,8 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results
 from sqlmetrics.stats.intervals import Interval
 
-_EXTREMES = ("worst", "best")
+# other values of the settings of findings
+_OTHERS = {"ties": ("worst", "best"), "gain": ("linear", "exponential")}
 _DIGITS = 4
 
 
@@ -31,16 +32,16 @@ def bounds_of(
         engine, planner: compute the metric.
         calls: metrics to choose from.
         values: the settings of the finding; only metrics with the same order of lists are chosen.
-        name: the setting, e.g. ties, which has the values worst and best.
+        name: the setting: ties, which has the values worst and best, or gain.
 
     Returns:
         One sentence about the model with the widest bounds (of several, the first by name); empty
-        if no metric has bounds.
+        if the setting applies to no metric.
     """
     request = _chosen(calls, values, name)
     if request is None:
         return ""
-    asked = [request, *(_with(request, name, value) for value in _EXTREMES)]
+    asked = [request, *(_with(request, name, value) for value in _OTHERS[name])]
     summary = Results(planner, asked, interval=Interval("none")).summary()
     found: dict[str, dict[str, float]] = {}
     for row in engine.records(physical(planner, summary)):
@@ -59,6 +60,13 @@ def bounds_of(
     numbers = known[widest]
     value, low, high = (f"{each:.{_DIGITS}f}" for each in (numbers[0], min(numbers), max(numbers)))
     metric = str(replace(request.spec, cutoff=request.k))
+    if name == "gain":
+        others = zip(_OTHERS[name], numbers[1:], strict=True)
+        texts = [f"{other:.{_DIGITS}f} with gain={gain}" for gain, other in others]
+        return (
+            f"{metric}{f' of {widest}' if widest else ''} is {value} with gain=binary, "
+            f"{' and '.join(texts)}"
+        )
     if low == high:
         return f"{metric} is the same for every order of equal scores, to {_DIGITS} digits"
     return (
@@ -70,16 +78,21 @@ def bounds_of(
 def _chosen(
     calls: Sequence[MetricCall], values: Mapping[str, Any], name: str
 ) -> MetricRequest | None:
-    """Choose a metric for which the values worst and best apply, preferably a default one."""
+    """Choose a metric to which the setting applies, preferably a default one."""
     requests = [
         max(call.requests, key=lambda request: request.k or 0)
         for call in calls
         if call.metric.is_of_relevant_items
-        and call.values[name] == values[name]
+        and (_has_default_gain(call) if name == "gain" else call.values[name] == values[name])
         and call.values["order"] == values["order"]
         and call.values["duplicate_interactions"] != "bag"
     ]
     return min(requests, key=lambda request: not request.metric.in_default_set, default=None)
+
+
+def _has_default_gain(call: MetricCall) -> bool:
+    """Return whether a metric counts every grade as 1, without a setting for it."""
+    return call.values.get("gain") == "binary" and "gain" not in dict(call.requests[0].spec.params)
 
 
 def _with(request: MetricRequest, name: str, value: str) -> MetricRequest:

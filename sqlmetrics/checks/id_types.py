@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError
-from sqlmetrics.messages import sentences
+from sqlmetrics.messages import Message, sentences
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import NO_TYPE, UNKNOWN, Table, of_row, type_family
 
 _UNTYPED = {UNKNOWN, NO_TYPE}
+_TIMES = ("DATE", "TIMESTAMP")
+_EXACT = {"FLOAT": 2**24, "REAL": 2**24}  # different whole numbers from here on can be equal
+_OTHER_KIND = "check that both tables have the same kind of id"
+_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
+_DIGITS_OF_BIGINT = 18
 
 
 def check_types(engine: Engine, tables: Mapping[str, Table], user_keys: tuple[str, ...]) -> None:
-    """Reject tables whose ids have types that can never be equal, such as 1 and '1'.
+    """Reject ids of types that can never be equal, such as 1 and '1', and ids that floats merge.
 
     Raises:
-        DataError: names both tables, the column and the types.
+        DataError: names the tables, the column and the types.
     """
+    names = (*user_keys, "item_id")
+    for table, column in itertools.product(tables.values(), names):
+        if type_family(of_row(table.columns.get(column, ""))) == "floating-point":
+            _check_floats(engine, table, column)
     for left, right in itertools.combinations(tables, 2):
-        for column in (*user_keys, "item_id"):
+        for column in names:
             ours, theirs = (tables[name].columns.get(column) for name in (left, right))
             if ours is None or theirs is None:
                 continue
@@ -33,6 +44,26 @@ def check_types(engine: Engine, tables: Mapping[str, Table], user_keys: tuple[st
                 raise _different(engine, tables[left], tables[right], column, ours, theirs)
 
 
+def _check_floats(engine: Engine, table: Table, column: str) -> None:
+    """Reject ids that are floating-point numbers with too many digits.
+
+    Raises:
+        DataError: counts the ids that can stand for several ids.
+    """
+    type_name = of_row(table.columns[column])
+    exact = _EXACT.get(type_name, 2**53)
+    counts = _counts(engine, table, column, exact)
+    if counts.inexact:
+        raise DataError(
+            f"{table.name}, column {table.describe_column(column)}: {counts.inexact:,} of "
+            f"{counts.rows:,} ids are {exact} or more, where different ids become equal as "
+            f"{type_name}",
+            table=table.name,
+            column=column,
+            remedy="export the ids as text or as integers",
+        )
+
+
 def _different(
     engine: Engine, left: Table, right: Table, column: str, ours: str, theirs: str
 ) -> DataError:
@@ -41,76 +72,111 @@ def _different(
         f"{left.name} and {right.name}: the ids in column {left.describe_column(column)} have "
         f"different types, {ours} and {theirs}, so no rows would match. Ids are never converted"
     )
-    families = {type_family(ours): left, type_family(theirs): right}
-    floats = families.get("floating-point")
-    if floats is not None:
-        return _of_floats(engine, problem, floats, column, as_text="text" in families)
-    if "text" in families:  # every id can be text
-        converted, type_name = (right, ours) if families["text"] is left else (left, theirs)
+    held = {type_family(ours): (left, ours), type_family(theirs): (right, theirs)}
+    for family in ("floating-point", "decimal"):
+        if family in held:
+            table, type_name = held[family]
+            as_text = "text" in held
+            return _of_fractions(engine, problem, table, column, type_name, as_text=as_text)
+    if "text" in held:  # every id can be text
+        converted, type_name = (right, theirs) if held["text"][0] is left else (left, ours)
+        name = _source_of(converted, column)
+        in_pandas, in_sql = f"frame.astype({{{name!r}: str}})", _cast(identifier(name), "VARCHAR")
+        if type_name == "BLOB":
+            in_pandas = f"frame[{name!r}].str.decode('utf-8')"
+            in_sql = f"decode({identifier(name)})"
+        how = f"for example with {in_pandas} in pandas or {in_sql} in SQL"
+    elif ours.startswith(_TIMES) and theirs.startswith(_TIMES):
+        converted = right
+        how = f"for example with {_cast(identifier(_source_of(right, column)), ours)} in SQL"
     else:
-        converted, type_name = right, ours
-    name = _source_of(converted, column)
-    in_pandas = f"frame.astype({{{name!r}: str}}) in pandas or " if "text" in families else ""
+        return DataError(problem, table=right.name, column=column, remedy=_OTHER_KIND)
     return DataError(
         problem,
         table=converted.name,
         column=column,
-        remedy=f"convert the ids of {converted.name}, for example with {in_pandas}"
-        f"CAST({identifier(name)} AS {type_name}) in SQL",
+        remedy=f"convert the ids of {converted.name}, {how}",
     )
 
 
-def _of_floats(engine: Engine, problem: str, table: Table, column: str, as_text: bool) -> DataError:
-    """Return the error for ids that are floats, mostly because pandas has converted integers.
+def _of_fractions(
+    engine: Engine, problem: str, table: Table, column: str, type_name: str, as_text: bool
+) -> DataError:
+    """Return the error for ids that are floats or decimals, mostly converted from integers.
 
-    `as_text` tells that the ids of the other table are text.
+    pandas converts integers to floats; warehouses export them as decimals. `as_text` tells that the
+    ids of the other table are text.
     """
-    n_rows, n_missing, n_fractional = _counts(engine, table, column)
+    counts = _counts(engine, table, column)
     name = _source_of(table, column)
-    why, first, drop = "", "", ""
-    if n_fractional:
-        why = f"{n_fractional:,} of {n_rows:,} ids of {table.name} are not whole numbers"
+    why: str | Message = ""
+    first, drop = "", ""
+    if counts.fractional:
+        why = f"{counts.fractional:,} of {counts.rows:,} ids of {table.name} are not whole numbers"
         return DataError(
-            sentences(problem, why),
-            table=table.name,
-            column=column,
-            remedy="check that both tables have the same kind of id",
+            sentences(problem, why), table=table.name, column=column, remedy=_OTHER_KIND
         )
-    if n_missing:
-        are = "is" if n_missing == 1 else "are"
-        why = (
-            f"{n_missing:,} of {n_rows:,} ids {are} missing in {table.name}; pandas converts a "
-            "column of integers to floats if some are missing"
-        )
+    if counts.missing:
+        are = "is" if counts.missing == 1 else "are"
+        why = f"{counts.missing:,} of {counts.rows:,} ids {are} missing in {table.name}"
+        if type_family(type_name) == "floating-point":
+            why += "; pandas converts a column of integers to floats if some are missing"
         drop, first = f".dropna(subset=[{name!r}])", "remove the rows without an id and "
-    kinds = "text" if as_text else "integers"
+    digits = _DECIMAL.match(type_name)
+    n_digits = int(digits[1]) - int(digits[2]) if digits else 0
+    in_sql = _cast(identifier(name), "BIGINT" if n_digits <= _DIGITS_OF_BIGINT else "HUGEINT")
     in_pandas = f"frame{drop}.astype({{{name!r}: 'int64'}})"
-    in_sql = f"CAST({identifier(name)} AS BIGINT)"
+    kinds = "integers"
     if as_text:
+        kinds = "text"
         in_pandas += f".astype({{{name!r}: str}})"
-        in_sql = f"CAST({in_sql} AS VARCHAR)"
+        in_sql = _cast(in_sql, "VARCHAR")
+    ways = [f"{in_sql} in SQL"]
+    if n_digits <= _DIGITS_OF_BIGINT:
+        ways.insert(0, f"{in_pandas} in pandas")
     return DataError(
         sentences(problem, why),
         table=table.name,
         column=column,
-        remedy=f"{first}convert the ids of {table.name} to {kinds}, for example with {in_pandas} "
-        f"in pandas or {in_sql} in SQL",
+        remedy=f"{first}convert the ids of {table.name} to {kinds}, for example with "
+        + " or ".join(ways),
     )
 
 
-def _counts(engine: Engine, table: Table, column: str) -> tuple[int, int, int]:
-    """Count the ids of a table, the missing ids, and the ids that are not whole numbers."""
+def _cast(expression: str, type_name: str) -> str:
+    return f"CAST({expression} AS {type_name})"
+
+
+@dataclass
+class _Counts:
+    """Numbers of ids: all, missing, not whole, and too large for the type to tell them apart."""
+
+    rows: int = 0
+    missing: int = 0
+    fractional: int = 0
+    inexact: int = 0
+
+
+def _counts(engine: Engine, table: Table, column: str, exact: int = 2**53) -> _Counts:
+    """Count the ids of a table; from `exact` on, a whole number can stand for several ids."""
     probe = environment().get_template("inputs/float_ids.sql.j2")
-    counts = [0, 0, 0]
+    total = _Counts()
     for source in table.sources:
         found = source.find(column)
         if found is None or found.is_list or source.only_named:
             continue
-        query = probe.render(column=found.source, relation=source.relation)
+        query = probe.render(
+            column=found.source,
+            relation=source.relation,
+            exact=exact,
+            is_float=type_family(found.type) == "floating-point",
+        )
         (row,) = engine.query(query, source.label)
-        numbers = (row["n_rows"], row["n_missing"], row["n_fractional"])
-        counts = [total + int(number) for total, number in zip(counts, numbers, strict=True)]
-    return counts[0], counts[1], counts[2]
+        total.rows += int(row["n_rows"])
+        total.missing += int(row["n_missing"])
+        total.fractional += int(row["n_fractional"])
+        total.inexact += int(row["n_inexact"])
+    return total
 
 
 def _source_of(table: Table, column: str) -> str:

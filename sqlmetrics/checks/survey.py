@@ -78,7 +78,9 @@ def survey(
                 found = list(_readable(_finding(engine, planner, check, needs, of_check, known)))
                 if check.bounds and found:
                     bounds = bounds_of(engine, planner, calls, values, check.bounds)
-                    found = [_extended(finding, bounds) for finding in found]
+                    # without the values of a metric, grades that it does not use are no finding
+                    is_needed = check.bounds == "gain"
+                    found = [_extended(each, bounds) for each in found if bounds or not is_needed]
                 findings += found
     findings = list({(finding.check, finding.text): finding for finding in findings}.values())
     return sorted(findings, key=lambda finding: LEVELS.index(finding.level))

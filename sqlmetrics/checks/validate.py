@@ -28,8 +28,10 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Reads, Sliced
 from sqlmetrics.sql.query_graph import Node, Plan, Query
+from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.tables.models import pattern_of_models
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
+from sqlmetrics.wording import listed
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
@@ -270,7 +272,7 @@ def _totals(
     try:
         counts = _records(engine, planner, plan, rows_of)[0]
     except UnreadableError as error:
-        files = ", ".join(dict.fromkeys(source.label for source in given.sources))
+        files = listed(dict.fromkeys(source.label for source in given.sources))
         raise DataError(f"{table}: {files} cannot be read: {error.reason}", table=table) from error
     if counts["n_rows"] == 0:
         yield from _not_empty(engine, planner, values, table, done)
@@ -393,6 +395,8 @@ def finding_of(
         **{name: _number_text(value) for name, value in known.items()},
     }
     if table in planner.tables:
+        found = planner.tables[table].sources[0].find(column)
+        texts["source_column"] = identifier(column if found is None else found.source)
         texts["models_in_files"] = _models_in_files(planner.tables[table])
     try:
         problem, remedy = filled(check.found, texts), filled(check.remedy, texts)

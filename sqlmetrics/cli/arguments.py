@@ -19,6 +19,7 @@ from sqlmetrics.engines.lake_tables import is_lake_table, path_of
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.terminal import one_line, say
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -260,8 +261,8 @@ def _named(names: Sequence[str], like: Any) -> Any:
     likes = like if isinstance(like, dict) else dict.fromkeys(of_models, like)
     if set(likes) != set(of_models):
         raise UsageError(
-            f"-r names the models {', '.join(likes)}, but --recommendations-table names "
-            f"{', '.join(of_models)}; use the same names"
+            f"-r names the models {listed(likes)}, but --recommendations-table names "
+            f"{listed(of_models)}; use the same names"
         )
     return {model: TableName(table, likes[model]) for model, _, table in parts}
 

@@ -46,7 +46,7 @@ from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
-from sqlmetrics.wording import and_more
+from sqlmetrics.wording import and_more, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -297,7 +297,7 @@ class SparkEngine:
         types = _types(frame)
         lowered = [name.lower() for name in frame.columns]
         if twice := [name for name in frame.columns if lowered.count(name.lower()) > 1]:
-            raise DataError(f"{label}: columns with equal names: {', '.join(twice)}; rename one")
+            raise DataError(f"{label}: columns with equal names: {listed(twice)}; rename one")
         view = self._view(label, frame)
         self._frames.append(frame)
         self._views[view] = printed or view

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from sqlmetrics.engines import folders
 from sqlmetrics.engines.relation import FolderColumn, Folders
 from sqlmetrics.errors import DataError
+from sqlmetrics.wording import listed
 
 AS_FILES = {"recursiveFileLookup": "true"}  # option of Spark: ignore columns of folder names
 
@@ -57,9 +58,9 @@ def read(
         return own, Folders(hidden=tuple(hidden)), warned
     if hidden:
         raise DataError(
-            f"{label}: the folder names of {shown} have the columns {', '.join(hidden)}, which the "
-            f"files also have, and {', '.join(wanted)}, which the files lack. Spark reads all of "
-            f"these columns or none. Export the files without {', '.join(hidden)}, or pass a "
+            f"{label}: the folder names of {shown} have the columns {listed(hidden)}, which the "
+            f"files also have, and {listed(wanted)}, which the files lack. Spark reads all of "
+            f"these columns or none. Export the files without {listed(hidden)}, or pass a "
             "DataFrame"
         )
     added = frame if {*wanted} <= {*frame.columns} else read_with({"basePath": _above(files, root)})

@@ -181,8 +181,8 @@ class Check(Template):
     the tables and stages in `reads`. `level`: "error", "warning" or "note". `of_all`: the rule
     applies to all rows together, so that a subset of the users may break it. `implied_by`: a
     cheaper query of this folder that returns a row only if no row breaks the rule; it runs first.
-    `bounds`: a setting whose values worst and best give bounds of a metric, which the finding
-    names.
+    `bounds`: a setting, ties or gain; the finding names the values of a metric with its other
+    values.
     """
 
     table: str = ""

@@ -42,6 +42,7 @@ from sqlmetrics.tables.schema import (
     of_row,
     unreadable_column,
 )
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,7 +233,7 @@ def _column(
         if column is None:
             raise UsageError(
                 f"{option}: {source.label} ({table}) has no column {name!r}"
-                f"{suggestion(name, source.types)}; it has {', '.join(source.types)}"
+                f"{suggestion(name, source.types)}; it has {listed(source.types)}"
             )
         if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
             raise DataError(
@@ -260,9 +261,9 @@ def _unknown(
     absent = "items" if of_items else "users"
     if absent not in tables:
         hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
-    there = [f"columns of {owner}: {', '.join(names)}" for owner, names in columns.items()]
-    listed = "; ".join([*there, f"slices: {', '.join(slices)}"])
-    return UsageError(f"by: unknown column or slice {name!r}", hint, f"; {listed}")
+    there = [f"columns of {owner}: {listed(names)}" for owner, names in columns.items()]
+    known_names = "; ".join([*there, f"slices: {', '.join(slices)}"])
+    return UsageError(f"by: unknown column or slice {name!r}", hint, f"; {known_names}")
 
 
 class Slicing:

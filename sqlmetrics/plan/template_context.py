@@ -10,7 +10,7 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Message, give, map_column
 from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.tables.schema import UNKNOWN, can_compare_times, type_family
+from sqlmetrics.tables.schema import UNKNOWN, can_compare_times, of_row, type_family
 
 
 @dataclass
@@ -86,6 +86,16 @@ def template_context(inputs: Inputs, values: Mapping[str, Any], heard: Heard) ->
             tables[name].columns["timestamp"] for name in names
         )
 
+    def is_kind(kind: str, table: str, column: str) -> bool:
+        """Return whether the values of a column have types of this family, such as "text"."""
+        held = tables[table].columns.get(column, "") if table in tables else ""
+        return not tables or type_family(of_row(held)) == kind
+
+    def source_of(table: str, column: str) -> str:
+        """Return the name of a column in the first source of its table, for messages."""
+        found = tables[table].sources[0].find(column) if table in tables else None
+        return column if found is None else found.source
+
     context = inputs.keys.context
     # with unjudged=best, every list has its own relevant items
     per_list = values.get("unjudged") == "best"
@@ -102,6 +112,12 @@ def template_context(inputs: Inputs, values: Mapping[str, Any], heard: Heard) ->
         "need_time": need_time,
         "assume": assume,
         "in_bytes": in_bytes,
+        "is_text": lambda table, column: is_kind("text", table, column),
+        "is_number": lambda table, column: any(
+            is_kind(kind, table, column) for kind in ("integer", "floating-point", "decimal")
+        ),
+        "is_integer": lambda table, column: is_kind("integer", table, column),
+        "source_of": source_of,
         "order_of": lambda table: inputs.order_of(table, values),
         "is_chosen": lambda name: name in values.get("chosen_settings", ()),
         "has": has,

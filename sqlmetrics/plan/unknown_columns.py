@@ -22,6 +22,7 @@ from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Query
+from sqlmetrics.wording import listed
 
 
 def unknown_column(definitions: Definitions, planner: Planner) -> TemplateError | None:
@@ -98,10 +99,10 @@ def _error(template: Template, column: str, tables: Mapping[str, list[str]]) -> 
     close = suggestion(column, every)
     if len(tables) == 1:
         ((table, columns),) = tables.items()
-        there = f"{table} has no column {column!r}{close or '.'} It has {', '.join(columns)}"
+        there = f"{table} has no column {column!r}{close or '.'} It has {listed(columns)}"
     else:
-        listed = "; ".join(f"{table} has {', '.join(names)}" for table, names in tables.items())
-        there = f"no table of the query has a column {column!r}{close or '.'} {listed}"
+        have = "; ".join(f"{table} has {listed(names)}" for table, names in tables.items())
+        there = f"no table of the query has a column {column!r}{close or '.'} {have}"
     declared = [table for table in tables if table in TABLES]
     remedy = (
         f'to read a further column of your table, declare the column: {{{{ need("{declared[0]}", '

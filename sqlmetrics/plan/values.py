@@ -24,6 +24,7 @@ _Home: TypeAlias = tuple[str, "Column"]  # the name of a wide table, and one of 
 
 # in one wide table: the planning time of an engine grows faster than its columns and joins
 _MOST_CUTOFFS = 20
+_MOST_CALLS = 200  # metrics; DuckDB nests the CTE and the join of each, at most 1,000 levels deep
 # length of a column name without its suffix; Postgres cuts names at 63 characters
 _LONGEST_NAME = 40
 
@@ -55,10 +56,10 @@ class Column:
 class WideTable:
     """A table of values: one row per user (or model) of an audience, one column per request.
 
-    `values` are the settings of the audience, `everybody` plans its users. Many cutoffs are divided
-    among several tables; `share` is the number of this table's share. If models have several runs,
-    per-user values are means over them, and `by_run` has the values of every run; values of models
-    have one row per run.
+    `values` are the settings of the audience, `everybody` plans its users. Many metrics and cutoffs
+    are divided among several tables; `share` is the number of this table's share. If models have
+    several runs, per-user values are means over them, and `by_run` has the values of every run;
+    values of models have one row per run.
     """
 
     node: Node
@@ -155,6 +156,7 @@ class _Builder:
         self.several_conventions = len({request.convention for request in requests}) > 1
         cutoffs = dict.fromkeys(request.k for request in requests)
         self.share_of = {k: place // _MOST_CUTOFFS for place, k in enumerate(cutoffs)}
+        self.n_calls = 0  # with columns
         self.names: set[str] = set()  # of columns
         # (grain, identity of the audience, share of the cutoffs) -> table
         self.tables: dict[tuple[str, str, int], _Table] = {}
@@ -173,8 +175,12 @@ class _Builder:
         identity, call = queries.identity, queries.call
         new = [request for request in call.requests if (identity, request.k) not in self.homes]
         defined = self._defined(queries.defined) if new else ""
-        for share in dict.fromkeys(self.share_of[request.k] for request in new):
-            own = [request for request in new if self.share_of[request.k] == share]
+        n_shares = len({*self.share_of.values()})
+        first = self.n_calls // _MOST_CALLS * n_shares
+        self.n_calls += bool(new)
+        for of_cutoffs in dict.fromkeys(self.share_of[request.k] for request in new):
+            own = [request for request in new if self.share_of[request.k] == of_cutoffs]
+            share = first + of_cutoffs
             columns = self._named(call, own, queries.values)
             source = self._source(queries, columns, share)
             table = self._table_of(queries, share)

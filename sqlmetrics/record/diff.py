@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from sqlmetrics.wording import and_more, shown
+from sqlmetrics.wording import and_more, listed, shown
 
 _SAME = 1e-9  # relative tolerance, absolute below 1, for sums in another order
 # arguments that do not change a result; they are recorded but not compared
@@ -165,7 +165,7 @@ def _of_rows(old: _Record, new: _Record) -> Iterator[str]:
     texts = [f"{name} is missing" for name in old["columns"] if name not in shared]
     texts += [f"{name} is new" for name in new["columns"] if name not in shared]
     if texts:
-        yield f"columns: {', '.join(texts)}"
+        yield f"columns: {listed(texts)}"
     keys = _keys(shared, old, new)
     rows = list(_joined(_by_key(old, keys), _by_key(new, keys)))
     yield from _largest(keys, [name for name in shared if name not in keys], rows)

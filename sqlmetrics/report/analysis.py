@@ -21,6 +21,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.leaderboard import best_models, leaderboard
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -919,7 +920,7 @@ def chosen_request(
         known = [label(request) for request in requests]
         raise UsageError(
             f"primary: {typed} is not a metric of this report; choose one of "
-            f"{', '.join(known)}{suggestion(typed, known)}"
+            f"{listed(known)}{suggestion(typed, known)}"
         )
     return _primary(matching)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.report.analysis import LISTED, PAIRED, PAIRED_METRICS, SHOWN, SHOWN_SLICES, Study
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def paired_metrics(study: Study, drawn: Iterable[str]) -> str:
         return ""
     return (
         f"Only {PAIRED_METRICS} metrics are drawn, the primary one first; omitted: "
-        f"{', '.join(omitted)}."
+        f"{listed(omitted)}."
     )
 
 
@@ -65,7 +66,7 @@ def fitting(rows: pd.DataFrame, column: str, most: int) -> tuple[pd.DataFrame, s
     note = ""
     if omitted and column == "label":
         note = (
-            f"Omitted to limit the size of the page: {', '.join(omitted)}. Pass fewer metrics to "
+            f"Omitted to limit the size of the page: {listed(omitted)}. Pass fewer metrics to "
             "show them."
         )
     elif omitted:

@@ -16,6 +16,7 @@ from sqlmetrics.run.path import evaluate, execute, own_templates_named, present,
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.gates import COMPARISON, check_known
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +136,7 @@ def _check_model(chosen: str | None, known: Sequence[str], argument: str) -> str
         problem = "no baseline given" if chosen is None else f"there is no model {chosen!r}"
         close = "" if chosen is None else suggestion(chosen, known).rstrip("?")
         raise UsageError(
-            f"{problem}{close}; choose one of {', '.join(known)} with ",
+            f"{problem}{close}; choose one of {listed(known)} with ",
             Argument(argument, "NAME"),
         )
     return chosen

@@ -43,7 +43,9 @@ def check_replaceable(
 def _is_in_memory(source: Any) -> bool:
     if is_models(source):
         return all(map(_is_in_memory, source.values()))
-    return isinstance(source, dict) or hasattr(source, "columns") or hasattr(source, "column_names")
+    is_series = type(source).__name__ == "Series"  # of pandas, with a list per user
+    has_columns = hasattr(source, "columns") or hasattr(source, "column_names")
+    return isinstance(source, dict) or is_series or has_columns
 
 
 def of_tables(planner: Planner, identities: Collection[str], tables: Collection[str]) -> set[str]:

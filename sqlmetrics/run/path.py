@@ -37,6 +37,7 @@ from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import EVALUATION, check_known
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -314,5 +315,5 @@ def own_templates_named(session: Session) -> Iterator[None]:
             raise
         if (known := unknown_column(session.definitions, session.planner)) is not None:
             raise known from error
-        message = Message(error.found, f"; your own templates: {', '.join(own)}")
+        message = Message(error.found, f"; your own templates: {listed(own)}")
         raise TemplateError(message, remedy=error.remedy) from error

@@ -13,6 +13,7 @@ from sqlmetrics.messages import Message, map_column
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
 from sqlmetrics.terminal import one_line
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,7 +258,7 @@ def check_known(
             raise UsageError(f"{about} the metric {gate.metric!r}{there_are}")
         cutoffs = [k for metric, k in pairs if metric == gate.metric]
         if gate.k is not None and gate.k not in cutoffs:
-            there_are = ", ".join("whole lists" if k is None else f"@{k}" for k in cutoffs)
+            there_are = listed("whole lists" if k is None else f"@{k}" for k in cutoffs)
             raise UsageError(
                 f"{about} {gate.metric}@{gate.k}; cutoffs {of.computed} for {gate.metric}: "
                 f"{there_are}"
@@ -274,14 +275,14 @@ def check_known(
             )
         for name, _ in gate.slices:
             if name not in columns:
-                there_are = f"slices: {', '.join(columns)}" if columns else "there are no slices"
+                there_are = f"slices: {listed(columns)}" if columns else "there are no slices"
                 raise UsageError(
                     f"{about} the slice column {name!r}; {there_are}{suggestion(name, columns)}"
                 )
 
 
 def _others(name: str, known: Iterable[str], of: Gated) -> str:
-    there_are = ", ".join(known) or "nothing"
+    there_are = listed(known) or "nothing"
     return f", which is not {of.computed}; {of.computed}: {there_are}{suggestion(name, known)}"
 
 
@@ -369,7 +370,7 @@ def _values(gate: Gate, rows: Iterable[Mapping[str, Any]]) -> str:
     for name, value in gate.slices:
         known = unique(str(row[name]) for row in rows)
         if value not in known:
-            return f": no slice {name}={value}; there are {', '.join(known)}"
+            return f": no slice {name}={value}; there are {listed(known)}"
     return ""
 
 

@@ -30,7 +30,7 @@ from sqlmetrics.tables.formats import (
     is_header_only,
     lines_of,
 )
-from sqlmetrics.wording import and_more
+from sqlmetrics.wording import and_more, listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -223,7 +223,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
     paths, shown, heads, warned = _without_empty(label, paths, shown, heads)
     kinds = [format_of(label, *file) for file in zip(paths, shown, heads, strict=True)]
     if len(set(kinds)) > 1:
-        raise DataError(f"{label}: the files have different formats: {', '.join(shown)}")
+        raise DataError(f"{label}: the files have different formats: {listed(shown)}")
     kind = kinds[0]
     if kind == "parquet":  # now also files without the suffix
         lakes.check_paths(label, paths)
@@ -380,7 +380,7 @@ def _are_in_different_orders(
                     raise no_header(label, text, layout, [*names.values()])
             raise DataError(
                 f"{label}: {first} has a column {absent[0]}, but {part} only has "
-                f"{', '.join(theirs)}. Write all files with the same columns"
+                f"{listed(theirs)}. Write all files with the same columns"
             )
     return any([*theirs][: len(columns)] != [*columns] for _, theirs in others)
 

@@ -15,6 +15,7 @@ from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.sql.templates import environment
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -234,7 +235,7 @@ def _column(
         assert columns is not None
         close = suggestion(wanted, columns)
         raise UsageError(
-            f"{name}: {table} has no column {wanted!r}{close or '.'} It has {', '.join(columns)}. "
+            f"{name}: {table} has no column {wanted!r}{close or '.'} It has {listed(columns)}. "
             "Use the column names of the source, and enclose texts in single quotes"
         )
     return exp.column(exp.to_identifier(actual, quoted=identifier(actual) != actual), table=_ALIAS)

@@ -13,6 +13,7 @@ from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.tables.files import is_file, matching_files
 from sqlmetrics.tables.runs import Runs, with_runs
 from sqlmetrics.tables.schema import Source, SourceColumn, of_row, type_family
+from sqlmetrics.wording import listed
 
 # in a path: stand for the name of a model and of one of its runs
 PLACEHOLDER = "{model}"
@@ -235,7 +236,7 @@ def aligned(name: str, sources: Sequence[Source]) -> Aligned:
         by_score = [str(source.model) for source in sources if _order(source) == "score"]
         notes.append(
             f"{name}: no column orders the lists of all models. These models are ordered by rank: "
-            f"{', '.join(by_rank)}; by score: {', '.join(by_score)}"
+            f"{listed(by_rank)}; by score: {listed(by_score)}"
         )
         sources = [_by_rank(source) for source in sources]
         shared = _shared(sources)
@@ -247,7 +248,7 @@ def aligned(name: str, sources: Sequence[Source]) -> Aligned:
             continue
         are = "column {} of {} is" if len(unread) == 1 else "columns {} of {} are"
         text = (
-            f"{name}: the {are.format(', '.join(unread), source.model)} not read, because not all "
+            f"{name}: the {are.format(listed(unread), source.model)} not read, because not all "
             "models have the same columns"
         )
         if "rank" in unread:

@@ -13,32 +13,49 @@ from sqlmetrics.engines.spark_errors import reason
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.messages import RANKED
 from sqlmetrics.tables.levels import ordered_columns, ordered_enums
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
 
 
-def register(engine: Engine, table: str, label: str, data: Any) -> Relation:
+def register(
+    engine: Engine, table: str, label: str, data: Any, unread: Mapping[str, str] | None = None
+) -> Relation:
     """Give an Arrow table or dataset to the engine; rows of ranked lists get numbers.
 
+    `unread` are the columns that `data` lacks because Arrow has no type for them, and the reasons.
+
     Raises:
-        DataError: two columns have the same name.
+        DataError: two columns have the same name, or the engine cannot read a column of a dataset.
     """
     import pyarrow as pa
 
     row_number = None
+    unread = dict(unread or {})
     if isinstance(data, pa.Table):
+        data = _with_known_types(data, unread)
         names = [name.lower() for name in data.column_names]
         twice = [name for name in data.column_names if names.count(name.lower()) > 1]
         if twice:
             raise DataError(
-                f"{label}: several columns have the same name: {', '.join(twice)}; rename one"
+                f"{label}: several columns have the same name: {listed(twice)}; rename one"
             )
         if table in RANKED:
             row_number = "sqlmetrics_row"
             while row_number in names:
                 row_number += "_"
             data = data.append_column(row_number, _numbers(data.num_rows))
+    else:
+        for field in data.schema:
+            if _known_type(field.type) != field.type:
+                raise DataError(
+                    f"{label}: the column {field.name} of the dataset has the type {field.type}, "
+                    "which the engine cannot read",
+                    table=table,
+                    column=field.name,
+                    remedy="give the files of the dataset, or dataset.to_table()",
+                )
     name = engine.bind(f"sqlmetrics_{re.sub(r'[^a-z0-9]+', '_', label.lower())}", data)
     types = engine.describe(name, label)
     types.pop(str(row_number), None)
@@ -51,7 +68,58 @@ def register(engine: Engine, table: str, label: str, data: Any) -> Relation:
         watched=watched,
         is_held=isinstance(data, pa.Table) or bool(watched),
         levels=ordered_columns(data) if isinstance(data, pa.Table) else {},
+        unread=unread,
     )
+
+
+def _with_known_types(table: Any, unread: dict[str, str]) -> Any:
+    """Convert columns of types that engines do not know; columns that cannot be are omitted.
+
+    An omitted column is added to `unread`, with the reason, and is an error only if it is needed.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        known = _known_type(field.type)
+        if known == field.type:
+            continue
+        try:
+            columns[field.name] = column.cast(known)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            unread[field.name] = str(error)
+    for name in unread.keys() & set(table.column_names):
+        table = table.drop_columns([name])
+    for name, column in columns.items():
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _known_type(kind: Any) -> Any:
+    """Return the type that engines know for an Arrow type: single precision for half precision.
+
+    Decimals of 256 bits become decimals of 128 bits with the same scale.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_float16(kind):
+        return pa.float32()
+    if types.is_decimal256(kind):
+        return pa.decimal128(38, kind.scale)
+    if types.is_dictionary(kind):
+        inner = _known_type(kind.value_type)
+        return kind if inner == kind.value_type else inner
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_known_type(field.type)) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_known_type(kind.key_type), _known_type(kind.item_type))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_known_type(kind.value_type)), kind.list_size)
+    for is_list, list_of in ((types.is_list, pa.list_), (types.is_large_list, pa.large_list)):
+        if is_list(kind):
+            return list_of(kind.value_field.with_type(_known_type(kind.value_type)))
+    return kind
 
 
 def _numbers(count: int) -> Any:

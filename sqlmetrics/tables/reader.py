@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.messages import RANKED, Argument, Message, map_column
+from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables import csv_layout
 from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
@@ -37,6 +38,7 @@ from sqlmetrics.tables.schema import (
 )
 from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
+from sqlmetrics.wording import listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -330,8 +332,14 @@ class TableReader:
         if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
             if _has_no_rows(relation):
                 raise _one_object(table, relation)
-            problem = f"{where}: the type in {relation.label} is {type_name}, which cannot be an id"
-            raise DataError(problem, table=table, column=name)
+            raise DataError(
+                f"{where}: the type in {relation.label} is {type_name}, which cannot be an id",
+                table=table,
+                column=name,
+                remedy=self._unnested(table, column, relation)
+                if _has_structs(type_name)
+                else other,
+            )
         if name in ("relevance", "reward") and inner == "BOOLEAN":
             cast = "INTEGER"
         elif name in NUMBERS and inner == NO_TYPE:
@@ -405,20 +413,39 @@ class TableReader:
         if relation.like_values:
             return self._no_header(table, relation, relation.like_values)
         close = suggestion(column, relation.types)
-        columns = f"It has {', '.join(relation.types)}" if relation.types else "It has no columns"
+        columns = f"It has {listed(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":
             columns += " (the first line of a CSV file names its columns)"
+        of_structs = [c for c, type_name in relation.types.items() if _has_structs(type_name)]
         return DataError(
             f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}",
             table=table,
             column=name,
-            remedy=Message("map another column with ", map_column(table, name)),
+            remedy=self._unnested(table, of_structs[0], relation)
+            if of_structs
+            else Message("map another column with ", map_column(table, name)),
         )
 
     def _no_header(self, table: str, relation: Relation, names: Sequence[str]) -> DataError:
         assert relation.layout
         return csv_layout.no_header(
             table, self.engine.shown(relation.files[0]), relation.layout, names
+        )
+
+    def _unnested(self, table: str, column: str, relation: Relation) -> Message:
+        """Return the remedy for a column of lists of structs: a source with a row per struct."""
+        nested = identifier(column)
+        if self.engine.dialect == "spark":
+            others = [name for name in relation.types if name != column]
+            source = f"frame.selectExpr({', '.join(map(repr, [*others, f'inline({nested})']))})"
+        else:
+            rows = relation.sql if relation.files else "frame"
+            source = f"SELECT * EXCLUDE ({nested}), unnest({nested}, recursive := true) FROM {rows}"
+            source = source if relation.files else f"duckdb.sql('{source}')"
+        return Message(
+            f"give one row per struct with {source}, and map the fields with ",
+            map_column(table, "item_id"),
+            *((" and ", map_column(table, "score")) if table in RANKED else ()),
         )
 
 
@@ -437,6 +464,11 @@ def _one_object(table: str, relation: Relation) -> DataError:
         remedy="read the file with json.load in Python and pass the dict; a frame is written as "
         "rows by to_json(path, orient='records')",
     )
+
+
+def _has_structs(type_name: str) -> bool:
+    """Return whether a column has lists of structs, such as the items and scores of a user."""
+    return type_name.startswith("STRUCT") and type_name.endswith("]")
 
 
 def _uneven_lists(

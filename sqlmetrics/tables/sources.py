@@ -71,7 +71,7 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     else:
         unread: dict[str, str] = {}
         data = to_arrow(label, source, unread)
-        return replace(register(engine, table, label, data), unread=unread)
+        return register(engine, table, label, data, unread)
     return replace(register(engine, table, label, data), has_own_names=False)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.schema import is_number
+from sqlmetrics.tables.schema import is_number, of_row
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
@@ -74,32 +74,41 @@ def infinite_numbers(engine: Engine, relation: Relation, columns: Sequence[str])
 
 
 def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
-    """Keep the spelling of ids that are texts in JSON files.
+    """Keep the spelling of ids in JSON files.
 
-    The engine reads such texts as dates, times or UUIDs. Dates and times are kept only if every id
-    has the same spelling as text, so that 2020-1-1 is not read as 2020-01-01. UUIDs are read as
-    text, as in CSV files.
+    The engine reads texts as dates, times or UUIDs. Dates and times are kept only if every id has
+    the same spelling as text, so that 2020-1-1 is not read as 2020-01-01. UUIDs are read as text,
+    as in CSV files. The engine reads integers above 64 bits as floating-point numbers, which are
+    equal for different ids; they are read as integers of 128 bits.
     """
     held = _types_held(relation, columns)
     texts = {
-        name: _text_type(relation.types[name])
+        name: _list_of("VARCHAR", relation.types[name])
         for name in columns
         if any(kind.startswith(_FROM_TEXTS) for kind in held[name])
         and all(kind.startswith((*_FROM_TEXTS, "VARCHAR")) for kind in held[name])
     }
-    if not texts:
-        return relation
     types = {
         name: kind
         for name in texts
         for kind in held[name]
         if len(held[name]) == 1 and not kind.startswith("UUID")
     }
-    otherwise = _spelled_otherwise(engine, relation, types, relation.json(texts))
-    as_text = {name: text for name, text in texts.items() if name not in types or name in otherwise}
-    if not as_text:
+    long = {
+        name: _list_of("HUGEINT", relation.types[name])
+        for name in columns
+        if any(kind.startswith("DOUBLE") for kind in held[name])
+        and all(is_number(of_row(kind)) for kind in held[name])
+    }
+    as_texts = {**texts, **{name: _list_of("VARCHAR", kind) for name, kind in long.items()}}
+    if not as_texts:
         return relation
-    return replace(relation.with_types(as_text), sql=relation.json(as_text))
+    otherwise = _spelled_otherwise(engine, relation, {**types, **long}, relation.json(as_texts))
+    changed = {name: text for name, text in texts.items() if name not in types or name in otherwise}
+    changed |= {name: kind for name, kind in long.items() if name not in otherwise}
+    if not changed:
+        return relation
+    return replace(relation.with_types(changed), sql=relation.json(changed))
 
 
 def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
@@ -108,9 +117,9 @@ def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str
     return {name: {types.get(name, "") for types in files} for name in columns}
 
 
-def _text_type(type_name: str) -> str:
-    """Return the text type, or the type of lists of texts for a list type."""
-    return re.sub(r"\A[^[]*", "VARCHAR", type_name)
+def _list_of(inner: str, type_name: str) -> str:
+    """Return the type `inner`, or the type of lists of such values for a list type."""
+    return re.sub(r"\A[^[]*", inner, type_name)
 
 
 def _spelled_otherwise(
@@ -129,7 +138,10 @@ def _spelled_otherwise(
     """
     if not types:
         return []
-    ids = [{"name": name, "type": kind, "text": _text_type(kind)} for name, kind in types.items()]
+    ids = [
+        {"name": name, "type": kind, "text": _list_of("VARCHAR", kind)}
+        for name, kind in types.items()
+    ]
     probe = environment().get_template("inputs/other_spellings.sql.j2")
     query = probe.render(ids=ids, relation=as_texts, trimmed=trimmed)
     (row,) = engine.query(query, relation.label)

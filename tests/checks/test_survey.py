@@ -1,5 +1,6 @@
 """`check`: every finding on tables that have it, none on good tables, and all of them at once."""
 
+from math import log2
 from typing import Any
 
 import pandas as pd
@@ -24,6 +25,7 @@ TWENTY = range(1, 21)
 TWO_EACH = lists(*((user, first + user, -first) for user in TWENTY for first in (100, 200)))
 MANY_LISTS = lists(*((user, 1_000 + user, 0.5) for user in range(1, 41)))
 TOPS = pairs(*((user, 100 + user) for user in TWENTY))
+ITEMS = pd.DataFrame({"item_id": [11, 12, 13, 14]})
 # what a case changes -> how many are found, what the text says, and the first of the examples
 CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
     "recommendations_seen": [
@@ -499,6 +501,82 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         ({"users": EVERYBODY[:1]}, 1, "1 of 2 lists belong to users who are", {"user_id": 2}),
     ],
 }  # fmt: skip
+CASES |= {
+    "interactions_other_spelling": [
+        (
+            {
+                "recommendations": lists((1, "a1", 0.9), (1, "b", 0.8), (2, "caf\u00e9", 0.7)),
+                "interactions": pairs((1, "A1 "), (1, "b"), (2, "cafe\u0301")),
+                "history": None,
+            },
+            2,
+            "2 of 3 different ids in item_id are in no list, and differ from a listed id only in",
+            {"held_out_id": '"A1 "', "listed_id": '"a1"'},
+        ),
+        (
+            {
+                "recommendations": LISTS.assign(user_id=["007", "007", "8", "8"]),
+                "interactions": pairs(("7", 11), ("8", 12)),
+                "history": None,
+                "users": None,
+            },
+            1,
+            "1 of 2 different ids in user_id",
+            {"held_out_id": '"7"', "listed_id": '"007"'},
+        ),
+    ],
+    "recommendations_shifted_ids": [
+        (
+            {
+                "recommendations": lists(*((user, 10 * user, 0.9) for user in range(20))),
+                "interactions": pairs(*((user, 10 * user + 1) for user in range(20)), (1, 10)),
+                "history": None,
+                "users": None,
+            },
+            20,
+            "1 recommended rows are in the interactions, but 20 would be if item_id of the lists "
+            "were 1 higher",
+            {},
+        ),
+        (
+            {
+                "recommendations": lists(*((user + 1, 7 * user + 1, 0.9) for user in range(20))),
+                "interactions": pairs(*((user, 7 * user) for user in range(20)), (2, 8)),
+                "history": None,
+                "users": None,
+            },
+            20,
+            "if user_id and item_id of the lists were 1 lower",
+            {},
+        ),
+    ],
+    "items_joined_categories": [
+        (
+            {"items": ITEMS.assign(category=["Action|Comedy", "Action|Drama", "War", None])},
+            2,
+            "2 of 2 categories with a separator share a part with another one; each text counts as "
+            "one category, also if '|' separates several",
+            {"category": "Action|Comedy"},
+        ),
+        (
+            {"items": ITEMS.assign(category=["['A', 'B']", "['C', 'B']", "D", None])},
+            2,
+            "also if ',' separates several",
+            {"category": "['A', 'B']"},
+        ),
+    ],
+    "interactions_time_units": [
+        (
+            {
+                "interactions": TRUTH.assign(timestamp=[1_700_000_000_000, 1_700_000_000_001]),
+                "history": HISTORY.assign(timestamp=1_700_000_000),
+            },
+            1,
+            "the timestamps are milliseconds since 1970, but seconds in history",
+            {"last_time": 1_700_000_000_001, "other_last_time": 1_700_000_000},
+        ),
+    ],
+}
 SAID = [(check, case) for check, cases in CASES.items() for case in cases]
 
 
@@ -520,7 +598,8 @@ def test_good_tables_have_nothing_that_is_found() -> None:
 
 
 def test_every_check_has_a_case() -> None:
-    assert {check.name for check in SURVEYED} == set(CASES)
+    of_metrics = {"interactions_graded"}  # tested below
+    assert {check.name for check in SURVEYED} == set(CASES) | of_metrics
     assert all(check.level != "error" for check in SURVEYED)
 
 
@@ -792,3 +871,43 @@ def test_copies_of_an_item_are_in_one_list() -> None:
         "settings": {"duplicate_recommendations": "keep"},
     }
     assert "recommendations_dominant_items" not in found(tables)
+
+
+def test_popular_neighbours_and_text_ids_are_not_shifted() -> None:
+    """Item n + 1 has about as many hits as item n if ids are sorted by popularity."""
+    everybody = [(user, item) for user in range(50) for item in (1, 2)]
+    popular = lists(*((user, item, 1 / item) for user, item in everybody))
+    truth = pairs(*((user, item) for user, item in everybody if (user + item) % 3))
+    for kind in (int, str):
+        kinds = {"user_id": kind, "item_id": kind}
+        tables = {"recommendations": popular.astype(kinds), "interactions": truth.astype(kinds)}
+        findings = found({**tables, "history": None, "users": None})
+        assert "recommendations_shifted_ids" not in findings
+
+
+def test_a_few_pairs_of_spellings_can_be_different_ids() -> None:
+    rows = [(user, f"item{user}") for user in range(40)]
+    tables = {
+        "recommendations": lists(*((user, item, 0.9) for user, item in [*rows, (1, "b1")])),
+        "interactions": pairs(*rows, (1, "B1")),
+    }
+    assert "interactions_other_spelling" not in found({**tables, "history": None, "users": None})
+
+
+def test_grades_that_a_metric_does_not_use() -> None:
+    """One user: the gains 4 and 1 at the ranks 2 and 1, in the wrong order."""
+    truth = pairs((1, 11), (1, 12), relevance=[1.0, 4.0])
+    best = {"linear": 4 + 1 / log2(3), "exponential": 15 + 1 / log2(3)}
+    here = {"linear": 1 + 4 / log2(3), "exponential": 1 + 15 / log2(3)}
+    values = [f"{here[gain] / best[gain]:.4f} with gain={gain}" for gain in best]
+    text = f"ndcg@2 is 1.0000 with gain=binary, {' and '.join(values)}"
+    with sm.Evaluator(LISTS.head(2), truth) as evaluator:
+        of = {metric: evaluator.check(metric, k=2) for metric in ("ndcg", "recall")}
+        graded = evaluator.check("ndcg(gain=linear)", k=2)
+    row = of["ndcg"].set_index("check").loc["interactions_graded"]
+    assert (
+        row["found"] == f"the relevant rows have 2 grades from 1.0 to 4.0, which count as 1. {text}"
+    )
+    assert row["level"] == "note"
+    for other in (of["recall"], graded):
+        assert "interactions_graded" not in [*other["check"]]

@@ -208,6 +208,22 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "user_id", "STRUCT"]),
     ("lists of lists", lambda _: evaluate(pa.table({"user_id": [1], "item_id": [[[1]]]})),
      ["recommendations", "item_id", "cannot be an id"]),
+    ("lists of items in the cells of the truth",
+     lambda _: evaluate(R.astype({"item_id": str}), I.assign(item_id=["10|11", "12"])),
+     ["interactions, column item_id", "1 of 1 ids with a separator are lists of ids of other rows",
+      "separated by '|'", "unnest(string_split_regex(item_id, ' *[|] *')) AS item_id"]),
+    ("lists of items in the cells of the lists",
+     lambda _: evaluate(pd.DataFrame({"user_id": [1, 2], "sku": ["['10', '11']", "['12']"],
+                                      "rank": 1}), I.assign(item_id=["10", "11"]),
+                        columns={"recommendations.item_id": "sku"}),
+     ["recommendations, column item_id (sku)", "separated by ','",
+      "unnest(string_split_regex(translate(sku, '[]\"''', ''), ' *[,] *')) AS item_id"]),
+    ("lists of categories in one text",
+     lambda _: evaluate(items=pd.DataFrame({"item_id": [10, 11, 12],
+                                            "genres": ["A; B", "A", "B"]}),
+                        metric="category_coverage@2", columns={"items.category": "genres"}),
+     ["items, column category (genres)", "1 of 1 categories with a separator", "separated by ';'",
+      "string_split_regex(genres, ' *[;] *') AS category"]),
     ("no user in common", lambda _: evaluate(R, I.assign(user_id=[7, 8])),
      ["recommendations: no user in common with interactions", "has 1, 2", "has 7, 8"]),
     ("ids that differ in a blank",
@@ -691,3 +707,54 @@ def test_rows_in_any_order_are_no_error() -> None:
 def test_counts_are_whole_numbers(value: object, text: str) -> None:
     """Sums of whole numbers are decimal numbers in some engines: 10 of 600, not 10.0 of 600.0."""
     assert _number_text(value) == text
+
+
+@pytest.mark.parametrize("glue", [" ", "|", ",", "; ", "list"])
+def test_the_query_that_splits_lists_in_cells(tmp_path: Path, glue: str) -> None:
+    """Users with one held-out item matched, the others never did."""
+    truth = {f"u{n}": [f"i{n}", f"i{n + 1}", f"i{n + 2}"][: 1 if n % 2 else 3] for n in range(9)}
+    cells = [str(items) if glue == "list" else glue.join(items) for items in truth.values()]
+    path = tmp_path / "truth.csv"
+    pd.DataFrame({"user_id": [*truth], "item_id": cells}).to_csv(path, index=False)
+    # every item of a cell is in some list
+    lists = {user: [items[0], f"i{n + 1}"] for n, (user, items) in enumerate(truth.items())}
+    with sm.Evaluator(lists, path) as evaluator, pytest.raises(sm.DataError) as raised:
+        evaluator.evaluate("hit_rate")
+    column = re.search(r"unnest.* AS item_id", str(raised.value))
+    assert column is not None
+    with sm.Evaluator(lists, f"SELECT user_id, {column[0]} FROM '{path}'") as evaluator:
+        values = evaluator.evaluate(["hit_rate", "recall"])["value"]
+    assert values.tolist() == pytest.approx([1, (4 * 1 + 5 * 2 / 3) / 9])
+
+
+def test_the_list_of_categories_in_the_remedy() -> None:
+    items = pd.DataFrame({"item_id": [10, 11, 12], "genres": ["A | B", "A|C", "B"]})
+    split = duckdb.sql(
+        "SELECT item_id, string_split_regex(genres, ' *[|] *') AS category FROM items"
+    )
+    del items
+    # user 1 has the categories A, B and C in the list, user 2 has A and B
+    assert evaluate(items=split, metric="category_coverage@2")["value"].tolist() == [1.25]
+    by_row = pd.DataFrame({"item_id": [10, 10, 11, 12], "category": list("ABCB")})
+    with pytest.raises(sm.DataError, match=r"list\(DISTINCT category\) AS category and GROUP BY"):
+        evaluate(items=by_row, metric="category_coverage@2")
+
+
+def test_phrases_whose_words_are_items() -> None:
+    """Fewer than half of the phrases have two words that are items."""
+    lists = {1: ["new york", "new", "york", "san jose", "los angeles"]}
+    with sm.Evaluator(lists, {1: ["new", "san jose"]}) as evaluator:
+        assert evaluator.evaluate("hit_rate")["value"].tolist() == [1]
+
+
+def test_rows_of_scored_tables_without_a_score() -> None:
+    """Removing such a row would remove a relevant item, and recall would be 1."""
+    table = pd.DataFrame(
+        {"user_id": 1, "item_id": [1, 2, 3], "relevance": [5, 4, 0], "score": [4.2, None, 4.3]}
+    )
+    with sm.Evaluator(scored=table) as evaluator, pytest.raises(sm.DataError) as raised:
+        evaluator.evaluate("recall@2")
+    remedy = "where={'recommendations': 'score IS NOT NULL'}"
+    assert remedy in str(raised.value)
+    with sm.Evaluator(scored=table, where={"recommendations": "score IS NOT NULL"}) as evaluator:
+        assert evaluator.evaluate("recall@2")["value"].tolist() == [0.5]

@@ -190,3 +190,23 @@ def test_no_select_has_more_columns_or_joins(evaluator: sm.Evaluator) -> None:
             # for every metric: its value, the number of users and the standard deviation
             assert len(select.expressions) <= 3 * most * len(METRICS) + 5
             assert len(select.args.get("joins") or ()) <= 2 * most + 2
+
+
+def test_many_metrics_in_several_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB nests the CTEs and joins of a statement, at most 1,000 levels deep."""
+    metrics = ["mrr", "ndcg", "map", "recall", "n_recommended", "coverage", "rbp"]
+
+    def results() -> list[pd.DataFrame]:
+        of_users = [metric for metric in metrics if metric != "coverage"]
+        with sm.Evaluator(LISTS, TRUTH, users=USERS, history=TRUTH) as evaluator:
+            return [
+                evaluator.per_user(of_users, k=[1, 5]),
+                evaluator.evaluate(metrics, k=[1, 5]),
+                evaluator.evaluate(metrics, k=[1, 5], by="country"),
+                evaluator.compare(of_users, k=[1, 5], baseline="als"),
+            ]
+
+    together = results()
+    monkeypatch.setattr(planning, "_MOST_CALLS", 2)
+    for found, expected in zip(results(), together, strict=True):
+        pd.testing.assert_frame_equal(found, expected, rtol=0, atol=1e-12)

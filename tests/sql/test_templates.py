@@ -318,6 +318,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
     known |= {"table_oid", "database_name", "table_name", "asked"}  # of catalogs of databases
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
+    known |= {"exact", "is_float"}  # of ids that are floating-point numbers
     values = STANDARD.values()
     of_items = ItemSlices.of(slicing(plans, by_item=["category"]), [values]).planner.stages
     _, of_users = by_user(plans, None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
@@ -114,3 +117,30 @@ def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
     ):
         with pytest.raises(sm.UsageError, match=f"the names are exchanged: write {right}$"):
             sm.Evaluator({1: [2]}, {1: [2]}, columns=given)
+
+
+def test_a_message_lists_ten_of_many_columns() -> None:
+    lists = pa.table({f"feature_{n}": [1] for n in range(1600)})
+    with pytest.raises(sm.DataError, match=r"feature_9 and 1,590 more\. Map") as caught:
+        sm.Evaluator(lists, {1: [1]})
+    assert len(str(caught.value)) < 400
+
+
+def test_a_list_of_structs_per_user(tmp_path: Path) -> None:
+    """Spark's ALS writes a column of type array<struct<item, rating>>."""
+    pairs = [[{"item": "a", "rating": 0.9}, {"item": "b", "rating": 0.8}],
+             [{"item": "c", "rating": 0.9}, {"item": "a", "rating": 0.1}]]  # fmt: skip
+    frame = pa.table({"user_id": ["u1", "u2"], "Recs": pa.array(pairs)})
+    path = tmp_path / "als.parquet"
+    pq.write_table(frame, path)
+    truth = {"u1": ["b"], "u2": ["c", "d"]}
+    mapping = {"recommendations.item_id": "item", "recommendations.score": "rating"}
+    for source in (frame, path):
+        for columns in ({}, {"recommendations.item_id": "Recs"}):
+            with pytest.raises(sm.DataError, match="one row per struct with") as raised:
+                sm.Evaluator(source, truth, columns=columns)
+        of_query = re.search(r"SELECT .* FROM (frame|\S+\('[^']*'\))", str(raised.value))
+        assert of_query is not None
+        query = of_query[0] if source is path else duckdb.sql(of_query[0])
+        with sm.Evaluator(query, truth, columns=mapping) as evaluator:
+            assert evaluator.evaluate("mrr")["value"].tolist() == [0.75]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
@@ -233,3 +236,61 @@ def test_a_slice_of_different_types() -> None:
         for name in ("age", "users.age"):
             with pytest.raises(sm.DataError, match="users, column age: the values have different"):
                 evaluator.evaluate("mrr", by=name)
+
+
+def decimals(*texts: str) -> pa.Array:
+    return pa.array(map(Decimal, texts), pa.decimal256(50, 3))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pa.array(np.array([0.25, 0.5], dtype="float16")),
+        pa.DictionaryArray.from_arrays([0, 1], np.array([0.25, 0.5], dtype="float16")),
+        decimals("0.25", "0.5"),
+    ],
+    ids=["half precision", "dictionary", "256 bits"],
+)
+def test_numbers_that_the_engine_does_not_know(scores: pa.Array) -> None:
+    """Models that run in half precision write such scores (duckdb#5923)."""
+    lists = pa.table({"user_id": ["u", "u"], "item_id": ["a", "b"], "score": scores})
+    with sm.Evaluator(lists, {"u": ["b"]}) as evaluator:
+        assert evaluator.evaluate("mrr")["value"].tolist() == [1]
+
+
+def test_vectors_of_half_precision() -> None:
+    vectors = [np.array(row, dtype="float16") for row in ([1, 0], [0, 1])]
+    items = pd.DataFrame({"item_id": ["a", "b"], "features": vectors})
+    with sm.Evaluator({"u": ["a", "b"]}, {"u": ["b"]}, items=items) as evaluator:
+        assert evaluator.evaluate("intra_list_diversity")["value"].tolist() == [1]
+
+
+def test_unread_columns_of_types_that_the_engine_does_not_know() -> None:
+    kinds = {
+        "half": pa.float16(),
+        "list": pa.list_(pa.float16()),
+        "pair": pa.list_(pa.float16(), 2),
+        "large": pa.large_list(pa.float16()),
+        "struct": pa.struct([("x", pa.float16())]),
+        "map": pa.map_(pa.string(), pa.decimal256(5, 2)),
+    }
+    columns = {name: pa.nulls(1, kind) for name, kind in kinds.items()}
+    columns["long"] = decimals(f"1{'0' * 40}")
+    lists = pa.table({"user_id": ["u"], "item_id": ["b"], "score": [0.5], **columns})
+    with sm.Evaluator(lists, {"u": ["b"]}) as evaluator:
+        assert evaluator.evaluate("mrr")["value"].tolist() == [1]
+    with pytest.raises(sm.DataError, match=r"column long: .*does not fit in precision 38"):
+        sm.Evaluator(lists, {"u": ["b"]}, columns={"recommendations.score": "long"})
+
+
+def test_a_dataset_with_half_precision(tmp_path: Path) -> None:
+    scores = np.array([0.25, 0.5], dtype="float16")
+    lists = pa.table({"user_id": ["u", "u"], "item_id": ["a", "b"], "score": scores})
+    path = tmp_path / "lists.parquet"
+    pq.write_table(lists, path)
+    dataset = ds.dataset(path)
+    with pytest.raises(sm.DataError, match="column score of the dataset has the type halffloat"):
+        sm.Evaluator(dataset, {"u": ["b"]})
+    for remedy in (path, dataset.to_table()):
+        with sm.Evaluator(remedy, {"u": ["b"]}) as evaluator:
+            assert evaluator.evaluate("mrr")["value"].tolist() == [1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -196,8 +197,44 @@ def test_decimals_and_dates_as_ids() -> None:
             "convert the ids of interactions, for example with frame.astype({'item_id': str}) in "
             "pandas or CAST(item_id AS VARCHAR) in SQL",
         ),
+        (
+            [decimal.Decimal(1), decimal.Decimal(2)],
+            [1, 12],
+            "DECIMAL(1,0) and BIGINT, so no rows would match. Ids are never converted",
+            "convert the ids of recommendations to integers, for example with "
+            "frame.astype({'sku no': 'int64'}) in pandas or CAST(\"sku no\" AS BIGINT) in SQL",
+        ),
+        (
+            [decimal.Decimal(10**20), decimal.Decimal(2)],
+            ["1", "2"],
+            "DECIMAL(21,0) and VARCHAR, so no rows would match. Ids are never converted",
+            "convert the ids of recommendations to text, for example with "
+            'CAST(CAST("sku no" AS HUGEINT) AS VARCHAR) in SQL',
+        ),
+        (
+            [b"1", b"2"],
+            ["1", "2"],
+            "BLOB and VARCHAR, so no rows would match. Ids are never converted",
+            "convert the ids of recommendations, for example with "
+            "frame['sku no'].str.decode('utf-8') in pandas or decode(\"sku no\") in SQL",
+        ),
+        (
+            [uuid.UUID(int=1), uuid.UUID(int=2)],
+            [1, 2],
+            "UUID and BIGINT, so no rows would match. Ids are never converted",
+            "check that both tables have the same kind of id",
+        ),
     ],
-    ids=["missing", "floats and text", "fractions", "text and integers"],
+    ids=[
+        "missing",
+        "floats and text",
+        "fractions",
+        "text and integers",
+        "decimals and integers",
+        "long decimals and text",
+        "bytes and text",
+        "UUIDs and integers",
+    ],
 )
 def test_ids_of_different_types_are_answered_with_a_conversion(
     item_ids: list[Any], truth_ids: list[Any], found: str, remedy: str
@@ -208,3 +245,69 @@ def test_ids_of_different_types_are_answered_with_a_conversion(
         sm.Evaluator(lists, truth, columns={"recommendations.item_id": "sku no"})
     assert str(raised.value.found).endswith(found)
     assert str(raised.value.remedy) == remedy
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "remedy"),
+    [
+        ([1.0, 2.0], [1, 2], "CAST(item_id AS BIGINT)"),
+        ([1.0, 2.0], ["1", "2"], "CAST(CAST(item_id AS BIGINT) AS VARCHAR)"),
+        ([decimal.Decimal("1.00"), decimal.Decimal(2)], [1, 2], "CAST(item_id AS BIGINT)"),
+        (
+            [decimal.Decimal(10**20), decimal.Decimal(2)],
+            [str(10**20), "2"],
+            "CAST(CAST(item_id AS HUGEINT) AS VARCHAR)",
+        ),
+        (["é".encode(), b"b"], ["é", "b"], "decode(item_id)"),
+        ([1, 2], ["1", "2"], "CAST(item_id AS VARCHAR)"),
+    ],
+)
+def test_conversions_of_ids_that_messages_propose(
+    tmp_path: Path, held: list[Any], wanted: list[Any], remedy: str
+) -> None:
+    path = tmp_path / "lists.parquet"
+    pq.write_table(pa.table({"user_id": [1, 1], "item_id": held, "rank": [1, 2]}), path)
+    truth = pa.table({"user_id": [1, 1], "item_id": wanted})
+    with pytest.raises(sm.DataError) as raised:
+        sm.Evaluator(path, truth)
+    assert f"{remedy} in SQL" in str(raised.value)
+    query = f"SELECT user_id, {remedy} AS item_id, rank FROM '{path}'"
+    with sm.Evaluator(query, truth) as evaluator:
+        assert evaluator.evaluate("recall@2")["value"].tolist() == [1]
+
+
+@pytest.mark.parametrize("offset", [2**64, 10**21, 10**30])
+def test_ids_above_64_bits_in_json_files(tmp_path: Path, offset: int) -> None:
+    """The engine reads such integers as floating-point numbers, of which neighbours are equal."""
+    rows = [{"user_id": offset + user, "item_id": offset + user, "rank": 1} for user in (1, 2)]
+    path = tmp_path / "lists.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    whole_lists = tmp_path / "whole_lists.jsonl"
+    lists = [{"user_id": row["user_id"], "item_id": [row["item_id"], offset]} for row in rows]
+    whole_lists.write_text("".join(f"{json.dumps(row)}\n" for row in lists))
+    truth = tmp_path / "truth.csv"
+    truth.write_text("user_id,item_id\n" + f"{offset + 1},{offset + 1}\n{offset + 2},{offset}\n")
+    for source, others in ((path, path), (path, truth), (whole_lists, whole_lists)):
+        with sm.Evaluator(source, others) as evaluator:
+            found = evaluator.evaluate(["hit_rate@1", "n_relevant"])
+        assert found["n_users"].tolist() == [2, 2]
+        assert found["value"].tolist() == [
+            0.5 if others is truth else 1, 2 if others is whole_lists else 1
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "last", "limit"), [("DOUBLE", 2**53, 2**53), ("FLOAT", 2**24, 2**24)]
+)
+def test_floating_point_ids_that_can_stand_for_several_ids(
+    kind: str, last: int, limit: int
+) -> None:
+    types = {"DOUBLE": pa.float64(), "FLOAT": pa.float32()}
+    ids = pa.array([1.0, last - 1.0, None], types[kind])
+    lists = pa.table({"user_id": [1, 1, 1], "item_id": ids, "rank": [1, 2, 3]}).slice(0, 2)
+    with sm.Evaluator(lists, lists) as evaluator:
+        assert evaluator.evaluate("recall@2")["value"].tolist() == [1]
+    ids = pa.array([1.0, float(last), None], types[kind])
+    lists = pa.table({"user_id": [1, 1, 1], "item_id": ids, "rank": [1, 2, 3]})
+    with pytest.raises(sm.DataError, match=f"1 of 3 ids are {limit} or more, .* as {kind}"):
+        sm.Evaluator(lists, lists)

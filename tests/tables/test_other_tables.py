@@ -243,3 +243,14 @@ def test_memory_does_not_grow() -> None:
             chained.evaluate(METRICS, CUTOFFS)
             peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert peaks[-1] - peaks[30] < 20_000, "KB"
+
+
+def test_a_series_of_lists_replaces_a_table() -> None:
+    series = pd.Series({1: [10, 11], 2: [12]})
+    with sm.Evaluator({1: [10, 11], 2: [13]}, {1: [11], 2: [13]}) as base:
+        with base.with_tables(recommendations=series) as evaluator:
+            assert evaluator.evaluate("hit_rate@2")["value"].tolist() == [0.5]
+        with base.with_tables(interactions=series) as evaluator:
+            assert evaluator.evaluate("hit_rate@2")["value"].tolist() == [0.5]
+        with pytest.raises(sm.UsageError, match=r"cannot read a pandas\.Series without lists"):
+            base.with_tables(interactions=pd.Series([1, 2]))
