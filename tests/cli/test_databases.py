@@ -11,7 +11,8 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
-from sqlmetrics.engines.database_urls import is_clear, is_url, masked, without_passwords
+from sqlmetrics.engines.database_urls import is_clear, is_url
+from sqlmetrics.masking import masked, without_secrets
 
 GIVEN = ("evaluate", "mrr", "-r", "shop.recs", "-i", "shop.truth")
 MASKED = {
@@ -45,8 +46,8 @@ def test_which_urls_are_clear() -> None:
 def test_messages_of_drivers_hide_the_password_in_each_spelling() -> None:
     url = "postgres://me:s3c%40ret@host/db"
     told = f"no {url}: s3c@ret of me, s3c%40ret"
-    assert without_passwords(told, url) == "no postgres://me:***@host/db: *** of me, ***"
-    assert without_passwords("no password of me", "postgres://me@host") == "no password of me"
+    assert without_secrets(told, url) == "no postgres://me:***@host/db: *** of me, ***"
+    assert without_secrets("no password of me", "postgres://me@host") == "no password of me"
 
 
 def run(*arguments: str, **more: Any) -> click.testing.Result:

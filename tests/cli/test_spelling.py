@@ -429,6 +429,11 @@ ALLOWED = {
     ("export/dbt_package.py", "--force"): "the README of a package, which a command has made",
     ("export/dbt_package.py", "--profile"): "an option of dbt",
     ("report/page.py", "--upgrade"): "an option of pip",
+    **{
+        (module, option): "an option of iconv"
+        for module in ("engines/duckdb_errors.py", "tables/formats.py")
+        for option in ("-f", "-t")
+    },
 }
 
 

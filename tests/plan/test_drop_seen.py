@@ -165,11 +165,11 @@ def test_users_whose_lists_are_gone_have_no_recommendations() -> None:
 
 
 def test_seen_items_need_a_history() -> None:
-    words = ("drop_seen=true needs the table history", "history=…")
-    for metrics in ("ndcg@2", "all"):
+    needed_by = {"ndcg@2": "drop_seen=true", "all": "the metric accuracy"}  # the first of all
+    for metrics, reader in needed_by.items():
         refused(
-            sm.UsageError, *words, recommendations=ranked(LISTS), interactions=RELEVANT,
-            settings=DROP, metrics=metrics,
+            sm.UsageError, f"{reader} needs the table history", "history=…",
+            recommendations=ranked(LISTS), interactions=RELEVANT, settings=DROP, metrics=metrics,
         )  # fmt: skip
     evaluator = sm.Evaluator(ranked(LISTS), RELEVANT, settings=DROP)
     with pytest.raises(sm.UsageError, match="needs the table history"):

@@ -42,6 +42,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "first_group_ranks": ("awrf", 2),
     "expected_items": ("unexpectedness", 4),
     "exposure": ("coverage", 3),
+    "first_lists": ("mrr", 4),
     "gains": ("cwl", 2),
     "graded": ("precision(order=score, ties=worst)", 4),
     "graded_items": ("pairwise_accuracy", 4),
@@ -57,6 +58,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "history_categories": ("calibration", 5),
     "hit_ranks": ("ndcg", 2),
     "hits": ("ndcg", 2),
+    "hit_places": ("mrr", 1),
     "hits_by_misses": ("partial_auc", 2),
     "ideal_depths": ("compat", 2),
     "ideal_groups": ("expected_exposure", 2),
@@ -142,6 +144,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "repeated_baseline": ("unexpectedness", 0),
     "repeated_interactions": ("mrr", 0),  # no item is there twice
     "repeated_recommendations": ("mrr", 0),
+    "repeats": ("mrr", 1),
     "revenues": ("money_recall", 2),
     "sampled_users": ("intra_list_diversity(sample_users=1, runs=3)", 3),
     "scaled_hits": ("rbp(gain=linear)", 2),

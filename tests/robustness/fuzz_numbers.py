@@ -531,7 +531,9 @@ def missing(
     }
     if setting(settings, "unjudged") == "best":
         models = kept(case, settings, seen=True).values()
-        pairs = oracle.with_unjudged(case.interactions, (row for rows in models for row in rows), 1)
+        listed_rows = (row for rows in models for row in rows)
+        users = {row[0] for row in case.interactions}
+        pairs = oracle.with_unjudged(case.interactions, listed_rows, 1, users)
         relevant |= {row[:2] for row in pairs[len(case.interactions) :]}
     if metric == "money_precision" and not listed <= set(known.price):
         yield "recommended items without a price"
