@@ -2,7 +2,8 @@
   Written by dbt/generate.py of sqlmetrics: change the template of the metric instead.
 
   Normalised cumulative reciprocal rank
-  Formula: sum of 1 / rank over the hits in the top k / (1 + 1/2 + … + 1/min(k, relevant items)).
+  Formula: sum of 1 / rank over the hits in the top k / (1 + 1/2 + … + 1/m), where m is the length
+    of the best possible list.
   Source: NCRR in Cornac.
 -#}
 

@@ -4,7 +4,9 @@
   Accuracy after debiasing of the interactions
   Formula: expected value of a metric if interactions of popular items are removed at random,
     until no item has more users than the border; a mean over the users with a relevant item that
-    is left.
+    is left, with or without a list. The border and the numbers of users of the items come from
+    all interactions, in a slice of users too; quartiles are interpolated linearly between two
+    numbers.
   Undefined: no user of the audience has a relevant item.
   Source: DebiasConfig in RecTools, which draws the rows to remove.
 -#}

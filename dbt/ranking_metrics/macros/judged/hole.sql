@@ -2,8 +2,8 @@
   Written by dbt/generate.py of sqlmetrics: change the template of the metric instead.
 
   Unjudged items
-  Formula: number of items in the top k that have no row in the interactions / divisor; 0 for an
-    empty list.
+  Formula: number of items in the top k that are not judged (have no row in the interactions) /
+    divisor; 0 for an empty list.
   Source: hole@k in mteb (divisor=k, scope=run).
 -#}
 

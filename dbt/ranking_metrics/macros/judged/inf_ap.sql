@@ -4,8 +4,8 @@
   Inferred average precision
   Formula: sum over the hits in the top k of (1 + d · (R + 0.00001) / (R + N + 0.00002)) / rank,
     divided by the number of relevant items; above the hit, d items are in the pool (have a row in
-    the interactions), R are relevant and N are judged not relevant. A relevance below 0 marks an
-    item of the pool that is not judged.
+    the interactions), R are relevant and N are judged not relevant. An item with a relevance
+    below judged_from is in the pool without a judgement.
   Source: Yilmaz, Aslam: Estimating average precision with incomplete and imperfect judgments,
     CIKM 2006; infAP in trec_eval.
 -#}
@@ -43,21 +43,26 @@ WITH recommendations AS (
     {{ recommendations | indent(4) }}
 ), interactions AS (
     {{ interactions | indent(4) }}
-), judged AS (
-    -- one row per judged (user, item)
-    SELECT user_id, item_id, CAST(relevance AS DOUBLE) AS relevance FROM interactions
 ), relevant_users AS (
     -- one row per user with a relevant item
-    SELECT user_id, count(*) AS n_relevant FROM judged WHERE relevance > 0 GROUP BY user_id
-), matched AS (
-    -- one row per recommended item that is judged, relevant or not
-    SELECT
-        user_id, CAST(rank AS BIGINT) AS rank, judged.relevance,
-        CASE WHEN judged.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
-    FROM recommendations AS ranked
-    INNER JOIN judged USING (user_id, item_id)
+    SELECT user_id, count(*) AS n_relevant
+    FROM interactions
+    WHERE CAST(relevance AS DOUBLE) > 0
+    GROUP BY user_id
+), pool AS (
+    -- one row per (user, item) of the interactions
+    SELECT user_id, item_id, max(CAST(relevance AS DOUBLE)) AS relevance
+    FROM interactions
+    GROUP BY user_id, item_id
 ), pooled AS (
-    -- one row per judged item of a list, with the numbers of judged items above it
+    -- one row per recommended item in the pool
+    SELECT
+        user_id, CAST(rank AS BIGINT) AS rank,
+        CASE WHEN pool.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
+    FROM recommendations AS ranked
+    INNER JOIN pool USING (user_id, item_id)
+), counted AS (
+    -- one row per pooled item of a list, with the numbers of pooled items above it
     SELECT
         user_id, rank, is_relevant,
         count(*) OVER (
@@ -66,14 +71,14 @@ WITH recommendations AS (
         count(CASE WHEN is_relevant = 1 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_relevant_above,
-        count(CASE WHEN is_relevant = 0 AND relevance >= 0 THEN 1 END) OVER (
+        count(CASE WHEN is_relevant = 0 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_nonrelevant_above
-    FROM matched
+    FROM pooled
 ), pool_hits AS (
     -- one row per hit
     SELECT user_id, rank, n_pooled_above, n_relevant_above, n_nonrelevant_above, n_relevant
-    FROM pooled
+    FROM counted
     INNER JOIN relevant_users USING (user_id)
     WHERE is_relevant = 1
 ), pool_hits_values AS (
@@ -127,21 +132,26 @@ WITH recommendations AS (
     {{ recommendations | indent(4) }}
 ), interactions AS (
     {{ interactions | indent(4) }}
-), judged AS (
-    -- one row per judged (user, item)
-    SELECT user_id, item_id, CAST(relevance AS DOUBLE) AS relevance FROM interactions
 ), relevant_users AS (
     -- one row per user with a relevant item
-    SELECT user_id, COUNT(*) AS n_relevant FROM judged WHERE relevance > 0 GROUP BY user_id
-), matched AS (
-    -- one row per recommended item that is judged, relevant or not
-    SELECT
-        user_id, CAST(rank AS BIGINT) AS rank, judged.relevance,
-        CASE WHEN judged.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
-    FROM recommendations AS ranked
-    INNER JOIN judged USING (user_id, item_id)
+    SELECT user_id, COUNT(*) AS n_relevant
+    FROM interactions
+    WHERE CAST(relevance AS DOUBLE) > 0
+    GROUP BY user_id
+), pool AS (
+    -- one row per (user, item) of the interactions
+    SELECT user_id, item_id, MAX(CAST(relevance AS DOUBLE)) AS relevance
+    FROM interactions
+    GROUP BY user_id, item_id
 ), pooled AS (
-    -- one row per judged item of a list, with the numbers of judged items above it
+    -- one row per recommended item in the pool
+    SELECT
+        user_id, CAST(rank AS BIGINT) AS rank,
+        CASE WHEN pool.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
+    FROM recommendations AS ranked
+    INNER JOIN pool USING (user_id, item_id)
+), counted AS (
+    -- one row per pooled item of a list, with the numbers of pooled items above it
     SELECT
         user_id, rank, is_relevant,
         COUNT(*) OVER (
@@ -154,16 +164,16 @@ WITH recommendations AS (
             ORDER BY rank NULLS LAST
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_relevant_above,
-        COUNT(CASE WHEN is_relevant = 0 AND relevance >= 0 THEN 1 END) OVER (
+        COUNT(CASE WHEN is_relevant = 0 THEN 1 END) OVER (
             PARTITION BY user_id
             ORDER BY rank NULLS LAST
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_nonrelevant_above
-    FROM matched
+    FROM pooled
 ), pool_hits AS (
     -- one row per hit
     SELECT user_id, rank, n_pooled_above, n_relevant_above, n_nonrelevant_above, n_relevant
-    FROM pooled
+    FROM counted
     INNER JOIN relevant_users USING (user_id)
     WHERE is_relevant = 1
 ), pool_hits_values AS (
@@ -217,21 +227,26 @@ WITH recommendations AS (
     {{ recommendations | indent(4) }}
 ), interactions AS (
     {{ interactions | indent(4) }}
-), judged AS (
-    -- one row per judged (user, item)
-    SELECT user_id, item_id, CAST(relevance AS DOUBLE) AS relevance FROM interactions
 ), relevant_users AS (
     -- one row per user with a relevant item
-    SELECT user_id, COUNT(*) AS n_relevant FROM judged WHERE relevance > 0 GROUP BY user_id
-), matched AS (
-    -- one row per recommended item that is judged, relevant or not
-    SELECT
-        user_id, CAST(rank AS BIGINT) AS rank, judged.relevance,
-        CASE WHEN judged.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
-    FROM recommendations AS ranked
-    INNER JOIN judged USING (user_id, item_id)
+    SELECT user_id, COUNT(*) AS n_relevant
+    FROM interactions
+    WHERE CAST(relevance AS DOUBLE) > 0
+    GROUP BY user_id
+), pool AS (
+    -- one row per (user, item) of the interactions
+    SELECT user_id, item_id, MAX(CAST(relevance AS DOUBLE)) AS relevance
+    FROM interactions
+    GROUP BY user_id, item_id
 ), pooled AS (
-    -- one row per judged item of a list, with the numbers of judged items above it
+    -- one row per recommended item in the pool
+    SELECT
+        user_id, CAST(rank AS BIGINT) AS rank,
+        CASE WHEN pool.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
+    FROM recommendations AS ranked
+    INNER JOIN pool USING (user_id, item_id)
+), counted AS (
+    -- one row per pooled item of a list, with the numbers of pooled items above it
     SELECT
         user_id, rank, is_relevant,
         COUNT(*) OVER (
@@ -240,14 +255,14 @@ WITH recommendations AS (
         COUNT(CASE WHEN is_relevant = 1 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_relevant_above,
-        COUNT(CASE WHEN is_relevant = 0 AND relevance >= 0 THEN 1 END) OVER (
+        COUNT(CASE WHEN is_relevant = 0 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_nonrelevant_above
-    FROM matched
+    FROM pooled
 ), pool_hits AS (
     -- one row per hit
     SELECT user_id, rank, n_pooled_above, n_relevant_above, n_nonrelevant_above, n_relevant
-    FROM pooled
+    FROM counted
     INNER JOIN relevant_users USING (user_id)
     WHERE is_relevant = 1
 ), pool_hits_values AS (
@@ -309,21 +324,26 @@ WITH recommendations AS (
     {{ recommendations | indent(4) }}
 ), interactions AS (
     {{ interactions | indent(4) }}
-), judged AS (
-    -- one row per judged (user, item)
-    SELECT user_id, item_id, CAST(relevance AS FLOAT64) AS relevance FROM interactions
 ), relevant_users AS (
     -- one row per user with a relevant item
-    SELECT user_id, COUNT(*) AS n_relevant FROM judged WHERE relevance > 0 GROUP BY user_id
-), matched AS (
-    -- one row per recommended item that is judged, relevant or not
-    SELECT
-        user_id, CAST(rank AS INT64) AS rank, judged.relevance,
-        CASE WHEN judged.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
-    FROM recommendations AS ranked
-    INNER JOIN judged USING (user_id, item_id)
+    SELECT user_id, COUNT(*) AS n_relevant
+    FROM interactions
+    WHERE CAST(relevance AS FLOAT64) > 0
+    GROUP BY user_id
+), pool AS (
+    -- one row per (user, item) of the interactions
+    SELECT user_id, item_id, MAX(CAST(relevance AS FLOAT64)) AS relevance
+    FROM interactions
+    GROUP BY user_id, item_id
 ), pooled AS (
-    -- one row per judged item of a list, with the numbers of judged items above it
+    -- one row per recommended item in the pool
+    SELECT
+        user_id, CAST(rank AS INT64) AS rank,
+        CASE WHEN pool.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
+    FROM recommendations AS ranked
+    INNER JOIN pool USING (user_id, item_id)
+), counted AS (
+    -- one row per pooled item of a list, with the numbers of pooled items above it
     SELECT
         user_id, rank, is_relevant,
         COUNT(*) OVER (
@@ -332,14 +352,14 @@ WITH recommendations AS (
         COUNT(CASE WHEN is_relevant = 1 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_relevant_above,
-        COUNT(CASE WHEN is_relevant = 0 AND relevance >= 0 THEN 1 END) OVER (
+        COUNT(CASE WHEN is_relevant = 0 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_nonrelevant_above
-    FROM matched
+    FROM pooled
 ), pool_hits AS (
     -- one row per hit
     SELECT user_id, rank, n_pooled_above, n_relevant_above, n_nonrelevant_above, n_relevant
-    FROM pooled
+    FROM counted
     INNER JOIN relevant_users USING (user_id)
     WHERE is_relevant = 1
 ), pool_hits_values AS (
@@ -393,24 +413,26 @@ WITH recommendations AS (
     {{ recommendations | indent(4) }}
 ), interactions AS (
     {{ interactions | indent(4) }}
-), judged AS (
-    -- one row per judged (user, item)
-    SELECT user_id, item_id, CAST(relevance AS Nullable(Float64)) AS relevance FROM interactions
 ), relevant_users AS (
     -- one row per user with a relevant item
     SELECT user_id, CAST(COUNT(*) AS Nullable(Int64)) AS n_relevant
-    FROM judged
-    WHERE relevance > 0
+    FROM interactions
+    WHERE CAST(relevance AS Nullable(Float64)) > 0
     GROUP BY user_id
-), matched AS (
-    -- one row per recommended item that is judged, relevant or not
-    SELECT
-        user_id, CAST(rank AS Nullable(Int64)) AS rank, judged.relevance AS relevance,
-        CASE WHEN judged.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
-    FROM recommendations AS ranked
-    INNER JOIN judged USING (user_id, item_id)
+), pool AS (
+    -- one row per (user, item) of the interactions
+    SELECT user_id, item_id, MAX(CAST(relevance AS Nullable(Float64))) AS relevance
+    FROM interactions
+    GROUP BY user_id, item_id
 ), pooled AS (
-    -- one row per judged item of a list, with the numbers of judged items above it
+    -- one row per recommended item in the pool
+    SELECT
+        user_id, CAST(rank AS Nullable(Int64)) AS rank,
+        CASE WHEN pool.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
+    FROM recommendations AS ranked
+    INNER JOIN pool USING (user_id, item_id)
+), counted AS (
+    -- one row per pooled item of a list, with the numbers of pooled items above it
     SELECT
         user_id, rank, is_relevant,
         CAST(COUNT(*) OVER (
@@ -419,14 +441,14 @@ WITH recommendations AS (
         CAST(COUNT(CASE WHEN is_relevant = 1 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS Nullable(Int64)) AS n_relevant_above,
-        CAST(COUNT(CASE WHEN is_relevant = 0 AND relevance >= 0 THEN 1 END) OVER (
+        CAST(COUNT(CASE WHEN is_relevant = 0 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS Nullable(Int64)) AS n_nonrelevant_above
-    FROM matched
+    FROM pooled
 ), pool_hits AS (
     -- one row per hit
     SELECT user_id, rank, n_pooled_above, n_relevant_above, n_nonrelevant_above, n_relevant
-    FROM pooled
+    FROM counted
     INNER JOIN relevant_users USING (user_id)
     WHERE is_relevant = 1
 ), pool_hits_values AS (
@@ -485,21 +507,26 @@ WITH recommendations AS (
     {{ recommendations | indent(4) }}
 ), interactions AS (
     {{ interactions | indent(4) }}
-), judged AS (
-    -- one row per judged (user, item)
-    SELECT user_id, item_id, CAST(relevance AS DOUBLE PRECISION) AS relevance FROM interactions
 ), relevant_users AS (
     -- one row per user with a relevant item
-    SELECT user_id, COUNT(*) AS n_relevant FROM judged WHERE relevance > 0 GROUP BY user_id
-), matched AS (
-    -- one row per recommended item that is judged, relevant or not
-    SELECT
-        user_id, CAST(rank AS BIGINT) AS rank, judged.relevance,
-        CASE WHEN judged.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
-    FROM recommendations AS ranked
-    INNER JOIN judged USING (user_id, item_id)
+    SELECT user_id, COUNT(*) AS n_relevant
+    FROM interactions
+    WHERE CAST(relevance AS DOUBLE PRECISION) > 0
+    GROUP BY user_id
+), pool AS (
+    -- one row per (user, item) of the interactions
+    SELECT user_id, item_id, MAX(CAST(relevance AS DOUBLE PRECISION)) AS relevance
+    FROM interactions
+    GROUP BY user_id, item_id
 ), pooled AS (
-    -- one row per judged item of a list, with the numbers of judged items above it
+    -- one row per recommended item in the pool
+    SELECT
+        user_id, CAST(rank AS BIGINT) AS rank,
+        CASE WHEN pool.relevance > 0 THEN 1 ELSE 0 END AS is_relevant
+    FROM recommendations AS ranked
+    INNER JOIN pool USING (user_id, item_id)
+), counted AS (
+    -- one row per pooled item of a list, with the numbers of pooled items above it
     SELECT
         user_id, rank, is_relevant,
         COUNT(*) OVER (
@@ -508,14 +535,14 @@ WITH recommendations AS (
         COUNT(CASE WHEN is_relevant = 1 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_relevant_above,
-        COUNT(CASE WHEN is_relevant = 0 AND relevance >= 0 THEN 1 END) OVER (
+        COUNT(CASE WHEN is_relevant = 0 THEN 1 END) OVER (
             PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS n_nonrelevant_above
-    FROM matched
+    FROM pooled
 ), pool_hits AS (
     -- one row per hit
     SELECT user_id, rank, n_pooled_above, n_relevant_above, n_nonrelevant_above, n_relevant
-    FROM pooled
+    FROM counted
     INNER JOIN relevant_users USING (user_id)
     WHERE is_relevant = 1
 ), pool_hits_values AS (

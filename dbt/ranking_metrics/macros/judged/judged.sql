@@ -2,8 +2,8 @@
   Written by dbt/generate.py of sqlmetrics: change the template of the metric instead.
 
   Judged items
-  Formula: number of items in the top k that have a row in the interactions, relevant or not /
-    divisor; 0 for an empty list.
+  Formula: number of items in the top k that are judged (have a row in the interactions), relevant
+    or not / divisor; 0 for an empty list.
   Source: Judged@k in ir_measures.
 -#}
 

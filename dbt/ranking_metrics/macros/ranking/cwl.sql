@@ -4,9 +4,9 @@
   C/W/L
   Formula: expected gain per item that a reader looks at, who continues from rank r to r + 1 with
     the probability c_r of the browsing model: sum of w_r · gain_r over the top k, where w_r = c_1
-    · … · c_(r-1), divided by the sum of all w_r. Items without gain fill the list up to 1000
-    ranks; browsing=precision, sdcg, nerr8 and nerr9 end at rank k, or at the end of the list
-    without a cutoff.
+    · … · c_(r-1), divided by the sum of all w_r. Items below the top k, and missing items, count
+    as items without gain up to rank 1000, where the reader stops; with browsing=precision, sdcg,
+    nerr8 and nerr9, the reader stops at rank k, or without a cutoff at the end of the list.
   Source: Moffat, Bailey, Scholer, Thomas, TOIS 35 (2017), article 24; Azzopardi, Mackenzie,
     Moffat: ERR is not C/W/L, ICTIR 2021; cwl-eval.
 -#}

@@ -4,7 +4,7 @@
   Kendall's tau
   Formula: (concordant - discordant pairs of judged items in the top k, by score and relevance) /
     geometric mean of the number of pairs with different scores and the number of pairs with
-    different relevance.
+    different relevance. Lists ordered by rank or row are compared by position instead of score.
   Undefined: fewer than two judged items in the top k, or all of them have the same score or the
     same relevance.
   Source: Kendall: The treatment of ties in ranking problems, Biometrika 33 (1945).

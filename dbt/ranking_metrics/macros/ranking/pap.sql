@@ -4,7 +4,7 @@
   Partial AUC with precision
   Formula: sum over the first k hits above the k-th miss of (k - misses above) / (k · min(k,
     relevant items)). The whole list counts, whatever k is; without a cutoff, k is the number of
-    misses in the list.
+    misses in the list, or 1 if there is none.
   Source: PAP in RecTools.
 -#}
 
@@ -73,7 +73,9 @@ WITH recommendations AS (
                     WHEN miss_number <= {{ cutoff }}
                     THEN CASE WHEN hit_number <= {{ cutoff }} THEN {{ cutoff + 1 }} - miss_number ELSE 0 END
                 END
-            ) / ({{ cutoff }} * least({{ cutoff }}, max(n_relevant))
+            ) / (
+                max(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END)
+                    * least(max(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END), max(n_relevant))
             )
             ELSE 0
         END AS pap_at_{{ cutoff }}
@@ -138,7 +140,9 @@ WITH recommendations AS (
                     WHEN miss_number <= {{ cutoff }}
                     THEN CASE WHEN hit_number <= {{ cutoff }} THEN {{ cutoff + 1 }} - miss_number ELSE 0 END
                 END
-            ) AS DOUBLE) / ({{ cutoff }} * LEAST({{ cutoff }}, MAX(n_relevant))
+            ) AS DOUBLE) / (
+                MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END)
+                    * LEAST(MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END), MAX(n_relevant))
             )
             ELSE 0
         END AS pap_at_{{ cutoff }}
@@ -205,7 +209,9 @@ WITH recommendations AS (
                     WHEN miss_number <= {{ cutoff }}
                     THEN CASE WHEN hit_number <= {{ cutoff }} THEN {{ cutoff + 1 }} - miss_number ELSE 0 END
                 END
-            ) AS DOUBLE) / ({{ cutoff }} * LEAST_IGNORE_NULLS({{ cutoff }}, MAX(n_relevant))
+            ) AS DOUBLE) / (
+                MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END)
+                    * LEAST_IGNORE_NULLS(MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END), MAX(n_relevant))
             )
             ELSE 0
         END AS pap_at_{{ cutoff }}
@@ -272,7 +278,11 @@ WITH recommendations AS (
                     WHEN miss_number <= {{ cutoff }}
                     THEN CASE WHEN hit_number <= {{ cutoff }} THEN {{ cutoff + 1 }} - miss_number ELSE 0 END
                 END
-            ) AS FLOAT64) / ({{ cutoff }} * LEAST({{ cutoff }}, COALESCE(MAX(n_relevant), {{ cutoff }}))
+            ) AS FLOAT64) / (
+                MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END) * LEAST(
+                    COALESCE(MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END), MAX(n_relevant)),
+                    COALESCE(MAX(n_relevant), MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END))
+                )
             )
             ELSE 0
         END AS pap_at_{{ cutoff }}
@@ -339,7 +349,11 @@ WITH recommendations AS (
                     WHEN miss_number <= {{ cutoff }}
                     THEN CASE WHEN hit_number <= {{ cutoff }} THEN {{ cutoff + 1 }} - miss_number ELSE 0 END
                 END
-            ) AS DOUBLE) / ({{ cutoff }} * LEAST({{ cutoff }}, COALESCE(MAX(n_relevant), {{ cutoff }}))
+            ) AS DOUBLE) / (
+                MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END) * LEAST(
+                    COALESCE(MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END), MAX(n_relevant)),
+                    COALESCE(MAX(n_relevant), MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END))
+                )
             )
             ELSE 0
         END AS pap_at_{{ cutoff }}
@@ -412,7 +426,9 @@ WITH recommendations AS (
                     WHEN miss_number <= {{ cutoff }}
                     THEN CASE WHEN hit_number <= {{ cutoff }} THEN {{ cutoff + 1 }} - miss_number ELSE 0 END
                 END
-            ) AS Nullable(Float64)) / ({{ cutoff }} * LEAST({{ cutoff }}, MAX(n_relevant))
+            ) AS Nullable(Float64)) / (
+                MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END)
+                    * LEAST(MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END), MAX(n_relevant))
             )
             ELSE 0
         END AS pap_at_{{ cutoff }}
@@ -483,7 +499,9 @@ WITH recommendations AS (
                     WHEN miss_number <= {{ cutoff }}
                     THEN CASE WHEN hit_number <= {{ cutoff }} THEN {{ cutoff + 1 }} - miss_number ELSE 0 END
                 END
-            ) AS DOUBLE PRECISION) / ({{ cutoff }} * LEAST({{ cutoff }}, MAX(n_relevant))
+            ) AS DOUBLE PRECISION) / (
+                MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END)
+                    * LEAST(MAX(CASE WHEN miss_number <= {{ cutoff }} THEN {{ cutoff }} END), MAX(n_relevant))
             )
             ELSE 0
         END AS pap_at_{{ cutoff }}

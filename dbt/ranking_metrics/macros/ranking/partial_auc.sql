@@ -3,7 +3,8 @@
 
   Partial AUC
   Formula: sum over the hits above the k-th miss of (k - misses above) / (k · relevant items). The
-    whole list counts, whatever k is; without a cutoff, k is the number of misses in the list.
+    whole list counts, whatever k is; without a cutoff, k is the number of misses in the list, or
+    1 if there is none.
   Source: PartialAUC in RecTools.
 -#}
 

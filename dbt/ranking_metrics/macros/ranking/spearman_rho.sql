@@ -3,7 +3,8 @@
 
   Spearman's rho
   Formula: correlation between the ranks by score and the ranks by relevance of the judged items
-    in the top k; equal values share their average rank.
+    in the top k; equal values share their average rank. Lists ordered by rank or row are compared
+    by position instead of score.
   Undefined: fewer than two judged items in the top k, or all of them have the same score or the
     same relevance.
   Source: Spearman: The proof and measurement of association between two things, American Journal
