@@ -91,6 +91,11 @@ def template_context(inputs: Inputs, values: Mapping[str, Any], heard: Heard) ->
         held = tables[table].columns.get(column, "") if table in tables else ""
         return not tables or type_family(of_row(held)) == kind
 
+    def composed(text: str) -> str:
+        """Return the SQL of a text with composed characters, where the engine has a function."""
+        native = inputs.keys.dialect == NATIVE
+        return f"nfc_normalize(CAST({text} AS VARCHAR))" if native else text
+
     def source_of(table: str, column: str) -> str:
         """Return the name of a column in the first source of its table, for messages."""
         found = tables[table].sources[0].find(column) if table in tables else None
@@ -117,6 +122,7 @@ def template_context(inputs: Inputs, values: Mapping[str, Any], heard: Heard) ->
             is_kind(kind, table, column) for kind in ("integer", "floating-point", "decimal")
         ),
         "is_integer": lambda table, column: is_kind("integer", table, column),
+        "composed": composed,
         "source_of": source_of,
         "order_of": lambda table: inputs.order_of(table, values),
         "is_chosen": lambda name: name in values.get("chosen_settings", ()),

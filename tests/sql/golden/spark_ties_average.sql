@@ -56,17 +56,23 @@ WITH recommendations AS (
         model, user_id,
         CASE
             WHEN MIN(hits.rank) <= 10
-            THEN CAST(SUM(
-                CASE
-                    WHEN hits.rank <= 10 THEN CAST(rank_share AS DOUBLE) / LOG(2, hits.rank + 1)
-                END
-            ) AS DOUBLE) / MAX(ideal_gain)
+            THEN LEAST(
+                CAST(SUM(
+                    CASE
+                        WHEN hits.rank <= 10 THEN CAST(rank_share AS DOUBLE) / LOG(2, hits.rank + 1)
+                    END
+                ) AS DOUBLE) / MAX(ideal_gain),
+                1
+            )
             ELSE 0
         END AS ndcg_ties_average_at_10,
         CASE
             WHEN MIN(hits.rank) <= 10
-            THEN CAST(SUM(CASE WHEN hits.rank <= 10 THEN rank_share END) AS DOUBLE)
-                / MAX(n_relevant)
+            THEN LEAST(
+                CAST(SUM(CASE WHEN hits.rank <= 10 THEN rank_share END) AS DOUBLE)
+                    / MAX(n_relevant),
+                1
+            )
             ELSE 0
         END AS recall_ties_average_at_10
     FROM hits
@@ -75,15 +81,11 @@ WITH recommendations AS (
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
-        models.model,
-        CASE WHEN hits_values.user_id IS NULL THEN 0 ELSE ndcg_ties_average_at_10 END
-            AS ndcg_ties_average_at_10,
-        CASE WHEN hits_values.user_id IS NULL THEN 0 ELSE recall_ties_average_at_10 END
-            AS recall_ties_average_at_10
+        model, COALESCE(ndcg_ties_average_at_10, 0) AS ndcg_ties_average_at_10,
+        COALESCE(recall_ties_average_at_10, 0) AS recall_ties_average_at_10
     FROM relevant_users
     CROSS JOIN models
-    LEFT JOIN hits_values
-        ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
+    LEFT JOIN hits_values USING (model, user_id)
 ), totals AS (
     -- one row per model: mean, number and standard deviation of the per-user values
     SELECT
