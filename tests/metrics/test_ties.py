@@ -133,6 +133,25 @@ def test_averaged_ties_keep_shares_within_their_range() -> None:
     assert full.min(axis=None) > 1 - 1e-12
 
 
+def test_averaged_ties_of_hits_below_the_cutoff() -> None:
+    """The only hit, c, is at rank 3, below the cutoffs 1 and 2."""
+    lists = [(1, "a", 0.9), (1, "b", 0.8), (1, "c", 0.7)]
+    metrics = ["precision", "recall", "ndcg", "ndcg(gain=linear)", "rbp(normalise=ideal)"]
+    with evaluator(lists, [(1, "c", 2)], settings={"ties": "average"}) as one:
+        found = one.evaluate(metrics, k=[1, 2, 3], ci="none")
+    values = found.pivot(index="metric", columns="k", values="value")
+    assert values[[1, 2]].to_numpy().tolist() == [[0, 0]] * len(metrics)
+    assert values[3].to_dict() == pytest.approx(
+        {
+            "precision": 1 / 3,
+            "recall": 1,
+            "ndcg": 1 / 2,
+            "ndcg(gain=linear)": 1 / 2,
+            "rbp(normalise=ideal)": 0.8**2,
+        }
+    )
+
+
 def test_ties_refused_where_they_have_no_meaning() -> None:
     rows = [(1, item, SCORES[item]) for item in "abcd"]
     truth = [(1, *row) for row in LABELS]
