@@ -885,6 +885,20 @@ def test_popular_neighbours_and_text_ids_are_not_shifted() -> None:
         assert "recommendations_shifted_ids" not in findings
 
 
+def test_popular_items_without_those_of_the_user_are_not_shifted() -> None:
+    """Each list has the items 0 to 9 but for the two of its user, which other users want."""
+    wanted = [(user, (3 * user + place) % 10) for user in range(60) for place in (0, 5)]
+    rows = [
+        (user, item, -item)
+        for user in range(60)
+        for item in range(10)
+        if (user, item) not in wanted
+    ]
+    tables = {"recommendations": lists(*rows), "interactions": pairs(*wanted)}
+    findings = found({**tables, "history": None, "users": None})
+    assert "recommendations_shifted_ids" not in findings
+
+
 def test_a_few_pairs_of_spellings_can_be_different_ids() -> None:
     rows = [(user, f"item{user}") for user in range(40)]
     tables = {
