@@ -286,7 +286,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"recommendations": TWO_EACH, "interactions": TOPS[:10]},
             10,
-            "no row belongs to the 10 users of the lists before the user 1 or after the user 10",
+            "no row belongs to the 10 users of the lists after the user 10",
             {},
         ),
     ],
@@ -510,7 +510,7 @@ CASES |= {
                 "history": None,
             },
             2,
-            "2 of 3 different ids in item_id differ from a listed id only in",
+            "2 of 3 different ids in item_id are in no list, and differ from a listed id only in",
             {"held_out_id": '"A1 "', "listed_id": '"a1"'},
         ),
         (
@@ -897,6 +897,27 @@ def test_popular_items_without_those_of_the_user_are_not_shifted() -> None:
     tables = {"recommendations": lists(*rows), "interactions": pairs(*wanted)}
     findings = found({**tables, "history": None, "users": None})
     assert "recommendations_shifted_ids" not in findings
+
+
+def test_ids_that_both_tables_have_are_not_other_spellings() -> None:
+    rows = [(user, item) for user in range(40) for item in ("aA", "Aa", "7", "07")]
+    tables = {
+        "recommendations": lists(
+            *((user, item, -place) for place, (user, item) in enumerate(rows))
+        ),
+        "interactions": pairs(*rows[::3]),
+    }
+    assert "interactions_other_spelling" not in found({**tables, "history": None, "users": None})
+
+
+def test_ids_at_the_ends_of_their_type_are_no_positions() -> None:
+    ends = [-(2**63), -(2**63) + 1, 2**63 - 1, 5, 6]
+    wanted = [(user, item) for user in range(30) for item in ends[user % 3 :]]
+    tables = {
+        "recommendations": lists(*((user, item, -1) for user, item in wanted)),
+        "interactions": pairs(*wanted[::2]),
+    }
+    assert "recommendations_shifted_ids" not in found({**tables, "history": None, "users": None})
 
 
 def test_a_few_pairs_of_spellings_can_be_different_ids() -> None:

@@ -727,6 +727,39 @@ def test_the_query_that_splits_lists_in_cells(tmp_path: Path, glue: str) -> None
     assert values.tolist() == pytest.approx([1, (4 * 1 + 5 * 2 / 3) / 9])
 
 
+def test_the_query_that_splits_lists_of_recommendations_keeps_their_order(tmp_path: Path) -> None:
+    """The relevant item is the first of every list, whatever its id."""
+    truth = {f"u{n}": [f"i{9 - n % 10}"] for n in range(20)}
+    cells = [
+        " ".join([items[0], *sorted({"i0", "i3", "i7"} - {*items})]) for items in truth.values()
+    ]
+    path = tmp_path / "lists.csv"
+    pd.DataFrame(
+        {"user_id": [*truth, "u99", "u98"], "item_id": [*cells, "i0", "i3"], "score": 1.0}
+    ).to_csv(path, index=False)
+    with sm.Evaluator(path, truth) as evaluator, pytest.raises(sm.DataError) as raised:
+        evaluator.evaluate("mrr")
+    column = re.search(r"unnest.* AS item_id", str(raised.value))
+    place = re.search(r"generate_subscripts.* AS rank", str(raised.value))
+    assert column is not None
+    assert place is not None
+    query = f"SELECT user_id, {column[0]}, {place[0]} FROM '{path}'"
+    with sm.Evaluator(query, truth) as evaluator:
+        assert evaluator.evaluate("mrr")["value"].item() == 1
+
+
+def test_names_of_several_words_and_bundles_are_ids() -> None:
+    """Texts that both tables have are ids, also if their words are ids, too."""
+    words = ["blue", "red", "shoe", "shirt", "hat"]
+    names = [*words, *(f"{one} {other}" for one in words for other in words if one != other)]
+    bundles = [*map(str, range(12)), *(f"{n},{n + 1}" for n in range(11))]
+    for ids in (names, bundles):
+        lists = {n: [ids[n], ids[(n + 5) % len(ids)]] for n in range(len(ids))}
+        truth = {n: [ids[n]] for n in range(len(ids))}
+        with sm.Evaluator(lists, truth) as evaluator:
+            assert evaluator.evaluate("mrr")["value"].item() == 1
+
+
 def test_the_list_of_categories_in_the_remedy() -> None:
     items = pd.DataFrame({"item_id": [10, 11, 12], "genres": ["A | B", "A|C", "B"]})
     split = duckdb.sql(
