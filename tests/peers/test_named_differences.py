@@ -1,7 +1,7 @@
 """Inputs of libraries' own test suites whose numbers a convention does not give by itself.
 
 Each row has the number of the library, run at the release that the convention names, and as a
-formula; ours, worked by hand; and words of the `[[differs]]` entry that says so. `as_there` are
+formula; ours, worked by hand; and words of the `[[differs]]` entry about it. `as_there` are
 settings with which we give the number of the library, where there are any: an entry or a message
 that suggests a setting is tested here.
 """

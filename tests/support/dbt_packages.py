@@ -23,7 +23,7 @@ def yaml_of(folder: Path, name: str) -> dict:
 
 @dataclass(frozen=True)
 class _Relation:
-    """What dbt gives for a ref or source; as a text and `empty`, a query with an alias."""
+    """A stand-in for a ref or source of dbt; with `empty`, its text is a query with an alias."""
 
     name: str
     empty: bool
