@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,8 +31,7 @@ class Definitions:
     Attributes:
         catalog: all templates.
         conventions: the settings under each convention; the first applies if only one can.
-        fallback: the settings for metrics that a convention does not cover; lists are in the order
-            of the first convention.
+        fallback: the settings for metrics that a convention does not cover, as its file has them.
         has_rank: True if the lists have ranks, which then determine their order.
     """
 
@@ -54,17 +54,32 @@ class Definitions:
             UsageError: a convention, setting or value is unknown.
         """
         chosen = load_all(conventions)
-        other = None if fallback is None else _in_order_of(chosen, Convention.load(fallback))
         return cls(
             catalog,
             [Settings(catalog, convention, given) for convention in chosen],
-            None if other is None else Settings(catalog, other, given),
+            None if fallback is None else Settings(catalog, Convention.load(fallback), given),
         )
 
     @property
     def first(self) -> Settings:
         """The settings under the first convention."""
         return self.conventions[0]
+
+    @cached_property
+    def fallback_in_order(self) -> Settings | None:
+        """The fallback with the order of lists of the first convention, if that sets one.
+
+        All metrics of a result then read the same lists, e.g. those in the order of rows. A
+        fallback that is itself one of the conventions keeps its order.
+        """
+        if self.fallback is None:
+            return None
+        conventions = [settings.convention for settings in self.conventions]
+        own, order = self.fallback.convention, conventions[0].settings.get("order")
+        if order is None or own.name in {convention.name for convention in conventions}:
+            return self.fallback
+        ordered = replace(own, settings={**own.settings, "order": order})
+        return Settings(self.catalog, ordered, self.fallback.given)
 
     @property
     def values(self) -> dict[str, Value]:
@@ -152,8 +167,9 @@ class Definitions:
         spec = self._translated(spec, settings)
         metric, _ = self.catalog.metric(spec.metric)
         if not settings.covers(metric.name):
-            if self.fallback is not None and self.fallback.covers(metric.name):
-                settings = self.fallback
+            fallback = self.fallback_in_order
+            if fallback is not None and fallback.covers(metric.name):
+                settings = fallback
             elif spec.implied or settings.convention.implied:
                 return None
             else:
@@ -176,18 +192,6 @@ class Definitions:
             if ours != spec and (same or not is_ours or len(self.conventions) == 1):
                 return ours
         return spec
-
-
-def _in_order_of(conventions: Sequence[Convention], fallback: Convention) -> Convention:
-    """Return the fallback with the order of lists of the first convention, if that sets one.
-
-    All metrics of a result then read the same lists, e.g. those in the order of rows. A fallback
-    that is itself one of the conventions keeps its order.
-    """
-    order = conventions[0].settings.get("order")
-    if order is None or fallback.name in {convention.name for convention in conventions}:
-        return fallback
-    return replace(fallback, settings={**fallback.settings, "order": order})
 
 
 def _not_covered(settings: Settings, metric: Metric, fallback: Settings | None) -> UsageError:

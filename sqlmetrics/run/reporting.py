@@ -53,7 +53,7 @@ def report(
         noticed = session.data_warnings.noticed(call.requests, call.check)
         call.check = not noticed.unchecked  # so that warnings match those on the page
         interval = Interval(confidence=question.confidence)
-        settings = [*definitions.conventions, definitions.fallback]
+        settings = [*definitions.conventions, definitions.fallback_in_order]
         return Report(
             content(
                 study,

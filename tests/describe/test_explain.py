@@ -151,6 +151,17 @@ def test_explain_falls_back() -> None:
     assert "hit_rate" in set(everything["metric"])
 
 
+def test_the_fallback_is_in_the_order_of_the_convention_to_start_from() -> None:
+    """LensKit's order, that of rows, has no part in the way from RePlay to the standard."""
+    with evaluator(fallback="standard") as plain:
+        wanted = plain.explain("pwa@3", start="replay-0.9")
+    with evaluator(convention="lenskit", fallback="standard") as of_lenskit:
+        assert "order" not in set(wanted["setting"])
+        pd.testing.assert_frame_equal(of_lenskit.explain("pwa@3", start="replay-0.9"), wanted)
+        with_order = of_lenskit.explain("pwa@3")
+    assert with_order["setting"].tolist() == [None, "order"]
+
+
 def test_explain_several_metrics_keeps_their_order() -> None:
     with evaluator(convention="jurity") as jurity:
         frame = jurity.explain(["recall", "map"], k=[3, 1])

@@ -213,7 +213,10 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             }
             for names, trimmed in ((["user_id"], False), (["user_id", "it's"], True))
         ],
-        "float_ids": [{"relation": "some_table", "column": "item_id"}],
+        "float_ids": [
+            {"relation": "some_table", "column": "item_id", "exact": 2**53, "is_float": is_float}
+            for is_float in (False, True)
+        ],
         "files_matched": [{"pattern": "s3://bucket/*.parquet"}],
         "folder_values": [
             {"relation": "some_table", "column": FolderColumn("country", kind)}
@@ -316,7 +319,8 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"key", "item", "list_column"}  # of counts of rows
     known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
-    known |= {"table_oid", "database_name", "table_name", "asked"}  # of catalogs of databases
+    # of catalogs of databases
+    known |= {"table_oid", "database_name", "table_name", "asked", "name", "schemas"}
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
     known |= {"exact", "is_float"}  # of ids that are floating-point numbers
     values = STANDARD.values()
