@@ -14,7 +14,7 @@ More tables: `items` ({a = {price=3, category=["x", "y"], features=[1, 0]}}), `a
 
 Cases of the same settings and shape of tables become one table, in which the key of a user is
 `case_id, user_id`. A case whose numbers depend on a table as a whole stays alone: metrics of runs,
-a history, a catalogue, the largest cutoff or grade of a call, repeated rows.
+a history, a catalogue, the largest cutoff of a call.
 """
 
 from __future__ import annotations
@@ -120,26 +120,28 @@ class Case:
         """Name what cases of one call have in common."""
         given, rows = self.given, self.rows()
         common = {name: given.get(name) for name in ("ids", "settings", "items", "aspects")}
+        if self.is_alone:
+            return repr((common, {name: given.get(name) for name in (*OF_USERS, "largest_k")}))
         shapes: dict[str, Any] = {n: shape(rows[n]) for n in OF_USERS if n in rows}
-        if "items" in given or "aspects" in given:
-            shapes["metric"] = self.metric  # which need other values of items
-        of_case = {name: given.get(name) for name in (*OF_USERS, "k", "largest_k")}
-        return repr((common, of_case if self.is_alone else shapes))
+        repeated = [name for name, of_table in rows.items() if repeats(of_table)]
+        if repeated or "items" in given or "aspects" in given:
+            # metrics differ in whether they refuse repeated rows, and in which items need a price
+            shapes |= {"metric": self.metric, "repeated": repeated}
+        if "max_grade" in CATALOG.metrics[self.metric].params:
+            shapes["highest_grade"] = max(row[2] or 0 for row in rows["interactions"])
+        return repr((common, shapes))
 
     @property
     def is_alone(self) -> bool:
-        metric = CATALOG.metrics[self.metric]
         return (
-            metric.grain == "run"
-            or "max_grade" in metric.params
+            CATALOG.metrics[self.metric].grain == "run"
             or self.metric in OF_THE_WHOLE
             or bool({"history", "largest_k"} & self.given.keys())
-            or any(repeats(rows) for rows in self.rows().values())
         )
 
 
 def repeats(rows: Sequence[tuple[Any, ...]]) -> bool:
-    """Are there rows of the same user and item? Some metrics refuse them, others do not."""
+    """Are there rows of the same user and item?"""
     return len({row[:2] for row in rows}) < len(rows)
 
 
