@@ -47,7 +47,6 @@ def test_the_statement_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     pd.testing.assert_frame_equal(rows, found, check_dtype=False)
 
 
-@pytest.mark.thorough
 def test_every_job_writes_the_same_statement(tmp_path: Path) -> None:
     """Also one of another process, whose hashes of texts have another seed."""
     with sm.Evaluator(
@@ -71,7 +70,6 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-@pytest.mark.thorough
 def test_a_part_is_not_overwritten(tmp_path: Path) -> None:
     folder = written(tmp_path / "parts", "1/2", "2/2")
     before = files_in(folder)
@@ -83,7 +81,6 @@ def test_a_part_is_not_overwritten(tmp_path: Path) -> None:
     assert len(sm.reduce(folder)) == 2
 
 
-@pytest.mark.thorough
 def test_parts_of_other_requests_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +226,6 @@ def test_what_is_handed_over_is_read_as_it_is(tmp_path: Path) -> None:
     engine.close()
 
 
-@pytest.mark.thorough
 def test_parts_of_other_data_are_refused(tmp_path: Path) -> None:
     tables = world()
     others = {**tables, "interactions": tables["interactions"].assign(relevance=2)}
@@ -364,11 +360,10 @@ def test_rules_about_whole_tables_hold_in_every_partition(
                 evaluator.write_partition(tmp_path / "parts", partition, "recall", 3)
 
 
-@pytest.mark.thorough
 def test_an_item_in_common_is_looked_for_among_all_users(tmp_path: Path) -> None:
     users = range(6)
     lists = frame([(user, user, 1) for user in users], "user_id", "item_id", "rank")
-    parts = [f"{number}/9" for number in range(1, 10)]  # most have one user, or none
+    parts = [f"{number}/5" for number in range(1, 6)]  # most have one user, or none
     # the list of each user has what another user wants
     others = frame([(user, (user + 1) % 6) for user in users], "user_id", "item_id")
     with sm.Evaluator(lists, others) as evaluator:
