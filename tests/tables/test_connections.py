@@ -26,32 +26,32 @@ def test_duckdb_relation() -> None:
     check(values(connection.sql("FROM lists"), connection.table("truth"), connection=connection))
 
 
-@pytest.mark.parametrize(
-    ("statement", "name"),
-    [
-        ("SELECT 1", "lists"),
-        ("CREATE VIEW best AS FROM lists", "best"),
-        ("CREATE TEMP TABLE best AS FROM lists", "best"),
-        ("CREATE TEMP VIEW best AS FROM lists", "best"),
-        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists", "s.best"),
-        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists; DROP TABLE lists", "memory.s.best"),
-        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.main.best"),
-        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.best"),
-        ('CREATE TABLE "My Lists" AS FROM lists', "My Lists"),
-        ('CREATE TABLE "My Lists" AS FROM lists', '"My Lists"'),
-        ('CREATE TABLE "a""b" AS FROM lists', 'a"b'),
-        ('CREATE TABLE "a.b" AS FROM lists', "a.b"),
-        ('CREATE TABLE "select" AS FROM lists', "select"),
-        ('CREATE TABLE "hits" AS FROM lists', "hits"),
-        ('CREATE TABLE "recommendations" AS FROM lists', "recommendations"),
-        ("CREATE TABLE MixedCase AS FROM lists", "MixedCase"),
-        ("CREATE TABLE MixedCase AS FROM lists", "mixedcase"),
-    ],
-)
-def test_table_of_a_connection(statement: str, name: str) -> None:
-    connection = connection_with_tables()
-    connection.execute(statement)
-    check(values(name, "truth", connection=connection))
+NAMED = [
+    ("SELECT 1", "lists"),
+    ("CREATE VIEW best AS FROM lists", "best"),
+    ("CREATE TEMP TABLE best AS FROM lists", "best"),
+    ("CREATE TEMP VIEW best AS FROM lists", "best"),
+    ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists", "s.best"),
+    ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists; DROP TABLE lists", "memory.s.best"),
+    ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.main.best"),
+    ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.best"),
+    ('CREATE TABLE "My Lists" AS FROM lists', "My Lists"),
+    ('CREATE TABLE "My Lists" AS FROM lists', '"My Lists"'),
+    ('CREATE TABLE "a""b" AS FROM lists', 'a"b'),
+    ('CREATE TABLE "a.b" AS FROM lists', "a.b"),
+    ('CREATE TABLE "select" AS FROM lists', "select"),
+    ('CREATE TABLE "hits" AS FROM lists', "hits"),
+    ('CREATE TABLE "recommendations" AS FROM lists', "recommendations"),
+    ("CREATE TABLE MixedCase AS FROM lists", "MixedCase"),
+    ("CREATE TABLE MixedCase AS FROM lists", "mixedcase"),
+]
+
+
+def test_table_of_a_connection() -> None:
+    for statement, name in NAMED:
+        with connection_with_tables() as connection:
+            connection.execute(statement)
+            check(values(name, "truth", connection=connection))
 
 
 def test_temporary_table_hides_a_table_of_the_same_name() -> None:

@@ -86,20 +86,14 @@ def test_the_printed_statement_reads_the_snapshot(catalog: Path) -> None:
         assert connection.execute(statement).fetchall()[0][2] == 0.0
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    ("location", "error", "message"),
-    [
+def test_what_does_not_exist(catalog: Path) -> None:
+    for location, error, message in (
         ("#rec", sm.DataError, "has no table 'rec'; did you mean 'recs'"),
         ("#recs@99", sm.DataError, "has no snapshot 99; its last snapshot is 6"),
         ("", sm.UsageError, "does not name a table. Write ducklake:CATALOG#TABLE"),
-    ],
-)
-def test_what_does_not_exist(
-    catalog: Path, location: str, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        sm.Evaluator(f"ducklake:{catalog}{location}", TRUTH)
+    ):
+        with pytest.raises(error, match=message):
+            sm.Evaluator(f"ducklake:{catalog}{location}", TRUTH)
 
 
 @pytest.mark.usefixtures("catalog")

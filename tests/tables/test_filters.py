@@ -14,7 +14,6 @@ from sqlmetrics.cli.commands import main
 from sqlmetrics.tables.filters import read_condition
 from tests.support.calls import no_propensities_expected
 from tests.support.seen_items import (
-    DROP,
     HISTORY,
     ITEMS,
     LEFT,
@@ -41,7 +40,6 @@ def test_rows_that_do_not_satisfy_it_are_not_there() -> None:
     pd.testing.assert_frame_equal(negated, found)
 
 
-@pytest.mark.thorough
 def test_of_every_table() -> None:
     """A table with more rows, and a condition that leaves those of the table: the same numbers."""
     tables = {
@@ -84,7 +82,6 @@ def test_checks_look_at_the_rows_that_are_left() -> None:
     pd.testing.assert_frame_equal(evaluated(recommendations=lists, where=where), evaluated())
 
 
-@pytest.mark.thorough
 def test_lists_in_one_row_and_in_the_order_of_rows(tmp_path: Path) -> None:
     lists = pd.DataFrame(
         {"user_id": list(LISTS) * 2, "item_id": [list(of) for of in LISTS.values()] * 2}
@@ -108,17 +105,6 @@ def test_lists_in_one_row_and_in_the_order_of_rows(tmp_path: Path) -> None:
         rows.to_csv(path, index=False) if name.endswith("csv") else rows.to_parquet(path)
         found = evaluated(recommendations=path, where=where, settings={"order": "row"})
         pd.testing.assert_frame_equal(found, evaluated())
-
-
-@pytest.mark.thorough
-def test_with_partitions_and_drop_seen(tmp_path: Path) -> None:
-    path = tmp_path / "lists.parquet"
-    pd.concat([ranked(LISTS).assign(run=1), ranked(LEFT).assign(run=2)]).to_parquet(path)
-    given: dict[str, Any] = {
-        "recommendations": path, "interactions": TRUTH, "history": HISTORY, "settings": DROP,
-        "where": {"recommendations": "run = 1", "interactions": "rating > 2"},
-    }  # fmt: skip
-    pd.testing.assert_frame_equal(evaluated(**given, partitions=3), evaluated(**given))
 
 
 FRAME = pd.DataFrame(
@@ -247,13 +233,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(("condition", "words"), REFUSED, ids=range(len(REFUSED)))
-def test_what_is_no_condition_is_refused(condition: str, words: str) -> None:
-    with pytest.raises(sm.UsageError) as caught:
-        sm.Evaluator(interactions=FRAME, where={"interactions": condition})
-    assert words in str(caught.value)
-    assert f"where interactions={condition[:200]}" in str(caught.value)
+def test_what_is_no_condition_is_refused() -> None:
+    for condition, words in REFUSED:
+        with pytest.raises(sm.UsageError) as caught:
+            sm.Evaluator(interactions=FRAME, where={"interactions": condition})
+        assert words in str(caught.value), condition
+        assert f"where interactions={condition[:200]}" in str(caught.value)
 
 
 def test_a_condition_that_keeps_nothing_or_cannot_be_computed() -> None:

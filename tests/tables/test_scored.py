@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 
 # shoes: labels 0, 2, 1 by score; hats: 0, 1
 SCORED = pd.DataFrame(
@@ -24,7 +25,7 @@ MRR = (1 / 2 + 1 / 2) / 2
 
 
 def test_scores_and_labels_of_one_table() -> None:
-    with sm.Evaluator(scored=SCORED) as evaluator:
+    with Evaluator(scored=SCORED) as evaluator:
         frame = evaluator.evaluate(["mrr", "precision@2"])
     assert frame["value"].tolist() == [MRR, (1 / 2 + 1 / 2) / 2]
 
@@ -33,7 +34,7 @@ def test_a_reader_is_read_once() -> None:
     import pyarrow as pa
 
     reader = pa.Table.from_pandas(SCORED).to_reader()
-    with sm.Evaluator(scored=reader) as evaluator:
+    with Evaluator(scored=reader) as evaluator:
         assert evaluator.evaluate("mrr")["value"].item() == MRR
 
 
@@ -58,10 +59,10 @@ def test_what_the_table_lacks() -> None:
         evaluator.evaluate("mrr")
 
 
-@pytest.mark.parametrize("other", ["recommendations", "interactions"])
-def test_it_is_both_tables(other: str) -> None:
-    with pytest.raises(sm.UsageError, match=f"so {other}=… cannot be combined with it"):
-        sm.Evaluator(scored=SCORED, **{other: SCORED})
+def test_it_is_both_tables() -> None:
+    for other in ("recommendations", "interactions"):
+        with pytest.raises(sm.UsageError, match=f"so {other}=… cannot be combined with it"):
+            sm.Evaluator(scored=SCORED, **{other: SCORED})
 
 
 def test_sources_that_cannot_be_both() -> None:
