@@ -15,6 +15,7 @@ from sqlmetrics.cli.commands import main
 from sqlmetrics.masking import masked
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.wording import shown
+from tests.support.evaluators import Evaluator
 
 # a signature of AWS, as long as a real one
 SIGNED = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=s3cr" + "0" * 60
@@ -132,7 +133,7 @@ def test_records_and_reports(folder: Path) -> None:
         text = (folder / name).read_text(encoding="utf-8")
         assert "s3cr" not in text
         assert "https://me:***@h/a?" in text
-    with sm.Evaluator(QUERY, "lists.csv", check=False) as evaluator:
+    with Evaluator(QUERY, "lists.csv", check=False) as evaluator:
         assert "s3cr" not in repr(evaluator)
 
 

@@ -143,15 +143,6 @@ def test_better_models_hit_more_and_earlier(db: Database) -> None:
     assert recall["als"][0] > 2 * recall["als"][1]
 
 
-def test_hits_among_long_lists(tmp_path: Path) -> None:
-    write_demo(tmp_path, users=2000, per_user=100, models=1)
-    long = Database(tmp_path)
-    hits = long.number(
-        "SELECT count(*) FROM recommendations_als SEMI JOIN interactions USING (user_id, item_id)"
-    )
-    assert 15 < long.number("SELECT count(*) FROM recommendations_als") / hits < 30
-
-
 def test_ties(db: Database) -> None:
     tied = [
         db.number(
@@ -260,34 +251,6 @@ def test_rewards_follow_relevance(db: Database) -> None:
         "SELECT count(*) FROM logs SEMI JOIN recommendations_als USING (user_id, item_id)"
     )
     assert 0.3 < matched / db.number("SELECT count(*) FROM logs") < 0.9
-
-
-def test_neighbours_draw_independently() -> None:
-    draw = demo.environment().from_string(
-        "{% from 'macros/demo.sql' import demo_uniform with context %}"
-        "{{ demo_uniform(stream, user, position) }}"
-    )
-    for stream in ("activity", "place", "slot", "side", "feature"):
-
-        def number(user: str, position: str) -> str:
-            return draw.render(stream=stream, user=user, position=position, seed=1)  # noqa: B023
-
-        drawn = (
-            f"SELECT {number('u.range', 'p.range')} AS here, "
-            f"{number('u.range + 1', 'p.range')} AS next_user, "
-            f"{number('u.range', 'p.range + 1')} AS next_position, "
-            f"{number('u.range + 1', 'p.range - 1')} AS diagonal "
-            "FROM range(1, 1001) u, range(1, 21) p"
-        )
-        with duckdb.connect() as connection:
-            for other in ("next_user", "next_position", "diagonal"):
-                # 20,000 pairs into 100 cells: chi-square has mean 99 and standard deviation 14
-                ((cells, chi_square),) = connection.execute(
-                    "SELECT count(*), sum((n - 200) * (n - 200) / 200) FROM (SELECT count(*) AS n "
-                    f"FROM ({drawn}) GROUP BY floor(here * 10), floor({other} * 10))"
-                ).fetchall()
-                assert cells == 100
-                assert chi_square < 170
 
 
 # ---------------------------------------------------------------- sizes, refusals and failures

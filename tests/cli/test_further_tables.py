@@ -13,13 +13,9 @@ from click.testing import Result
 
 from tests.support.further_tables import (
     ALL,
-    ASPECTS,
     BASELINE,
     DIVERSITY,
     GRADED,
-    HISTORY,
-    ITEMS,
-    LOGS,
     NEED_MORE,
     NEEDS,
     PLANE,
@@ -29,7 +25,6 @@ from tests.support.further_tables import (
     TRUTH,
     VALUES,
     WITHOUT,
-    changed,
     close,
     left_out,
     run,
@@ -165,20 +160,3 @@ def test_features_from_several_columns() -> None:
     items = ["--items", "plane.parquet", "--column", "items.features=f1,f2"]
     row = table_of(run(*EVALUATE, *RANKS, *items, DIVERSITY)).iloc[0]
     assert row["value"] == close(VALUES[DIVERSITY])
-
-
-def test_what_breaks_a_rule_is_exit_code_one(tmp_path: Path) -> None:
-    path = tmp_path / "bad.parquet"
-    for metric, table, bad, words in (
-        ("popularity", "history", changed(HISTORY, "user_id", 1, None), "NULL user or item"),
-        ("money_precision", "items", changed(ITEMS, "price", 1, -1.0), "column price: 1"),
-        ("alpha_ndcg", "aspects", changed(ASPECTS, "aspect", 1, None), "NULL"),
-        ("unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10), "repeated"),
-        ("ips", "logs", changed(LOGS, "propensity", 1, 0.0), "column propensity"),
-    ):
-        pq.write_table(bad, path)
-        error = run("evaluate", *RANKS, f"--{table}", str(path), metric, code=1).stderr
-        assert error.startswith(f"sqlmetrics: error: {table}")
-        assert words in error
-        assert "What to do: " in error
-        assert run(*EVALUATE, *RANKS, f"--{table}", str(path), "mrr").stderr == ""

@@ -59,11 +59,7 @@ def test_nothing_matches(files: list[str], tmp_path: Path) -> None:
 
 
 MISTYPED = [
-    (["map@3=abc"], "'abc' is not a number"),
-    (["map="], "no number after ="),
-    (["map@3"], "has no number"),
     (["map@3", "=", "0.4"], "'map@3' has no number; write METRIC@K=NUMBER without spaces"),
-    (["map@3=0,4028"], "Write it with a point: 0.4028"),
     (["mpa@3=0.4"], "did you mean 'map' or"),
     (["map(divisor=j)@3=0.4"], "divisor cannot be 'j'"),
     (["map@3=0.4", "--convention", "jurrity"], "did you mean 'jurity'"),

@@ -20,6 +20,7 @@ import sqlmetrics as sm
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.partitions.split import Partition
 from sqlmetrics.sql.query_graph import Plan
+from tests.support.evaluators import Evaluator
 from tests.support.partitions import DATA, assert_same, frame, in_parts, world, written
 
 # ---------------------------------------------------------------- folders of partitions
@@ -28,7 +29,7 @@ from tests.support.partitions import DATA, assert_same, frame, in_parts, world, 
 def test_the_statement_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "parts [of] *"
     metrics = ["recall", "coverage", "inter_list_diversity"]
-    with sm.Evaluator(**world()) as evaluator:
+    with Evaluator(**world()) as evaluator:
         found = in_parts(evaluator, folder, 2, metrics, [2, 4])
         assert_same(found, evaluator.evaluate(metrics, [2, 4]))
     passed = ["recall n_users < 1", "coverage@4 value < 0"]
@@ -49,7 +50,7 @@ def test_the_statement_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_every_job_writes_the_same_statement(tmp_path: Path) -> None:
     """Also one of another process, whose hashes of texts have another seed."""
-    with sm.Evaluator(
+    with Evaluator(
         DATA / "recommendations_als.parquet", DATA / "interactions.parquet"
     ) as evaluator:
         evaluator.write_partition(tmp_path / "parts", "1/2", ["recall", "auc"], 5)
@@ -210,7 +211,7 @@ def test_the_statement_alone_misses_a_file_and_reads_no_other(
 
 def test_folders_that_look_like_columns(tmp_path: Path) -> None:
     """Parts are no Hive partitions, whatever their folder is called."""
-    with sm.Evaluator(**world()) as evaluator:
+    with Evaluator(**world()) as evaluator:
         found = in_parts(evaluator, tmp_path / "model=als", 2, "ndcg", 3)
         assert_same(found, evaluator.evaluate("ndcg", 3))
 
@@ -231,7 +232,7 @@ def test_parts_of_other_data_are_refused(tmp_path: Path) -> None:
     others = {**tables, "interactions": tables["interactions"].assign(relevance=2)}
 
     def write(partition: str, of: dict[str, Any], folder: str, force: bool = False) -> None:
-        with sm.Evaluator(**of) as evaluator:
+        with Evaluator(**of) as evaluator:
             evaluator.write_partition(tmp_path / folder, partition, "ndcg", 3, force=force)
 
     def saved(of: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -327,7 +328,7 @@ def test_rows_of_a_partition_are_checked(tmp_path: Path) -> None:
     twice = lists[(lists["model"] == "one") & (lists["user_id"] == 7)].head(1)
     tables["recommendations"] = pd.concat([lists, twice])
     failed = []
-    with sm.Evaluator(**tables) as evaluator:
+    with Evaluator(**tables) as evaluator:
         for number in range(1, 5):
             try:
                 evaluator.write_partition(tmp_path / "parts", f"{number}/4", "recall", 3)
@@ -354,7 +355,7 @@ def test_rules_about_whole_tables_hold_in_every_partition(
             "recommendations": {"m": some, "n": empty},
             "interactions": frame([(1, 1)], "user_id", "item_id"),
         }
-    with sm.Evaluator(**tables) as evaluator:
+    with Evaluator(**tables) as evaluator:
         for partition in ("1/3", "2/3", "3/3"):
             with pytest.raises(sm.DataError, match=message):
                 evaluator.write_partition(tmp_path / "parts", partition, "recall", 3)
@@ -366,11 +367,11 @@ def test_an_item_in_common_is_looked_for_among_all_users(tmp_path: Path) -> None
     parts = [f"{number}/5" for number in range(1, 6)]  # most have one user, or none
     # the list of each user has what another user wants
     others = frame([(user, (user + 1) % 6) for user in users], "user_id", "item_id")
-    with sm.Evaluator(lists, others) as evaluator:
+    with Evaluator(lists, others) as evaluator:
         for part in parts:
             evaluator.write_partition(tmp_path / "parts", part, "recall", 3)
     messages = []
-    with sm.Evaluator(lists, others.assign(item_id=others["item_id"] + 100)) as evaluator:
+    with Evaluator(lists, others.assign(item_id=others["item_id"] + 100)) as evaluator:
         for part in parts:
             try:
                 evaluator.write_partition(tmp_path / "none", part, "recall", 3)
@@ -381,7 +382,7 @@ def test_an_item_in_common_is_looked_for_among_all_users(tmp_path: Path) -> None
 
 
 def test_nothing_is_kept_of_a_partition(tmp_path: Path) -> None:
-    with sm.Evaluator(**world()) as evaluator:
+    with Evaluator(**world()) as evaluator:
         evaluator.evaluate("recall", 3)
         before = dict(evaluator.engine.kept())
         evaluator.write_partition(tmp_path / "parts", "1/2", ["recall", "coverage"], 3)
@@ -392,7 +393,7 @@ def test_nobody_has_a_value_of_a_column(tmp_path: Path) -> None:
     """What `evaluate` warns of, the reduction warns of: no job can know it."""
     tables = world()
     tables["users"] = frame([(100, "a")], "user_id", "kind")
-    with sm.Evaluator(**tables) as evaluator:
+    with Evaluator(**tables) as evaluator:
         for partition in ("1/2", "2/2"):
             evaluator.write_partition(tmp_path / "parts", partition, "recall", 3, by="kind")
     with pytest.warns(sm.SqlmetricsWarning, match="no user has a value of kind in the table users"):

@@ -17,6 +17,7 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.partitions import sizing
+from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
 from tests.support.processes import ENDLESS, without_check
 
@@ -60,7 +61,7 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 def opened(tables: dict[str, Any], partitions: Any = None, **options: Any) -> sm.Evaluator:
     lists = {model: tables[model] for model in MODELS}
     given = {"history": tables["history"], **options}
-    return sm.Evaluator(lists, tables["interactions"], partitions=partitions, **given)
+    return Evaluator(lists, tables["interactions"], partitions=partitions, **given)
 
 
 # ---------------------------------------------------------------- the same results
@@ -119,7 +120,7 @@ def test_rows_without_a_user_are_in_a_partition(by_user: dict[str, str], tmp_pat
     ).write_parquet(str(path), row_group_size=2048)
     told = r"NULL(.|\n)*These counts refer to partition \d/\d"
     with (
-        sm.Evaluator(path, by_user["interactions"], partitions=2) as divided,
+        Evaluator(path, by_user["interactions"], partitions=2) as divided,
         pytest.raises(sm.DataError, match=told),
     ):
         divided.evaluate("ndcg@5")
@@ -164,7 +165,7 @@ def test_users_need_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pd.Series(range(60_000))
     for per_user in (1, 100):
         lists = pd.DataFrame({"user_id": rows // per_user, "item_id": rows % per_user})
-        with sm.Evaluator(lists.assign(rank=lists["item_id"] + 1), lists) as evaluator:
+        with Evaluator(lists.assign(rank=lists["item_id"] + 1), lists) as evaluator:
             is_whole = evaluator.sql("ndcg@3", physical=True).startswith("WITH")
         assert is_whole == (per_user == 100)
 
@@ -184,7 +185,7 @@ def test_a_run_without_a_limit_leaves_memory_for_others(
 
 def test_a_job_is_not_split_again(tmp_path: Path) -> None:
     lists, truth = DATA / "recommendations_als.parquet", DATA / "interactions.parquet"
-    with sm.Evaluator(lists, truth, partitions=3) as evaluator:
+    with Evaluator(lists, truth, partitions=3) as evaluator:
         for call in (
             lambda: evaluator.write_partition(tmp_path / "parts", "1/2", "ndcg"),
             lambda: evaluator.per_user("ndcg", partition="1/2"),
@@ -197,13 +198,13 @@ def test_a_job_is_not_split_again(tmp_path: Path) -> None:
 
 def test_a_limit_below_zero_is_none() -> None:
     with pytest.raises(sm.UsageError, match="memory_limit must be a size such as 4GB, not '-1GB'"):
-        sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, memory_limit="-1GB")
+        Evaluator({"u": ["a"]}, {"u": ["a"]}, memory_limit="-1GB")
     with pytest.raises(sm.UsageError, match="temp_limit must be a size such as 4GB, not '-1GB'"):
-        sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, temp_limit="-1GB")
+        Evaluator({"u": ["a"]}, {"u": ["a"]}, temp_limit="-1GB")
 
 
 def limit_of_temporary_files(**options: Any) -> str:
-    with sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, **options) as evaluator:
+    with Evaluator({"u": ["a"]}, {"u": ["a"]}, **options) as evaluator:
         connection = evaluator.engine.connection
         found = connection.execute("SELECT current_setting('max_temp_directory_size')").fetchone()
     return str(found[0])
@@ -260,7 +261,7 @@ def test_a_run_that_writes_too_many_temporary_files_says_which_limit_it_reached(
 def test_wrong_numbers_of_partitions() -> None:
     for partitions in (0, -1, 10_000, 1.5, "3", True):
         with pytest.raises(sm.UsageError, match="partitions must be an integer from 1 to 9999"):
-            sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, partitions=partitions)
+            Evaluator({"u": ["a"]}, {"u": ["a"]}, partitions=partitions)
 
 
 def test_a_limit_that_is_too_small(by_user: dict[str, str]) -> None:
@@ -300,7 +301,7 @@ def test_a_stopped_call_leaves_a_connection_usable(endless: Path, by_user: dict[
 
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE of_the_user AS SELECT 1 AS one")
-        evaluator = sm.Evaluator(
+        evaluator = Evaluator(
             by_user["als"],
             by_user["interactions"],
             connection=connection,

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.partitions import DATA, MODELS, assert_same, frame, in_parts, world
 
 TABLES = {
@@ -21,7 +22,7 @@ SETTINGS = {"relevant_from": 2}
 
 def demo(**options: Any) -> sm.Evaluator:
     given = {"baseline": "popular", "settings": SETTINGS, **TABLES, **options}
-    return sm.Evaluator(MODELS, DATA / "interactions.parquet", **given)
+    return Evaluator(MODELS, DATA / "interactions.parquet", **given)
 
 
 # ---------------------------------------------------------------- results
@@ -65,7 +66,7 @@ WORLDS: list[tuple[dict[str, Any], list[tuple[list[str], dict[str, Any]]]]] = [
 def test_small_world_with_two_models(
     tmp_path: Path, given: dict[str, Any], requests: list[tuple[list[str], dict[str, Any]]]
 ) -> None:
-    with sm.Evaluator(**world(), **given, threads=1) as evaluator:
+    with Evaluator(**world(), **given, threads=1) as evaluator:
         for number, (metrics, options) in enumerate(requests):
             folder = tmp_path / f"parts{number}"
             found = in_parts(evaluator, folder, 2, metrics, [2, 5], **options)
@@ -76,7 +77,7 @@ def test_more_partitions_than_users(tmp_path: Path) -> None:
     """Five partitions of three users: some have nobody at all."""
     lists = {"a": ["x", "y"], "b": ["y", "z"], "c": ["z"]}
     truth = {"a": ["y"], "b": ["y"], "c": ["x"]}
-    with sm.Evaluator(lists, truth, items={"x", "y", "z", "w"}) as evaluator:
+    with Evaluator(lists, truth, items={"x", "y", "z", "w"}) as evaluator:
         metrics = ["recall", "coverage(catalogue=items)"]
         found = in_parts(evaluator, tmp_path / "parts", 5, metrics, 1)
     assert found["value"].tolist() == [1 / 3, 3 / 4]
@@ -91,7 +92,7 @@ def test_more_partitions_than_users(tmp_path: Path) -> None:
 def test_an_item_in_lists_of_two_partitions_counts_once(tmp_path: Path) -> None:
     """Coverage and pairs of lists are about all users: parts must not be added up."""
     lists = {user: ["x", "y"] for user in range(20)} | {20: ["y", "z"]}
-    with sm.Evaluator(lists, {0: ["x"]}, items={"w", "x", "y", "z"}) as evaluator:
+    with Evaluator(lists, {0: ["x"]}, items={"w", "x", "y", "z"}) as evaluator:
         metrics = ["coverage(catalogue=items)", "inter_list_diversity"]
         found = in_parts(evaluator, tmp_path / "parts", 4, metrics, [1, 2])
     with_user = [
@@ -123,7 +124,7 @@ def test_large_whole_numbers_and_ordered_texts_come_back_as_they_were(tmp_path: 
             "CREATE TABLE people AS SELECT user_id, "
             "CAST(['small', 'medium', 'large'][1 + item_id] AS size) AS size FROM lists"
         )
-        with sm.Evaluator("lists", "truth", users="people", connection=connection) as evaluator:
+        with Evaluator("lists", "truth", users="people", connection=connection) as evaluator:
             found = in_parts(evaluator, tmp_path / "parts", 2, ["recall"], 1, by="size")
             wanted = evaluator.evaluate("recall", 1, by="size")
             sampled = in_parts(evaluator, tmp_path / "sampled", 2, SAMPLED[:1], 1)
@@ -142,7 +143,7 @@ def test_ids_that_are_equal_go_to_one_partition(tmp_path: Path, types: tuple[str
                 f"CREATE TABLE {name} AS SELECT CAST(CAST(n / 10 AS {types[0]}) AS {held}) "
                 "AS user_id, n % 2 AS item_id, 1 AS rank FROM range(40) AS numbers (n)"
             )
-        with sm.Evaluator("lists", "truth", connection=connection) as evaluator:
+        with Evaluator("lists", "truth", connection=connection) as evaluator:
             found = in_parts(evaluator, tmp_path / "parts", 5, "recall", 1)
     assert found["value"].tolist() == [1.0]
     assert found["n_users"].tolist() == [40]
@@ -155,7 +156,7 @@ def test_keys_of_several_columns(tmp_path: Path) -> None:
         "recommendations": frame(lists, "day", "user id", "item_id", "score"),
         "interactions": frame(truth, "day", "user id", "item_id"),
     }
-    with sm.Evaluator(**tables, key=("day", "user id")) as evaluator:
+    with Evaluator(**tables, key=("day", "user id")) as evaluator:
         found = in_parts(evaluator, tmp_path / "parts", 3, "ndcg", 3)
         assert_same(found, evaluator.evaluate("ndcg", 3))
     assert found["n_users"].tolist() == [18]
@@ -201,7 +202,7 @@ def test_metrics_of_ones_own_need_say_nothing(tmp_path: Path) -> None:
     tables = world()
     long = frame([("one", 50, i, 100 - i) for i in range(40)], *tables["recommendations"].columns)
     tables["recommendations"] = pd.concat([tables["recommendations"], long])
-    with sm.Evaluator(**tables, templates=templates) as evaluator:
+    with Evaluator(**tables, templates=templates) as evaluator:
         found = in_parts(evaluator, tmp_path / "parts", 3, list(OWN_METRICS), 5)
         wanted = evaluator.evaluate(list(OWN_METRICS), 5)
         assert wanted["value"].notna().all()
@@ -214,7 +215,7 @@ def test_metrics_of_ones_own_need_say_nothing(tmp_path: Path) -> None:
 
 
 def test_values_per_user_of_all_partitions() -> None:
-    with sm.Evaluator(**world()) as evaluator:
+    with Evaluator(**world()) as evaluator:
         for options in ({}, {"by": ["kind", "activity"]}, {"by_item": "popularity"}):
             parts = [
                 evaluator.per_user(["ndcg@2", "recall"], partition=f"{n}/3", **options)

@@ -13,9 +13,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-import sqlmetrics as sm
 from sqlmetrics.record import fingerprints
 from sqlmetrics.sql.binding import input_node
+from tests.support.evaluators import Evaluator
 from tests.support.recorded import LISTS, TRUTH, changed, contents, engine, several_files, shuffled
 
 
@@ -168,7 +168,7 @@ def test_columns_to_slice_by() -> None:
     found = []
     for countries in (["de", None], [None, "de"]):
         users = pa.table({"user_id": [0, 1], "country": countries, "note": ["x", "y"]})
-        with sm.Evaluator(LISTS, TRUTH, users=users, record=True) as evaluator:
+        with Evaluator(LISTS, TRUTH, users=users, record=True) as evaluator:
             evaluator.rows("hit_rate@2", by="country")
             assert evaluator.last_record is not None
             found += [e for e in evaluator.last_record["contents"] if e["table"] == "users"]
@@ -203,7 +203,7 @@ def test_users_of_both_sides() -> None:
     # 1 has both, 2 no list, 3 no truth, 4 a list and nothing relevant
     lists = {"a": {1: ["x"], 3: ["x"], 4: ["x", "y"]}, "b": {1: ["x"], 2: ["y"]}}
     truth = pa.table({"user_id": [1, 2, 4], "item_id": ["x", "y", "x"], "relevance": [1, 1, 0]})
-    with sm.Evaluator(lists, truth, history=truth, record=True) as evaluator:
+    with Evaluator(lists, truth, history=truth, record=True) as evaluator:
         evaluator.rows(["recall@1", "map@1", "recall(audience=both)@1", "coverage@1"])
         record = evaluator.last_record
     assert record is not None
@@ -220,7 +220,7 @@ def test_users_of_both_sides() -> None:
 
 
 def test_users_without_interactions() -> None:
-    with sm.Evaluator(LISTS, history=TRUTH, record=True) as evaluator:
+    with Evaluator(LISTS, history=TRUTH, record=True) as evaluator:
         evaluator.rows("surprisal@2")
         (users,) = (evaluator.last_record or {})["users"]
     assert users["evaluated"] == 30

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import sqlmetrics as sm
 from sqlmetrics.cli import replay
 from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError, UsageError
@@ -104,7 +103,7 @@ def test_versions_alone_are_no_failure(folder: Path) -> None:
 
 
 def test_attrs_are_a_record(folder: Path) -> None:
-    with sm.Evaluator("als.parquet", "truth.parquet", trust_input=True) as evaluator:
+    with Evaluator("als.parquet", "truth.parquet", trust_input=True) as evaluator:
         record = evaluator.evaluate(["recall@2"]).attrs["sqlmetrics"]
     (folder / "a.json").write_text(json.dumps(record))
     result = run("evaluate", *again("a.json"))

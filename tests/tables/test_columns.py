@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import check, lists_table, truth_table, values, write_parquet
 
 
@@ -95,7 +96,7 @@ def test_keys_with_the_name_of_another_column_are_refused() -> None:
         truth = truth_table().rename_columns(names[:2])
         columns = {"item_id": "other_item_id", "score": "other_score"}
         with pytest.raises(sm.UsageError, match=key):
-            sm.Evaluator(lists, truth, key=key, columns=columns)
+            Evaluator(lists, truth, key=key, columns=columns)
 
 
 def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
@@ -105,13 +106,13 @@ def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
         ({"interactions.sku": "item_id"}, r"columns=\{'interactions.item_id': 'sku'\}"),
     ):
         with pytest.raises(sm.UsageError, match=f"the names are exchanged: write {right}$"):
-            sm.Evaluator({1: [2]}, {1: [2]}, columns=given)
+            Evaluator({1: [2]}, {1: [2]}, columns=given)
 
 
 def test_a_message_lists_ten_of_many_columns() -> None:
     lists = pa.table({f"feature_{n}": [1] for n in range(1600)})
     with pytest.raises(sm.DataError, match=r"feature_9 and 1,590 more\. Map") as caught:
-        sm.Evaluator(lists, {1: [1]})
+        Evaluator(lists, {1: [1]})
     assert len(str(caught.value)) < 400
 
 
@@ -127,9 +128,9 @@ def test_a_list_of_structs_per_user(tmp_path: Path) -> None:
     for source in (frame, path):
         for columns in ({}, {"recommendations.item_id": "Recs"}):
             with pytest.raises(sm.DataError, match="one row per struct with") as raised:
-                sm.Evaluator(source, truth, columns=columns)
+                Evaluator(source, truth, columns=columns)
         of_query = re.search(r"SELECT .* FROM (frame|\S+\('[^']*'\))", str(raised.value))
         assert of_query is not None
         query = of_query[0] if source is path else duckdb.sql(of_query[0])
-        with sm.Evaluator(query, truth, columns=mapping) as evaluator:
+        with Evaluator(query, truth, columns=mapping) as evaluator:
             assert evaluator.evaluate("mrr")["value"].tolist() == [0.75]

@@ -67,7 +67,7 @@ def test_csv_ids_of_the_users_of_aspects_stay_what_they_are(tmp_path: Path) -> N
     (tmp_path / "truth.csv").write_text("user_id,item_id\n007,a\n")
     (tmp_path / "aspects.csv").write_text("user_id,item_id,aspect\n007,a,x\n")
     paths = {name: tmp_path / f"{name}.csv" for name in ("lists", "truth", "aspects")}
-    with sm.Evaluator(paths["lists"], paths["truth"], aspects=paths["aspects"]) as evaluator:
+    with Evaluator(paths["lists"], paths["truth"], aspects=paths["aspects"]) as evaluator:
         assert evaluator.per_user("alpha_ndcg")["alpha_ndcg"].tolist() == [1.0]
 
 
@@ -83,7 +83,7 @@ def test_apostrophes_of_a_later_csv_file_without_other_quotes(tmp_path: Path) ->
     """The engine detects other types in the second file, and then apostrophes as quotes."""
     (tmp_path / "a.csv").write_text("user_id,signup\nu1,2024-02-01\n")
     (tmp_path / "b.csv").write_text("user_id,signup\n'',\n")
-    with sm.Evaluator({"u1": ["a"]}, {"u1": ["a"]}, users=tmp_path) as evaluator:
+    with Evaluator({"u1": ["a"]}, {"u1": ["a"]}, users=tmp_path) as evaluator:
         assert sorted(evaluator.stage("users")["user_id"]) == ["''", "u1"]
 
 
@@ -101,7 +101,7 @@ def test_apostrophes_and_quotes_of_a_later_csv_file(tmp_path: Path) -> None:
         + 'u3,\',3.0,,2025-02-21 03:00:00,p,"a,b"\n'
     )
     lists = {"u1": ["a,b"], '"': ["%"], "'": ["12:30"], "u3": ["'", "''"]}
-    with sm.Evaluator(lists, tmp_path) as evaluator:
+    with Evaluator(lists, tmp_path) as evaluator:
         found = evaluator.per_user("n_hits").set_index("user_id")["n_hits"]
     assert found.to_dict() == {"u1": 1.0, '"': 1.0, "'": 1.0, "u3": 2.0}
 
@@ -167,7 +167,7 @@ def test_a_csv_file_without_a_column_of_the_others(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("user_id,item_id,rank\n2,2,1\n")
     told = r"recommendations: .*a\.csv has a column note, but .*b\.csv only has user_id, item_id"
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
 
 
 HEADER = "user_id,item_id,rank\n"
@@ -188,7 +188,7 @@ def test_packed_files_without_rows_or_torn(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(sm.DataError, match=told):
-            sm.Evaluator(tmp_path / name, truth_table())
+            Evaluator(tmp_path / name, truth_table())
 
 
 def test_a_packed_file_that_is_torn_near_its_end(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_a_packed_file_that_is_torn_near_its_end(tmp_path: Path) -> None:
     packed = pa.compress(text.encode(), "zstd", asbytes=True)
     path = tmp_path / "a.csv.zst"
     path.write_bytes(packed)
-    with sm.Evaluator(path, truth_table()) as evaluator:
+    with Evaluator(path, truth_table()) as evaluator:
         assert evaluator.per_user("recall")["user_id"].tolist() == list(TRUTH)
     path.write_bytes(packed[:-5])
     with pytest.raises(sm.DataError, match="damaged or incomplete: Truncated"):
-        sm.Evaluator(path, truth_table())
+        Evaluator(path, truth_table())
 
 
 UNCLOSED = (
@@ -220,7 +220,7 @@ def test_no_id_is_made_by_a_broken_line(tmp_path: Path) -> None:
     }.items():
         path.write_text(HEADER + lines)
         with pytest.raises(sm.DataError, match=told):
-            sm.Evaluator(path, {"u1": ["i1"]})
+            Evaluator(path, {"u1": ["i1"]})
 
 
 def test_an_unclosed_quote_far_down_a_long_file(tmp_path: Path) -> None:
@@ -230,20 +230,20 @@ def test_an_unclosed_quote_far_down_a_long_file(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + "\n".join(rows) + "\n")
     with pytest.raises(sm.DataError, match=UNCLOSED.format(50_005)):
-        sm.Evaluator(path, pd.DataFrame({"user_id": [1], "item_id": ["i1"]}))
+        Evaluator(path, pd.DataFrame({"user_id": [1], "item_id": ["i1"]}))
 
 
 def test_an_id_of_several_lines_is_warned_of(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + 'u1,"i1,1\nu1,i2",2\nu2,i3,1\n')
     with pytest.warns(sm.SqlmetricsWarning, match="column item_id: .* has an id with line breaks"):
-        sm.Evaluator(path, {"u1": ["i1"]}).close()
+        Evaluator(path, {"u1": ["i1"]}).close()
 
 
 def test_quotes_that_belong_to_ids_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + 'u1,"""i1""",1\nu1,"i,2",2\nu1,i"3,3\n')
-    with sm.Evaluator(path, {"u1": ['"i1"', "i,2"]}) as evaluator:
+    with Evaluator(path, {"u1": ['"i1"', "i,2"]}) as evaluator:
         assert evaluator.per_user("recall@2")["recall"].tolist() == [1.0]
 
 
@@ -263,7 +263,7 @@ def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
         (tmp_path / "a.csv.gz").write_bytes(packed(text.encode()))
         for name in ("a.csv", "a.csv.gz"):
             with pytest.raises(sm.DataError, match=told):
-                sm.Evaluator(tmp_path / name, {"u1": ["i1"]})
+                Evaluator(tmp_path / name, {"u1": ["i1"]})
 
 
 @pytest.mark.parametrize("above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n"])
@@ -280,7 +280,7 @@ def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separ
     csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
     path = tmp_path / "a.csv"
     path.write_text(above + text.getvalue())
-    with sm.Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
+    with Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
         found = evaluator.per_user(["recall@1", "recall@2"])
     assert found["user_id"].tolist() == ["#2", "#2", "u1", "u1"]
     assert found["recall"].tolist() == [1, 1, 0, 1]
@@ -295,7 +295,7 @@ def test_the_only_column_of_a_file_is_not_split(tmp_path: Path) -> None:
         text = ("user_id\n" + "".join(f"{one}\n" for one in ids)).encode()
         (tmp_path / name).write_bytes(packed(text) if name.endswith("gz") else text)
         truth = dict.fromkeys(ids, ("i",))
-        with sm.Evaluator(truth, truth, users=tmp_path / name) as evaluator:
+        with Evaluator(truth, truth, users=tmp_path / name) as evaluator:
             assert sorted(evaluator.stage("users")["user_id"]) == sorted(ids)
 
 
@@ -303,7 +303,7 @@ def test_files_with_different_separators_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "u1,i1,1\n")
     (tmp_path / "b.csv").write_text((HEADER + "u2,i1,1\n").replace(",", ";"))
     with pytest.raises(sm.DataError, match="have different separators"):
-        sm.Evaluator(str(tmp_path / "*.csv"), {"u1": ["i1"]})
+        Evaluator(str(tmp_path / "*.csv"), {"u1": ["i1"]})
 
 
 def test_quotes_that_are_all_closed_are_no_fault(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_quotes_that_are_all_closed_are_no_fault(tmp_path: Path) -> None:
     writer.writerows([user, item, n] for user in ids for n, item in enumerate(ids))
     path = tmp_path / "a.tsv"
     path.write_text(text.getvalue())
-    with sm.Evaluator(path, dict.fromkeys(ids, ids[-1:])) as evaluator:
+    with Evaluator(path, dict.fromkeys(ids, ids[-1:])) as evaluator:
         found = evaluator.per_user("recall@1")
     assert sorted(found["user_id"]) == sorted(ids)
     assert found["recall"].tolist() == [1] * len(ids)
@@ -326,7 +326,7 @@ def test_ids_of_csv_files_stay_as_they_stand(tmp_path: Path) -> None:
         "user_id,item_id,rank\n1,1e2,1\n1,007,2\n1,2020-1-1,3\n1,x,4\n"
     )
     (tmp_path / "truth.csv").write_text("user_id,item_id\n1,100\n1,7\n1,2020-01-01\n1,x\n")
-    with sm.Evaluator(tmp_path / "lists.csv", tmp_path / "truth.csv") as evaluator:
+    with Evaluator(tmp_path / "lists.csv", tmp_path / "truth.csv") as evaluator:
         assert evaluator.evaluate("recall")["value"][0] == 1 / 4  # x alone
         items = evaluator.stage("ranked").sort_values("rank")["item_id"]
         assert items.tolist() == ["1e2", "007", "2020-1-1", "x"]
@@ -352,7 +352,7 @@ def test_infinite_scores_in_the_first_row_are_numbers(tmp_path: Path, scores: li
 def test_texts_among_scores_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user_id,item_id,score\n1,1,-inf\n1,2,high\n")
     with pytest.raises(sm.DataError, match=r"column score: the type in .*a\.csv is VARCHAR"):
-        sm.Evaluator(tmp_path / "a.csv", {1: [1]})
+        Evaluator(tmp_path / "a.csv", {1: [1]})
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_a_first_row_is_no_header(
     names = ("user_id", "item_id", "score")
     for given in ({}, dict(zip(names, columns, strict=True))):
         with pytest.raises(sm.DataError, match=rf"{path} has no header: its first line") as caught:
-            sm.Evaluator(path, truth, columns=given)
+            Evaluator(path, truth, columns=given)
     if "a\n" in text:
         return
     query = str(caught.value).partition("in a query: ")[2].replace("['user_id', …]", str([*names]))
@@ -390,10 +390,10 @@ def test_parts_without_headers(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,10,5\n1,11,4\n")
     (tmp_path / "b.csv").write_text("2,12,3\n2,13,2\n")
     with pytest.raises(sm.DataError, match=r"a\.csv has no header: its first line has values"):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
     (tmp_path / "a.csv").write_text(HEADER + "1,11,4\n")
     with pytest.raises(sm.DataError, match=r"b\.csv has no header: its first line has values"):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_parts_without_rows(tmp_path: Path) -> None:
         check(values(tmp_path))
     (tmp_path / "c.csv").write_text("user_id,item_id,score\n")  # of another table
     with pytest.raises(sm.DataError, match=r"c\.csv is empty: the file has a header but no rows"):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
 
 
 def test_parts_of_other_formats_without_rows(tmp_path: Path) -> None:
@@ -461,6 +461,6 @@ def test_numbers_with_a_decimal_comma_are_told(
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text('user_id;item_id;score\nu1;a;"7,25"\nu1;b;"7,5"\n')
     with pytest.raises(sm.DataError, match=r"VARCHAR, not a number, e\.g\. '7,25'") as caught:
-        sm.Evaluator("a.csv", {"u1": ["a"]})
+        Evaluator("a.csv", {"u1": ["a"]})
     query = str(caught.value).partition("with a query: ")[2].partition(", or map")[0]
     assert mrr_of(query, {"u1": ["a"]}) == [1 / 2]

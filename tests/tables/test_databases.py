@@ -109,19 +109,19 @@ def test_the_database_must_be_one(shop: Path, tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("SQLite format 3")
     assert "is not a DuckDB file" in error_of("--database", str(tmp_path / "a.db"), *named)
     with duckdb.connect() as connection, pytest.raises(sm.UsageError, match="Attach the file"):
-        sm.Evaluator(f"{shop}:lists", connection=connection)
+        Evaluator(f"{shop}:lists", connection=connection)
     with (
         duckdb.connect() as connection,
         pytest.raises(sm.UsageError, match="cannot run in your connection"),
     ):
-        sm.Evaluator(QUERY, connection=connection)
+        Evaluator(QUERY, connection=connection)
     output = ["-o", str(shop), "--force", "--format", "csv"]
     assert "is not overwritten" in error_of("--database", str(shop), *named, *output)
 
 
 def test_a_statement_keeps_the_end_of_a_query_with_a_comment(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "truth.parquet", truth_table())
-    with sm.Evaluator(lists_table(), f"SELECT * FROM '{path}' -- the truth") as evaluator:
+    with Evaluator(lists_table(), f"SELECT * FROM '{path}' -- the truth") as evaluator:
         assert duckdb.extract_statements(evaluator.sql("recall@2"))
 
 
@@ -168,7 +168,7 @@ def test_a_name_of_a_table_and_of_a_file(
     assert run("evaluate", METRIC, "-r", f"{shop}:lists", *within) == of_table
     with duckdb.connect(str(shop), read_only=True) as connection:
         with pytest.raises(sm.UsageError, match=f"but there is also a {kind} lists") as caught:
-            sm.Evaluator("lists", "truth", connection=connection)
+            Evaluator("lists", "truth", connection=connection)
         table, file = re.findall("[Ww]rite (.*) for the table, or (.*) for", str(caught.value))[0]
         for source, expected in ((table, of_table), (file, of_file)):
             with Evaluator(source, "truth", connection=connection) as evaluator:

@@ -117,7 +117,7 @@ def test_lists_beside_single_values_are_refused() -> None:
         {"item_id": ["a"], "score": [[0.1, 0.2]]},
     ):
         with pytest.raises(sm.DataError, match="score"):
-            sm.Evaluator(pd.DataFrame({"user_id": ["u"], **item}), {"u": ["a"]})
+            Evaluator(pd.DataFrame({"user_id": ["u"], **item}), {"u": ["a"]})
 
 
 def test_dicts_beside_mapped_columns() -> None:

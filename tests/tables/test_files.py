@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
     LISTS,
@@ -91,7 +92,7 @@ GRADED = pa.table({"user_id": [1, 1, 2], "item_id": [14, 11, 12], "relevance": [
 
 
 def dcg(interactions: Any) -> float:
-    with sm.Evaluator(lists_table(), interactions, trust_input=True) as evaluator:
+    with Evaluator(lists_table(), interactions, trust_input=True) as evaluator:
         return float(evaluator.evaluate("dcg(gain=linear)@3")["value"].item())
 
 
@@ -151,14 +152,14 @@ def test_files_of_which_some_lack_what_folders_tell(write: Write) -> None:
     second = write("parts/relevance=3/b", GRADED.slice(1))
     told = rf"{second} has (the|a) column.*, but {first} (does not|only has)"
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(lists_table(), [second, first])
+        Evaluator(lists_table(), [second, first])
 
 
 def test_a_folder_without_the_column_among_those_with_it(write: Write) -> None:
     """What is in no such folder has no value, so the column is none."""
     first = write("parts/relevance=2/a", GRADED.slice(0, 2).drop_columns("relevance"))
     second = write("b", GRADED.slice(2).drop_columns("relevance"))
-    with sm.Evaluator(lists_table(), [first, second]) as evaluator:
+    with Evaluator(lists_table(), [first, second]) as evaluator:
         assert "relevance" not in evaluator.tables["interactions"].columns
 
 
@@ -191,7 +192,7 @@ def test_a_link_to_no_file_is_told(tmp_path: Path) -> None:
         told = f"recommendations: {link} is a symbolic link to {target}, which cannot be found"
         for source in (str(link), [link], str(tmp_path), str(tmp_path / "*.parquet")):
             with pytest.raises(sm.DataError, match=re.escape(told)):
-                sm.Evaluator(source, truth_table())
+                Evaluator(source, truth_table())
 
 
 def test_columns_of_folders_that_slices_and_conditions_read_are_noted(
@@ -290,7 +291,7 @@ def test_statements_records_and_parts_of_paths_that_look_like_patterns(
 def test_a_name_that_the_engine_cannot_read_is_refused(write: Write) -> None:
     path = write("a\\[1]", lists_table())
     with pytest.raises(sm.DataError, match="both a backslash and one of"):
-        sm.Evaluator(path, truth_table())
+        Evaluator(path, truth_table())
 
 
 def test_a_file_that_is_given_twice_is_refused(write: Write) -> None:
@@ -304,7 +305,7 @@ def test_a_file_that_is_given_twice_is_refused(write: Write) -> None:
         (".", f", as {path} and as b{path[1:]}"),
     ):
         with pytest.raises(sm.DataError, match=f"is given twice{spelled}") as caught:
-            sm.Evaluator(source, truth_table())
+            Evaluator(source, truth_table())
         assert "Give the file once" in str(caught.value)
     both_same = values({"a": path, "b": f"./{path}"}, keys=("model", "user_id"))
     check({user: value for (model, user), value in both_same.items() if model == "b"})
@@ -341,7 +342,7 @@ def test_the_format_of_a_file_without_a_suffix(tmp_path: Path, text: str) -> Non
     (tmp_path / "truth").write_text(text)
     name = "{{ x }}" if "{{ x }}" in text else "[x]"
     columns = {"interactions.user_id": name}
-    with sm.Evaluator({1: [2]}, tmp_path / "truth", columns=columns) as evaluator:
+    with Evaluator({1: [2]}, tmp_path / "truth", columns=columns) as evaluator:
         assert evaluator.evaluate("recall@1")["value"].tolist() == [1]
 
 
@@ -407,7 +408,7 @@ def test_files_of_other_formats_are_named(
 ) -> None:
     (tmp_path / name).write_bytes(written(b"user_id,item_id,rank\n1,2,1\n"))
     with pytest.raises(sm.DataError, match=rf"{name} {told}") as caught:
-        sm.Evaluator(tmp_path / name, truth_table())
+        Evaluator(tmp_path / name, truth_table())
     assert "which cannot be read. " in str(caught.value)
     assert "double quotes" not in str(caught.value)
 
@@ -416,7 +417,7 @@ def test_names_of_columns_like_those_of_formats(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for name in ("ORCID", "BZh", "ARROW1"):
         path.write_text(f"{name},item_id\n1,2\n")
-        with sm.Evaluator({1: [2]}, path, columns={"interactions.user_id": name}) as evaluator:
+        with Evaluator({1: [2]}, path, columns={"interactions.user_id": name}) as evaluator:
             assert evaluator.rows("mrr")["value"] == [1]
 
 
@@ -430,8 +431,8 @@ def test_a_text_of_an_unknown_format_is_shown(
     with pytest.raises(
         sm.DataError, match=r"cannot tell the format of ratings\.dat, whose"
     ) as told:
-        sm.Evaluator(truth_table(), "ratings.dat")
+        Evaluator(truth_table(), "ratings.dat")
     query = str(told.value).partition("in a query: ")[2].replace("…", "'item_id'")
     assert f"delim = '{delimiter}'" in query
-    with sm.Evaluator({1: [2]}, query) as evaluator:
+    with Evaluator({1: [2]}, query) as evaluator:
         assert evaluator.per_user("recall")["recall"].tolist() == [1 / 2]

@@ -161,7 +161,7 @@ def test_a_stream_that_fails(module: str, remedy: str) -> None:
 
     frame = type("DataFrame", (), {"__module__": module, "__arrow_c_stream__": fails})()
     with pytest.raises(sm.DataError, match=remedy) as caught:
-        sm.Evaluator(frame)
+        Evaluator(frame)
     told = f"recommendations: a value of the type {module}.DataFrame cannot be converted to Arrow"
     assert str(caught.value).startswith(f"{told}: Unknown error: no result")
     assert len(str(caught.value)) < 400
@@ -181,7 +181,7 @@ def test_a_series_of_lists() -> None:
     models = values({"a": lists, "b": lists_table()}, truth, keys=("model", "user_id"))
     check({user: value for (model, user), value in models.items() if model == "a"})
     with pytest.raises(sm.UsageError, match="give a Series with a list of items per user"):
-        sm.Evaluator(lists.explode())
+        Evaluator(lists.explode())
 
 
 # ---------------------------------------------------------------- columns of different types
@@ -196,7 +196,7 @@ def test_a_needed_column_of_different_types() -> None:
         frame = lists_table().to_pandas().rename(columns={"item_id": "sku"} if names else {})
         frame[column] = [*frame[column].astype(object)[:-1], "x"]
         with pytest.raises(sm.DataError) as raised:
-            sm.Evaluator(frame, truth_table(), columns=names)
+            Evaluator(frame, truth_table(), columns=names)
         assert raised.value.column == column
         assert "the values have different or unsupported types" in str(raised.value)
         assert remedy in str(raised.value.remedy)
@@ -248,7 +248,7 @@ def test_unread_columns_of_types_that_the_engine_does_not_know() -> None:
     lists = pa.table({"user_id": ["u"], "item_id": ["b"], "score": [0.5], **columns})
     assert mrr_of(lists) == [1]
     with pytest.raises(sm.DataError, match=r"column long: .*does not fit in precision 38"):
-        sm.Evaluator(lists, {"u": ["b"]}, columns={"recommendations.score": "long"})
+        Evaluator(lists, {"u": ["b"]}, columns={"recommendations.score": "long"})
 
 
 def test_a_dataset_with_half_precision(tmp_path: Path) -> None:
@@ -256,6 +256,6 @@ def test_a_dataset_with_half_precision(tmp_path: Path) -> None:
     lists = pa.table({"user_id": ["u", "u"], "item_id": ["a", "b"], "score": HALF})
     dataset = ds.dataset(write_parquet(path, lists))
     with pytest.raises(sm.DataError, match="column score of the dataset has the type halffloat"):
-        sm.Evaluator(dataset, {"u": ["b"]})
+        Evaluator(dataset, {"u": ["b"]})
     for remedy in (path, dataset.to_table()):
         assert mrr_of(remedy) == [1]

@@ -193,7 +193,7 @@ def test_ids_of_different_types_are_answered_with_a_conversion() -> None:
         lists = pd.DataFrame({"user_id": [1, 1], "sku no": item_ids, "rank": [1, 2]})
         truth = pd.DataFrame({"user_id": [1, 1], "item_id": truth_ids})
         with pytest.raises(sm.DataError) as raised:
-            sm.Evaluator(lists, truth, columns={"recommendations.item_id": "sku no"})
+            Evaluator(lists, truth, columns={"recommendations.item_id": "sku no"})
         assert str(raised.value.found).endswith(found)
         assert str(raised.value.remedy) == remedy
 
@@ -212,7 +212,7 @@ def test_conversions_of_ids_that_messages_propose(tmp_path: Path) -> None:
         pq.write_table(pa.table({"user_id": [1, 1], "item_id": held, "rank": [1, 2]}), path)
         truth = pa.table({"user_id": [1, 1], "item_id": wanted})
         with pytest.raises(sm.DataError) as raised:
-            sm.Evaluator(path, truth)
+            Evaluator(path, truth)
         assert f"{remedy} in SQL" in str(raised.value)
         query = f"SELECT user_id, {remedy} AS item_id, rank FROM '{path}'"
         with Evaluator(query, truth) as evaluator:
@@ -248,4 +248,4 @@ def test_floating_point_ids_that_can_stand_for_several_ids() -> None:
         ids = pa.array([1.0, float(last), None], kind)
         lists = pa.table({"user_id": [1, 1, 1], "item_id": ids, "rank": [1, 2, 3]})
         with pytest.raises(sm.DataError, match=f"1 of 3 ids are {last} or more, .* as {type_name}"):
-            sm.Evaluator(lists, lists)
+            Evaluator(lists, lists)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.further_tables import (
     ASPECTS,
     ASPECTS_OF_USERS,
@@ -23,7 +24,6 @@ from tests.support.further_tables import (
     RANKED,
     TRUTH,
     VALUES,
-    Evaluator,
     changed,
     check_refused,
     close,
@@ -313,7 +313,7 @@ def test_lists_without_values_are_lists_of_numbers() -> None:
     nothing = pa.array([[], []], pa.list_(pa.null()))
     items = pa.table({"item_id": ["a", "b"], "features": nothing})
     with (
-        sm.Evaluator({"u": ["a", "b"]}, {"u": ["a"]}, items=items) as evaluator,
+        Evaluator({"u": ["a", "b"]}, {"u": ["a"]}, items=items) as evaluator,
         pytest.raises(sm.DataError, match="2 recommended items have no features"),
     ):
         evaluator.evaluate("intra_list_diversity")
@@ -321,7 +321,7 @@ def test_lists_without_values_are_lists_of_numbers() -> None:
         {"user_id": ["u"], "item_id": [["a"]], "score": pa.array([[None]], pa.list_(pa.null()))}
     )
     with (
-        sm.Evaluator(lists, {"u": ["a"]}) as evaluator,
+        Evaluator(lists, {"u": ["a"]}) as evaluator,
         pytest.raises(sm.DataError, match="1 of 1 scores are NULL"),
     ):
         evaluator.evaluate("mrr")

@@ -84,7 +84,7 @@ def test_an_object_that_is_no_row_is_told(tmp_path: Path, content: object) -> No
     path.write_text(json.dumps(content))
     told = r"the objects in \S+ are not rows: .* json\.load .* orient='records'"
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(path, {"u1": ["a"]})
+        Evaluator(path, {"u1": ["a"]})
 
 
 def test_what_to_do_about_an_object_that_is_no_row(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ SOURCES: dict[str, Callable[[], Any]] = {
 def test_files_of_lake_tables_are_refused(kind: str) -> None:
     for source in SOURCES.values():
         with pytest.raises(sm.DataError) as caught:
-            sm.Evaluator(source(), TRUTH)
+            Evaluator(source(), TRUTH)
         message = str(caught.value)
         assert message.startswith("recommendations")
         assert f"{kind} table (lake has {LAYOUTS[kind][0].partition('/')[0]}/" in message
@@ -82,7 +82,7 @@ def test_every_table_is_checked() -> None:
     for name in ("interactions", "history", "items", "users", "baseline", "logs"):
         tables = {"recommendations": LISTS, "interactions": TRUTH, name: "lake"}
         with pytest.raises(sm.DataError, match=rf"{name}: lake belongs to a Delta table"):
-            sm.Evaluator(**tables)
+            Evaluator(**tables)
 
 
 @pytest.fixture(autouse=True)
@@ -97,13 +97,13 @@ def test_a_link_into_a_lake_table_is_refused() -> None:
     os.symlink("lake/data/day=1/part-1.parquet", "one.parquet")
     for source in ("elsewhere", "elsewhere/*/*.parquet", "one.parquet"):
         with pytest.raises(sm.DataError, match="Delta table"):
-            sm.Evaluator(source, TRUTH)
+            Evaluator(source, TRUTH)
 
 
 def test_a_file_of_parquet_without_an_ending_is_refused() -> None:
     Path("lake/data/day=1/part-1.parquet").rename("lake/data/rows")
     with pytest.raises(sm.DataError, match="Delta table"):
-        sm.Evaluator("lake/data/rows", TRUTH)
+        Evaluator("lake/data/rows", TRUTH)
 
 
 def test_what_only_looks_like_a_lake_table_is_read() -> None:
@@ -149,8 +149,8 @@ def test_files_of_ducklake(source: str, tmp_path: Path, monkeypatch: pytest.Monk
     pq.write_table(LISTS, folder / name)
     told = "belongs to a DuckLake table.*Give ducklake:CATALOG#TABLE, or export the current rows"
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(source, TRUTH)
+        Evaluator(source, TRUTH)
     with pytest.raises(sm.DataError, match=told):
         check_paths("recommendations", [f"s3://shop/main/{name}"])
     pq.write_table(LISTS, folder.parent / "ducklake-export.parquet")
-    sm.Evaluator(str(folder.parent / "ducklake-export.parquet"), TRUTH).close()
+    Evaluator(str(folder.parent / "ducklake-export.parquet"), TRUTH).close()

@@ -108,15 +108,15 @@ def test_names_that_cannot_be_written_are_refused() -> None:
         ({"a\0b": lists_table()}, "has a character that is not text"),
     ):
         with pytest.raises(sm.UsageError, match=error):
-            sm.Evaluator(models, truth_table())
+            Evaluator(models, truth_table())
 
 
 def test_a_dict_is_of_models_or_of_users_by_its_values() -> None:
     lists = lists_table().to_pandas().groupby("user_id")["item_id"]
     of_users = {user: list(items) for user, items in lists}
-    with sm.Evaluator({1: of_users, 2: of_users}, truth_table()) as evaluator:
+    with Evaluator({1: of_users, 2: of_users}, truth_table()) as evaluator:
         assert evaluator.models == ["1", "2"]
-    with sm.Evaluator(dict(iter(lists)), truth_table()) as evaluator:
+    with Evaluator(dict(iter(lists)), truth_table()) as evaluator:
         assert evaluator.models == []  # a series of items per user
 
 
@@ -136,7 +136,7 @@ def test_models_named_by_their_files(tmp_path: Path) -> None:
     both(values(str(tmp_path / "runs/{model}/*.parquet"), keys=keys))
     both(values(str(tmp_path / "**" / "{model}" / "[!3].parquet"), keys=keys))
     with pytest.raises(sm.DataError, match=r"no file matches .*\{model\}\.csv"):
-        sm.Evaluator(str(tmp_path / "{model}.csv"), truth_table())
+        Evaluator(str(tmp_path / "{model}.csv"), truth_table())
 
 
 def test_a_path_that_names_models_may_have_an_equals_sign(
@@ -172,7 +172,7 @@ def test_duplicates_in_several_files_may_be_models(tmp_path: Path) -> None:
     for model in "ab":
         write_parquet(tmp_path / f"{model}.parquet", lists_table("score"))
     with (
-        sm.Evaluator(str(tmp_path / "*.parquet"), truth_table()) as evaluator,
+        Evaluator(str(tmp_path / "*.parquet"), truth_table()) as evaluator,
         pytest.raises(sm.DataError) as raised,
     ):
         evaluator.evaluate("mrr")
@@ -224,7 +224,7 @@ def test_ranks_that_are_not_read_are_warned_of() -> None:
 def test_an_order_that_a_model_lacks() -> None:
     models = {"a": lists_table("rank"), "b": lists_table("score")}
     with (
-        sm.Evaluator(models, truth_table(), settings={"order": "rank"}) as evaluator,
+        Evaluator(models, truth_table(), settings={"order": "rank"}) as evaluator,
         pytest.raises(sm.DataError, match="recommendations of b has no column rank to order"),
     ):
         evaluator.evaluate("mrr")
@@ -234,7 +234,7 @@ def test_ranks_are_not_predictions() -> None:
     logs = pa.table({"user_id": [1], "item_id": [1], "reward": [1.0], "propensity": [0.5]})
     models = {"a": lists_table("score"), "b": lists_table("rank")}
     with (
-        sm.Evaluator(models, truth_table(), logs=logs) as evaluator,
+        Evaluator(models, truth_table(), logs=logs) as evaluator,
         pytest.raises(sm.MissingTableError, match="given as recommendations of b does not have"),
     ):
         evaluator.evaluate("doubly_robust@2")

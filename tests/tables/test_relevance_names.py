@@ -6,10 +6,10 @@ from typing import Any
 import pandas as pd
 from click.testing import CliRunner
 
-import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.tables.schema import Source, Table
 from tests.support.calls import findings_of
+from tests.support.evaluators import Evaluator
 from tests.support.stars import LISTS, MAPPED, STARS
 
 
@@ -45,7 +45,7 @@ def test_the_likeliest_comes_first() -> None:
 
 
 def findings(truth: Any, **options: Any) -> dict[str, Any]:
-    with sm.Evaluator(LISTS, truth, **options) as evaluator:
+    with Evaluator(LISTS, truth, **options) as evaluator:
         found = findings_of(evaluator, "ndcg@2")
     # grades that a binary gain does not use are a note of their own
     return {one.check: one for one in found if one.check != "interactions_graded"}

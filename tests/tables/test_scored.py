@@ -51,10 +51,10 @@ def test_command_line_and_its_record(tmp_path: Path) -> None:
 
 def test_what_the_table_lacks() -> None:
     with pytest.raises(sm.DataError, match="scored: there is no column relevance, the label"):
-        sm.Evaluator(scored=SCORED.drop(columns="relevance"))
+        Evaluator(scored=SCORED.drop(columns="relevance"))
     with pytest.raises(sm.DataError, match="has no column 'item_id'"):
-        sm.Evaluator(scored=SCORED.drop(columns="item_id"))
-    evaluator = sm.Evaluator(scored=SCORED.drop(columns="score"))
+        Evaluator(scored=SCORED.drop(columns="item_id"))
+    evaluator = Evaluator(scored=SCORED.drop(columns="score"))
     with evaluator, pytest.raises(sm.SqlmetricsError, match="neither a column rank nor a column"):
         evaluator.evaluate("mrr")
 
@@ -62,11 +62,11 @@ def test_what_the_table_lacks() -> None:
 def test_it_is_both_tables() -> None:
     for other in ("recommendations", "interactions"):
         with pytest.raises(sm.UsageError, match=f"so {other}=… cannot be combined with it"):
-            sm.Evaluator(scored=SCORED, **{other: SCORED})
+            Evaluator(scored=SCORED, **{other: SCORED})
 
 
 def test_sources_that_cannot_be_both() -> None:
     with pytest.raises(sm.UsageError, match="one table with the scores of one model"):
-        sm.Evaluator(scored={"als": SCORED, "popular": SCORED})
+        Evaluator(scored={"als": SCORED, "popular": SCORED})
     with pytest.raises(sm.UsageError, match="cannot be stdin"):
-        sm.Evaluator(scored="-")
+        Evaluator(scored="-")

@@ -64,7 +64,7 @@ def test_ratings_without_a_header_are_no_qrels(
         Path(name).write_text(text)
         told = rf"{name} has no header, and is not .*{why}"
         with pytest.raises(sm.DataError, match=told) as caught:
-            sm.Evaluator({0: [6]}, name)
+            Evaluator({0: [6]}, name)
     query = str(caught.value).partition("in a query: ")[2].replace("['user_id', …]", str(NAMES))
     user, item, *_ = map(int, text.split())
     with Evaluator({user: [item]}, query) as evaluator:
@@ -75,7 +75,7 @@ def test_ratings_without_a_header_are_no_qrels(
 def test_six_columns_without_a_header_are_no_run(tmp_path: Path) -> None:
     (tmp_path / "lists.txt").write_text("u1 i1 x 1 0.9 a\nu1 i2 x 2 0.8 a\n")
     with pytest.raises(sm.DataError, match=r"is not a TREC run .* second column has several"):
-        sm.Evaluator(tmp_path / "lists.txt", {"u1": ["i1"]})
+        Evaluator(tmp_path / "lists.txt", {"u1": ["i1"]})
 
 
 def test_qrels_are_read_with_any_suffix(tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_a_first_line_that_is_no_row_of_a_run(tmp_path: Path) -> None:
         (tmp_path / "a.trec").write_text(text)
         line = rf"a\.trec, line 1 is not a line of a TREC .*{told}"
         with pytest.raises(sm.DataError, match=line):
-            sm.Evaluator(tmp_path / "a.trec", {"q1": ["d2"]})
+            Evaluator(tmp_path / "a.trec", {"q1": ["d2"]})
 
 
 def test_a_first_line_that_is_no_row_of_qrels(tmp_path: Path) -> None:
     (tmp_path / "truth").write_text("query iter doc rel\nq1 0 d2 1\n")
     with pytest.raises(sm.DataError, match=r"line 1 is not .* qrels .* the relevance is a number"):
-        sm.Evaluator({"q1": ["d2"]}, tmp_path / "truth")
+        Evaluator({"q1": ["d2"]}, tmp_path / "truth")
 
 
 def test_a_later_line_that_is_no_row_of_a_run(tmp_path: Path) -> None:
