@@ -158,18 +158,6 @@ def test_what_needs_all_users_at_once_is_named(by_user: dict[str, str], tmp_path
         assert_same(limited.evaluate("middle@10"), whole.evaluate("middle@10"))
 
 
-def test_users_need_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many rows are not split if they are of few users."""
-    monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 16_000_000)
-    monkeypatch.setattr(DuckDBEngine, "has_default_limit", False)
-    rows = pd.Series(range(60_000))
-    for per_user in (1, 100):
-        lists = pd.DataFrame({"user_id": rows // per_user, "item_id": rows % per_user})
-        with Evaluator(lists.assign(rank=lists["item_id"] + 1), lists) as evaluator:
-            is_whole = evaluator.sql("ndcg@3", physical=True).startswith("WITH")
-        assert is_whole == (per_user == 100)
-
-
 def test_a_run_without_a_limit_leaves_memory_for_others(
     by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

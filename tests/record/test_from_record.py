@@ -265,7 +265,7 @@ def test_damaged_records_are_refused(folder: Path) -> None:
              **dict.fromkeys(replay.OPTIONS)}  # fmt: skip
     refused = taken = longest = 0
     for place in [place for place in places(record) if place]:
-        for junk in (None, 5, -1.5, "x", [], {}, [None], {"a": {}}, [[]], {"a": 1}):
+        for junk in (None, -1.5, "x", [None], {"a": {}}):
             damaged = with_junk(record, place, junk)
             path.write_text(json.dumps(damaged))
             try:
@@ -278,8 +278,8 @@ def test_damaged_records_are_refused(folder: Path) -> None:
             taken += 1
             for pair in ((read, record), (record, read)):
                 assert diff.message("b.json", diff.differences(*pair))
-    assert refused > 500
-    assert taken > 100
+    assert refused > 250
+    assert taken > 50
     assert longest < 600
 
 
