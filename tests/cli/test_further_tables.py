@@ -66,12 +66,7 @@ def lines_of(result: Result) -> list[str]:
     return [line.removeprefix("sqlmetrics: ") for line in lines]
 
 
-def test_all() -> None:
-    result = run(*EVALUATE, *SCORES, *FURTHER, "all@2")
-    assert result.stderr == ""
-    frame = table_of(result)
-    assert frame["metric"].tolist() == list(ALL)
-    assert set(frame["k"]) == {2}
+def test_all_takes_no_parameters() -> None:
     for command in ("evaluate", "per-user", "sql"):
         error = run(command, *SCORES, *FURTHER, "all(divisor=k)", code=2).stderr
         assert "--set NAME=VALUE" in error
