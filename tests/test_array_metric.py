@@ -72,28 +72,26 @@ def test_a_scorer_of_scikit_learn() -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1, 0], [0.5]), r"labels have the shape \(2,\) and scores \(1,\)"),
-        (([1, 0], [0.5, 0.1], [3]), "add up to 3, but there are 2 labels"),
-        (([1, 0], [0.5, math.nan]), "1 of 2 scores are NULL, NaN or infinite"),
-        (([], []), "give two arrays of the same shape"),
-        (([[1, 0], [1, 0, 0]], [[0.1, 0.2], [0.1, 0.2, 0.3]]), "labels: the lists have different"),
-        ((["a", "b"], [0.5, 0.1]), "labels: not all values are numbers"),
-        (([1, 0], [1j, 0.1]), "scores: not all values are numbers"),
-        (([1, 0, 0], [3, 2, 1], list("aab")), "'a' is not the length of a list. If group has an"),
-        (([1, 0, 0], [3, 2, 1], [0, 0, 1]), "add up to 1, but there are 3 labels. If group has"),
-        (([1, 0, 0], [3, 2, 1], [1.5, 1.5]), "1.5 is not the length of a list"),
-        (([1, 0, 0], [3, 2, 1], [-1, 4]), "-1 is not the length of a list"),
-        (([[1, 0], [1, 0]], [[2, 1], [2, 1]], [2, 2]), "each row of labels with two dimensions"),
-    ],
-)
-@pytest.mark.every_case
-def test_arrays_that_do_not_fit(arguments: Any, message: str) -> None:
-    labels, scores, *group = arguments
-    with pytest.raises(sm.DataError, match=message):
-        sm.metric("mrr")(labels, scores, group=group[0] if group else None)
+DO_NOT_FIT: list[tuple[tuple[Any, ...], str]] = [
+    (([1, 0], [0.5]), r"labels have the shape \(2,\) and scores \(1,\)"),
+    (([1, 0], [0.5, 0.1], [3]), "add up to 3, but there are 2 labels"),
+    (([1, 0], [0.5, math.nan]), "1 of 2 scores are NULL, NaN or infinite"),
+    (([], []), "give two arrays of the same shape"),
+    (([[1, 0], [1, 0, 0]], [[0.1, 0.2], [0.1, 0.2, 0.3]]), "labels: the lists have different"),
+    ((["a", "b"], [0.5, 0.1]), "labels: not all values are numbers"),
+    (([1, 0], [1j, 0.1]), "scores: not all values are numbers"),
+    (([1, 0, 0], [3, 2, 1], list("aab")), "'a' is not the length of a list. If group has an"),
+    (([1, 0, 0], [3, 2, 1], [0, 0, 1]), "add up to 1, but there are 3 labels. If group has"),
+    (([1, 0, 0], [3, 2, 1], [1.5, 1.5]), "1.5 is not the length of a list"),
+    (([1, 0, 0], [3, 2, 1], [-1, 4]), "-1 is not the length of a list"),
+    (([[1, 0], [1, 0]], [[2, 1], [2, 1]], [2, 2]), "each row of labels with two dimensions"),
+]
+
+
+def test_arrays_that_do_not_fit() -> None:
+    for (labels, scores, *group), message in DO_NOT_FIT:
+        with pytest.raises(sm.DataError, match=message):
+            sm.metric("mrr")(labels, scores, group=group[0] if group else None)
 
 
 def test_the_remedies_for_ragged_lists_and_for_ids_of_lists() -> None:
@@ -115,10 +113,11 @@ def test_ids_of_one_list_read_as_lengths_are_a_warning() -> None:
     assert mrr([1], [3], group=[1]) == 1
 
 
-@pytest.mark.parametrize("kind", ["float16", "longdouble", object])
-def test_other_types_of_numbers(kind: Any) -> None:
-    labels, scores = np.array([0, 1], dtype=kind), np.array([0.25, 0.5], dtype=kind)
-    assert sm.metric("mrr")(labels, scores) == 1
+def test_other_types_of_numbers() -> None:
+    kinds: list[Any] = ["float16", "longdouble", object]
+    for kind in kinds:
+        labels, scores = np.array([0, 1], dtype=kind), np.array([0.25, 0.5], dtype=kind)
+        assert sm.metric("mrr")(labels, scores) == 1
 
 
 def test_one_metric_is_needed() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,7 +24,8 @@ from sqlmetrics.cli.layout import render_frame
 from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import DEFAULT_K
-from tests.support.processes import PATIENCE, without_check
+from tests.support.evaluators import Evaluator
+from tests.support.processes import PATIENCE
 
 COMMANDS = list(main.commands)
 LISTS = {1: [14, 11, 12], 2: [12, 14], 3: [13, 11, 15, 12], 4: [15]}
@@ -33,7 +34,8 @@ TRUTH = {1: [12], 2: [11, 13], 3: [12, 13], 5: [11]}
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current folder with two models and their truth."""
+    """A current folder with two models and their truth, too few for data checks."""
+    monkeypatch.setenv("SQLMETRICS_CHECK", "false")
     monkeypatch.chdir(tmp_path)
     rows = [(u, i, r) for u, items in LISTS.items() for r, i in enumerate(items, start=1)]
     users, items, ranks = map(list, zip(*rows, strict=True))
@@ -59,7 +61,7 @@ def run(*arguments: str, code: int = 0, **options: Any) -> Result:
         assert result.stdout == ""
         assert len(re.findall(r"^(?:sqlmetrics: error|Error): ", result.stderr, re.M)) == 1
     else:
-        assert without_check(result.stderr) == ""
+        assert result.stderr == ""
     return result
 
 
@@ -103,11 +105,15 @@ def test_per_user() -> None:
 
 def test_evaluate_agrees_with_python() -> None:
     metrics = ["ndcg@2", "recall", "map(divisor=k)@3"]
-    with sm.Evaluator("recs.parquet", "test.parquet") as evaluator:
+    with Evaluator("recs.parquet", "test.parquet") as evaluator:
         frame = evaluator.evaluate(metrics)
     expected = json.loads(frame.to_json(orient="records", double_precision=15))
-    for row, other in zip(rows_of("evaluate", *INPUT, *metrics), expected, strict=True):
+    found = rows_of("evaluate", *INPUT, *metrics)
+    for row, other in zip(found, expected, strict=True):
         assert row == pytest.approx(other, abs=1e-14)
+    assert [row["value"] for row in found] == frame["value"].tolist()  # all digits
+    for value in frame["value"]:
+        assert repr(value) in run("evaluate", *INPUT, *metrics, "--format", "csv").stdout
 
 
 def test_no_metrics_means_the_default_set_at_ten() -> None:
@@ -117,13 +123,13 @@ def test_no_metrics_means_the_default_set_at_ten() -> None:
     assert len(rows) > 3
 
 
-@pytest.mark.parametrize(
-    ("k", "expected"), [("5,10", [5, 10]), ("1:4", [1, 2, 3, 4]), (" 2, 1:2 ", [2, 1]), ("3", [3])]
-)
-def test_cutoffs(k: str, expected: list[int]) -> None:
-    rows = rows_of("evaluate", *INPUT, "mrr", "recall@7", "-k", k)
-    assert sorted(row["k"] for row in rows if row["metric"] == "mrr") == sorted(expected)
-    assert [row["k"] for row in rows if row["metric"] == "recall"] == [7]
+def test_cutoffs() -> None:
+    for k, expected in {
+        "5,10": [5, 10], "1:4": [1, 2, 3, 4], " 2, 1:2 ": [1, 2], "3": [3],
+    }.items():  # fmt: skip
+        rows = rows_of("evaluate", *INPUT, "mrr", "recall@7", "-k", k)
+        assert sorted(row["k"] for row in rows if row["metric"] == "mrr") == expected
+        assert [row["k"] for row in rows if row["metric"] == "recall"] == [7]
 
 
 def test_a_whole_list_has_no_k() -> None:
@@ -178,59 +184,15 @@ def test_conventions(folder: Path) -> None:
     assert rows_of("evaluate", *INPUT, "map@3", "--convention", "standard")
 
 
-OWN_METRIC = """{#---
-title = "Hits in the list"
-grain = "user"
-audience = "relevant"
-when_empty = 0
-range = [0, inf]
-formula = "number of hits"
----#}
-SELECT {{ keys }}, k, count(*) AS value
-FROM hits
-GROUP BY {{ keys }}, k
-"""
-
-
-def test_a_metric_of_ones_own(folder: Path) -> None:
-    (folder / "own").mkdir()
-    (folder / "own" / "own_hits.sql.j2").write_text(OWN_METRIC)
-    own = ["--templates", "own"]
-    assert "own_hits" in run("list", *own).stdout
-    assert "Hits in the list" in run("describe", "own_hits", *own).stdout
-    assert "own_hits" in run("sql", *INPUT, "own_hits@3", *own).stdout
-    assert rows_of("evaluate", *INPUT, "own_hits@3", *own)[0]["value"] == 2 / 4
-    assert sum(row["own_hits"] for row in rows_of("per-user", *INPUT, "own_hits@3", *own)) == 2
-    error = run("evaluate", *INPUT, "own_hits@3", code=2).stderr
-    assert "unknown metric 'own_hits'" in error
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ("no front matter", ["front matter"]),
-        ("{#---\ntitle = \n---#}\nSELECT 1", ["TOML"]),
-        ("{#---\ntitel = 'x'\n---#}\nSELECT 1", ["titel"]),
-        (OWN_METRIC.replace("{{ keys }}", "{{ key }}"), ["key", "undefined"]),
-        (OWN_METRIC.replace("{{ keys }}", "{{ keys"), ["line"]),
-        (OWN_METRIC.replace("FROM hits", "FROM hist"), ["hist"]),
-        (OWN_METRIC.replace("count(*)", "count(*"), ["parse"]),
-        (OWN_METRIC.replace("count(*)", "sum(nothing)"), ["nothing"]),
-        (OWN_METRIC.replace("AS value", "AS valeu"), ["value"]),
-        (OWN_METRIC.replace(", k, count", ", count"), ["k"]),
-        (OWN_METRIC.split("SELECT")[0] + "DROP TABLE x", ["SELECT"]),
-        (OWN_METRIC.split("SELECT")[0], ["SELECT"]),
-        (OWN_METRIC + ";\nSELECT 1", ["SELECT"]),
-    ],
-    ids=lambda value: value[-30:].replace("\n", " ") if isinstance(value, str) else "",
-)
-def test_a_broken_metric_of_ones_own(folder: Path, body: str, words: list[str]) -> None:
-    (folder / "own").mkdir()
-    (folder / "own" / "mine.sql.j2").write_text(body)
-    error = run("evaluate", *INPUT, "mine@3", "--templates", "own", code=2).stderr
-    for word in ["mine.sql.j2", *words]:
-        assert word in error
-    assert "Binder Error" not in error
+def test_columns_that_a_metric_of_ones_own_misspells(folder: Path) -> None:
+    own = folder / "mine.sql.j2"
+    query = "{#---\ntitle = 'x'\n---#}\nSELECT {{ keys }}, k, sum(rank) AS value\nFROM hits\n"
+    for right, wrong in (("rank", "nothing"), ("AS value", "AS valeu")):
+        own.write_text(f"{query.replace(right, wrong)}GROUP BY {{{{ keys }}}}, k\n")
+        error = run("evaluate", *INPUT, "mine@3", "--templates", ".", code=2).stderr
+        assert "mine.sql.j2" in error
+        assert wrong.removeprefix("AS valeu") in error
+        assert "Binder Error" not in error
 
 
 # ---------------------------------------------------------------- models
@@ -252,20 +214,16 @@ def test_a_path_with_an_equals_sign(folder: Path) -> None:
     assert named[0]["model"] == "x"
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_models_that_are_not_named_right() -> None:
+    for options, words in (
         (["-r", "recs.parquet", "-r", "short.parquet"], ["several -r", "NAME=FILE"]),
         (["-r", "recs.parquet", "-r", "b=short.parquet"], ["recs.parquet", "NAME=FILE"]),
         (["-r", "a=recs.parquet", "-r", "a=short.parquet"], ["a", "twice"]),
         (["-r", "a="], ["empty"]),
         (["-r", ""], ["empty"]),
-    ],
-)
-def test_models_that_are_not_named_right(options: list[str], words: list[str]) -> None:
-    error = run("evaluate", *options, "-i", "test.parquet", "mrr", code=2).stderr
-    for word in words:
-        assert word in error
+    ):
+        error = run("evaluate", *options, "-i", "test.parquet", "mrr", code=2).stderr
+        assert [word for word in words if word not in error] == [], error
 
 
 def test_a_shell_glob_without_quotes() -> None:
@@ -320,22 +278,16 @@ def test_json_has_no_infinity() -> None:
         assert "relevance" in result.stderr
 
 
-def test_full_precision() -> None:
-    value = rows_of("evaluate", *INPUT, "ndcg@3")[0]["value"]
-    with sm.Evaluator("recs.parquet", "test.parquet") as evaluator:
-        assert value == evaluator.evaluate("ndcg@3")["value"].item()
-    assert repr(value) in run("evaluate", *INPUT, "ndcg@3", "--format", "csv").stdout
-
-
-@pytest.mark.parametrize("kind", ["table", "markdown", "latex", "csv", "json", "jsonl"])
-def test_digits(kind: str) -> None:
-    arguments = ["evaluate", *INPUT, "mrr@3", "--format", kind]
-    assert "0.33," in run(*arguments, "--digits", "2").stdout.replace("|", ",").replace(
-        "│", ","
-    ).replace("&", ",").replace(" ", "")
-    if kind in ("table", "markdown", "latex"):
-        assert "0.3333" in run(*arguments).stdout
-        assert "0.33333" not in run(*arguments).stdout
+def test_digits() -> None:
+    for kind in ("table", "markdown", "latex", "csv", "json", "jsonl"):
+        arguments = ["evaluate", *INPUT, "mrr@3", "--format", kind]
+        assert "0.33," in re.sub("[|│&]", ",", run(*arguments, "--digits", "2").stdout).replace(
+            " ", ""
+        )
+        if kind in ("table", "markdown", "latex"):
+            text = run(*arguments).stdout
+            assert "0.3333" in text
+            assert "0.33333" not in text
 
 
 def test_markdown() -> None:
@@ -354,19 +306,15 @@ def test_latex() -> None:
 
 
 def test_a_table_for_papers() -> None:
-    models = ["-r", "a=recs.parquet", "-r", "b=short.parquet", "-i", "test.parquet", "--no-check"]
-    board = ["leaderboard", "mrr@3", "recall@2", *models]
-    text = run(*board, "--against", "b", "--ci", "normal", "--format", "latex").stdout
+    models = ["-r", "a=recs.parquet", "-r", "b=short.parquet", "-i", "test.parquet"]
+    board = ["leaderboard", "mrr@3", "recall@2", *models, "--against"]
+    text = run(*board, "b", "--ci", "normal", "--format", "latex").stdout
     assert "Model & MRR@3 & Recall@2" in text
     assert "worse than b (paired t-test, Holm-adjusted p < 0.05;" in text
     assert "$\\pm$" in text
-    with sm.Evaluator({"a": "recs.parquet", "b": "short.parquet"}, "test.parquet") as evaluator:
-        frame = evaluator.leaderboard("mrr@3", against="b", ci="normal")
-        values = evaluator.evaluate("mrr@3").set_index("model")
-        with pytest.raises(sm.UsageError, match=r"no model 'c'.* choose one of a, b with against="):
-            evaluator.leaderboard("mrr@3", against="c")
-    for row in frame.to_dict("records"):
-        assert row["mrr@3 ci_high"] == values.loc[row["model"], "ci_high"]
+    error = run(*board, "c", code=2).stderr
+    assert "no model 'c'" in error
+    assert "choose one of a, b with --against" in error
 
 
 def test_latex_rows_that_begin_with_an_argument_of_the_row_above() -> None:
@@ -404,18 +352,17 @@ def test_text_that_looks_like_markup(folder: Path) -> None:
 # ---------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("end", ["csv", "json", "jsonl", "md", "tex", "txt", "parquet", "JSON"])
-@pytest.mark.parametrize("command", ["evaluate"])
-def test_output_files(folder: Path, command: str, end: str) -> None:
-    path = folder / f"out.{end}"
-    assert run(command, *INPUT, "mrr@3", "-o", path.name).stdout == ""
-    assert path.stat().st_size > 0
-    assert not [other for other in folder.iterdir() if other.name.startswith(".")]
+def test_output_files(folder: Path) -> None:
     kinds = {"csv": "csv", "json": "json", "JSON": "json", "jsonl": "jsonl", "md": "markdown",
-             "tex": "latex", "txt": "table"}  # fmt: skip
-    if end != "parquet":
-        printed = run(command, *INPUT, "mrr@3", "--format", kinds[end]).stdout
-        assert path.read_text(encoding="utf-8") == printed
+             "tex": "latex", "txt": "table", "parquet": ""}  # fmt: skip
+    for end, kind in kinds.items():
+        path = folder / f"out.{end}"
+        assert run("evaluate", *INPUT, "mrr@3", "-o", path.name).stdout == ""
+        assert path.stat().st_size > 0
+        assert not [other for other in folder.iterdir() if other.name.startswith(".")]
+        if kind:
+            printed = run("evaluate", *INPUT, "mrr@3", "--format", kind).stdout
+            assert path.read_text(encoding="utf-8") == printed
 
 
 def test_parquet_output_does_not_pass_through_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,24 +401,18 @@ def test_a_file_is_written_whole_or_not_at_all(folder: Path, name: str) -> None:
     assert (folder / name).read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
+def test_output_files_that_cannot_be(folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for options, code, words in (
         (["-o", "out.xls"], 2, ["out.xls", "--format", ".parquet"]),
         (["-o", "out"], 2, ["out", "--format"]),
         (["-o", "no/out.csv"], 1, ["no", "folder"]),
         (["-o", "out.parquet", "--format", "csv"], 2, ["out.parquet", "csv"]),
         (["-o", ""], 2, ["empty"]),
-    ],
-)
-def test_output_files_that_cannot_be(
-    folder: Path, options: list[str], code: int, words: list[str]
-) -> None:
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    error = run("evaluate", *INPUT, "mrr", *options, code=code).stderr
-    for word in words:
-        assert word in error
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    ):
+        error = run("evaluate", *INPUT, "mrr", *options, code=code).stderr
+        assert [word for word in words if word not in error] == [], error
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_format_for_a_file_without_an_extension(folder: Path) -> None:
@@ -497,21 +438,18 @@ def test_the_output_is_refused_before_the_work_begins(folder: Path) -> None:
 # ---------------------------------------------------------------- sql
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("per_user", [False, True])
-@pytest.mark.parametrize("models", [False, True])
-def test_sql_runs_alone(per_user: bool, models: bool) -> None:
+def test_sql_runs_alone() -> None:
     metrics = ["ndcg@2", "recall", "map(divisor=k)@3", "hit_rate@1"]
-    inputs = INPUT if not models else ["-r", "a=recs.parquet", "-r", "b=short.parquet", *INPUT[2:]]
-    text = run("sql", *inputs, *metrics, *(["--per-user"] if per_user else [])).stdout
-    assert text.endswith(";\n")
-    table = duckdb.connect().execute(text).fetchall()
-    rows = rows_of("per-user" if per_user else "evaluate", *inputs, *metrics)
-    assert len(table) == len(rows)
-    for printed, row in zip(table, rows, strict=True):
-        for found, value in zip(printed, row.values(), strict=True):
-            same = found == value
-            assert same or found == pytest.approx(value, rel=1e-12)
+    several = ["-r", "a=recs.parquet", "-r", "b=short.parquet", *INPUT[2:]]
+    for inputs, command in itertools.product((INPUT, several), ("evaluate", "per-user")):
+        per_user = ["--per-user"] if command == "per-user" else []
+        text = run("sql", *inputs, *metrics, *per_user).stdout
+        assert text.endswith(";\n")
+        table = duckdb.connect().execute(text).fetchall()
+        for printed, row in zip(table, rows_of(command, *inputs, *metrics), strict=True):
+            for found, value in zip(printed, row.values(), strict=True):
+                same = found == value
+                assert same or found == pytest.approx(value, rel=1e-12)
 
 
 def test_sql_names_its_files_once_each() -> None:
@@ -536,32 +474,30 @@ def test_list() -> None:
         assert "ndcg" in run("list", "--format", kind).stdout
 
 
-@pytest.mark.parametrize(
-    "name", [*Catalog.load().metrics, *Catalog.load().aliases, "NDCG"], ids=str
-)
-def test_describe(name: str) -> None:
-    text = run("describe", name).stdout
-    for word in ("formula:", "averaged over:", "template:", "SELECT", "FROM"):
-        assert word in text
-    assert "{{" not in text
+def test_describe() -> None:
+    """Describe every metric."""
+    wrong = {}
+    for name in Catalog.load().metrics:
+        text = run("describe", name).stdout
+        words = ("formula:", "averaged over:", "template:", "SELECT", "FROM")
+        wrong[name] = [word for word in words if word not in text] + ["{{"] * ("{{" in text)
+    assert {name: words for name, words in wrong.items() if words} == {}
 
 
-@pytest.mark.parametrize(
-    ("spec", "lists"),
-    [
-        ("iaa", "users with a relevant item"),
-        ("statistical_parity", "users with recommendations"),
-        ("exposure_utility(audience=both)", "users with a relevant item and recommendations"),
-        ("coverage", "lists"),
-        ("auc", "lists"),
-        ("auc(scope=catalogue)", "users with a relevant item"),
-    ],
-)
-def test_describe_names_the_lists_that_a_value_of_a_run_reads(spec: str, lists: str) -> None:
-    assert f"one value for all {lists} together" in run("describe", spec).stdout
+def test_describe_names_the_lists_that_a_value_of_a_run_reads() -> None:
+    for spec, lists in {
+        "iaa": "users with a relevant item",
+        "statistical_parity": "users with recommendations",
+        "exposure_utility(audience=both)": "users with a relevant item and recommendations",
+        "coverage": "lists",
+        "auc": "lists",
+        "auc(scope=catalogue)": "users with a relevant item",
+    }.items():
+        assert f"one value for all {lists} together" in run("describe", spec).stdout, spec
 
 
 def test_describe_takes_a_spec_and_a_convention() -> None:
+    assert run("describe", "NDCG").stdout == run("describe", "ndcg").stdout
     text = run("describe", "MeanInvUserFreq@10", "--convention", "rectools").stdout
     assert text.startswith("surprisal@10: ")
     assert "audience = " in text
@@ -583,13 +519,11 @@ def test_demo() -> None:
     run("demo", "new/data", "--users", "30", "--force")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [["--users", "0"], ["--users", "x"], ["--per-user", "-1"], ["--seed", "1.5"], ["--models", "9"],
-     ["--per-user", "1000000"]],
-)  # fmt: skip
-def test_demo_with_bad_numbers(folder: Path, options: list[str]) -> None:
-    assert options[1] in run("demo", "new", *options, code=2).stderr
+def test_demo_with_bad_numbers(folder: Path) -> None:
+    for name, number in {
+        "--users": "x", "--per-user": "-1", "--seed": "1.5", "--models": "9",
+    }.items():  # fmt: skip
+        assert number in run("demo", "new", name, number, code=2).stderr
     assert not (folder / "new").exists()
 
 
@@ -601,29 +535,21 @@ def test_demo_into_a_file() -> None:
 # ---------------------------------------------------------------- mistakes
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["evalute"], 2, ["'evalute'", "did you mean 'evaluate'"]),
+# mistakes that tests/docs/test_refusals.py does not have
+MISTAKES: list[tuple[list[str], int, list[str]]] = [
         (["per_user"], 2, ["'per_user'", "did you mean 'per-user'"]),
         (["xyz"], 2, ["'xyz'"]),
         (["recs.parquet"], 2, ["'recs.parquet'"]),
-        (["evaluate", *INPUT, "ndgc@10"], 2, ["'ndgc'", "did you mean 'ndcg'"]),
-        (["evaluate", *INPUT, "ndcg@0"], 2, ["k", "positive whole number", "0"]),
         (["evaluate", *INPUT, "ndcg@ten"], 2, ["k", "'ten'"]),
         (["evaluate", *INPUT, "ndcg", "-k", "0"], 2, ["k", "positive whole number"]),
         (["evaluate", *INPUT, "ndcg", "-k", "5,x"], 2, ["k", "'x'"]),
         (["evaluate", *INPUT, "ndcg", "-k", "5,"], 2, ["k", "''"]),
-        (["evaluate", *INPUT, "ndcg", "-k", "10:5"], 2, ["10:5"]),
         (["evaluate", *INPUT, "ndcg", "-k", "1:"], 2, ["1:"]),
         (["evaluate", *INPUT, "ndcg", "-k", "5-10"], 2, ["5-10"]),
         (["evaluate", *INPUT, "ndcg", "-k", ""], 2, ["k"]),
-        (["evaluate", *INPUT, "ndcg", "--set", "ties"], 2, ["--set ties", "NAME=VALUE"]),
-        (["evaluate", *INPUT, "ndcg", "--set", "tie=row"], 2, ["'tie'", "did you mean 'ties'"]),
         (["evaluate", *INPUT, "ndcg", "--set", "ties=rows"], 2, ["'rows'", "did you mean 'row'"]),
         (["evaluate", *INPUT, "ndcg", "--set", "ndgc.gain=linear"], 2, ["'ndgc'", "'ndcg'"]),
         (["evaluate", *INPUT, "ndcg", "--set", "gain=x"], 2, ["gain", "'x'", "binary"]),
-        (["evaluate", *INPUT, "ndcg", "--set", "ties=row", "--set", "ties=item_asc"], 2, ["twice"]),
         (["evaluate", *INPUT, "ndcg", "--convention", "trec"], 2, ["'trec'", "'trec_eval'"]),
         (["evaluate", *INPUT, "ndcg", "--convention", ""], 2, ["convention"]),
         (["evaluate", *INPUT, "ndcg", "--convention", "no.toml"], 2, ["no.toml"]),
@@ -632,32 +558,26 @@ def test_demo_into_a_file() -> None:
         (["evaluate", *INPUT, "ndcg", "--column", "user_id=x"], 1, ["'x'", "recommendations"]),
         (["evaluate", *INPUT, "ndcg", "--key", "user_id,"], 2, ["key"]),
         (["evaluate", *INPUT, "ndcg", "--key", "visit"], 1, ["'visit'", "--column"]),
-        (["evaluate", *INPUT, "ndcg", "--templates", "no"], 2, ["no", "exist"]),
         (["evaluate", *INPUT, "ndcg", "--threads", "0"], 2, ["--threads"]),
-        (["evaluate", *INPUT, "ndcg", "--memory-limit", "lots"], 2, ["lots"]),
         (["evaluate", *INPUT, "ndcg", "--format", "xml"], 2, ["xml", "csv"]),
         (["evaluate", *INPUT, "ndcg", "--digits", "-1"], 2, ["--digits"]),
         (["evaluate", *INPUT, "ndcg", "--colum", "a=b"], 2, ["--colum", "--column"]),
         (["evaluate", *INPUT, "ndcg@10", "--k", "5"], 2, ["--k"]),
-        (["evaluate", "ndcg", "-i", "test.parquet"], 2, ["recommendations", "-r FILE"]),
-        (["evaluate", "ndcg", "-r", "recs.parquet"], 2, ["interactions", "-i FILE"]),
         (["evaluate", "ndcg"], 2, ["-r FILE"]),
-        (["evaluate", *INPUT, "coverage@5"], 2, ["history", "--history FILE"]),
         (["evaluate", "-r", "resc.parquet", "-i", "test.parquet"], 1,
          ["resc.parquet", "did you mean 'recs.parquet'"]),
         (["evaluate", "-r", "recs.parquet", "-i", "nope.parquet"], 1, ["interactions", "nope"]),
         (["evaluate", *INPUT, "--history", ""], 2, ["empty"]),
-        (["describe", "ndgc"], 2, ["'ndgc'", "'ndcg'"]),
         (["describe"], 2, ["METRIC"]),
         (["demo"], 2, ["DIRECTORY"]),
         (["-r", "recs.parquet"], 2, ["-r"]),
-        (["evaluate", "-r", "-", "-i", "-", "mrr"], 2, ["stdin (-)", "several tables"]),
-    ],
-)  # fmt: skip
-def test_mistakes(arguments: list[str], code: int, words: list[str]) -> None:
-    error = run(*arguments, code=code).stderr
-    for word in words:
-        assert word in error, error
+    ]  # fmt: skip
+
+
+def test_mistakes() -> None:
+    for arguments, code, words in MISTAKES:
+        error = run(*arguments, code=code).stderr
+        assert [word for word in words if word not in error] == [], (arguments, error)
 
 
 def test_bad_data_is_exit_code_one() -> None:
@@ -704,35 +624,26 @@ def test_a_statement_does_not_read_stdin() -> None:
 # ---------------------------------------------------------------- help
 
 
-def commands(group: click.Group) -> list[str]:
-    return list(group.commands)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help(command: str) -> None:
-    text = run(command, "--help").stdout
-    assert run(command, "-h").stdout == text
-    assert text.startswith("Usage: ")
-    assert main.commands[command].help
-    for parameter in main.commands[command].params:
-        if isinstance(parameter, click.Option):
-            assert parameter.help, f"{command}: {parameter.opts} has no help"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_groups(command: str) -> None:
+def test_help() -> None:
     """A command with many options shows each of them in one group."""
-    text = run(command, "--help").stdout
-    titles = [line[:-1] for line in text.splitlines() if line[:-1] in GROUPS]
-    params = main.commands[command].params
-    options = [param for param in params if isinstance(param, click.Option)]
-    if not titles:
-        assert len(options) < 12
-        return
-    assert titles == [title for title in GROUPS if title in titles]
-    assert {option.name for option in options} <= {n for names in GROUPS.values() for n in names}
-    for name in [option.opts[-1] for option in options] + ["--help"]:
-        assert len(re.findall(rf"^  (?:-\w, )?{name}(?:$|,|  | [A-Z\[/])", text, re.M)) == 1, name
+    for command in COMMANDS:
+        text = run(command, "--help").stdout
+        assert run(command, "-h").stdout == text
+        assert text.startswith("Usage: ")
+        assert main.commands[command].help
+        params = main.commands[command].params
+        options = [param for param in params if isinstance(param, click.Option)]
+        assert [option.opts for option in options if not option.help] == []
+        titles = [line[:-1] for line in text.splitlines() if line[:-1] in GROUPS]
+        if not titles:
+            assert len(options) < 12
+            continue
+        assert titles == [title for title in GROUPS if title in titles]
+        in_groups = {name for names in GROUPS.values() for name in names}
+        assert {option.name for option in options} <= in_groups
+        for name in [option.opts[-1] for option in options] + ["--help"]:
+            shown = re.findall(rf"^  (?:-\w, )?{name}(?:$|,|  | [A-Z\[/])", text, re.M)
+            assert len(shown) == 1, (command, name)
 
 
 def test_help_names_the_default_set() -> None:
@@ -749,10 +660,6 @@ def test_help_of_all() -> None:
     assert run("--version").stdout.strip().endswith(sm.__version__)
 
 
-def test_the_contract_of_commands() -> None:
-    assert {"evaluate", "per-user", "sql", "list", "describe", "demo"} <= set(COMMANDS)
-
-
 # ---------------------------------------------------------------- real processes
 
 
@@ -767,33 +674,17 @@ def test_a_real_process() -> None:
     assert result.stderr.startswith("sqlmetrics: error: unknown metric")
 
 
-@pytest.mark.parametrize(
-    "shell", ["bash", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("zsh", "fish"))]
-)
-def test_shell_completion(shell: str) -> None:
-    environment = {**os.environ, "_SQLMETRICS_COMPLETE": f"{shell}_source"}
-    result = python(env=environment)
-    assert result.returncode == 0, result.stderr
-    assert "_SQLMETRICS_COMPLETE" in result.stdout
+def test_shell_completion() -> None:
+    for shell in ("bash", "zsh", "fish"):
+        environment = {"_SQLMETRICS_COMPLETE": f"{shell}_source"}
+        text = run(prog_name="sqlmetrics", env=environment).stdout
+        assert "_SQLMETRICS_COMPLETE" in text
+    typed = {"COMP_WORDS": "sqlmetrics ev", "COMP_CWORD": "1"}
+    environment = {"_SQLMETRICS_COMPLETE": "bash_complete", **typed}
+    assert "evaluate" in run(prog_name="sqlmetrics", env=environment).stdout
 
 
-def test_completion_of_commands() -> None:
-    environment = {
-        **os.environ, "_SQLMETRICS_COMPLETE": "bash_complete", "COMP_WORDS": "sqlmetrics ev",
-        "COMP_CWORD": "1",
-    }  # fmt: skip
-    assert "evaluate" in python(env=environment).stdout
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 def test_a_range_of_cutoffs_that_is_too_long() -> None:
     """A typing error must not eat the memory of the machine."""
-    import resource
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-
-    result = python("evaluate", *INPUT, "mrr", "-k", "1:1000000000", preexec_fn=limit)
-    assert result.returncode == 2
-    assert result.stderr.startswith("sqlmetrics: error: ")
-    assert "1:1000000000" in result.stderr
+    error = run("evaluate", *INPUT, "mrr", "-k", "1:1000000000", code=2).stderr
+    assert "1:1000000000" in error

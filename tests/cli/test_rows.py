@@ -11,6 +11,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.cli.layout import render_frame, render_rows
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
+from tests.support.evaluators import Evaluator
 
 FORMATS = ["csv", "json", "jsonl", "table", "markdown", "latex"]
 LISTS = {1: ["a", "b", "c"], 2: ["b", "a"], 3: ["c"]}
@@ -30,23 +31,19 @@ def two_models(names: list[Any]) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("names", [["als", "popular"], [10, 9], [1.5, 0.5]])
-@pytest.mark.parametrize(
-    "asked",
-    [{"by": "country"}, {"metrics": ["ndcg", "inter_list_diversity@2"]}],
-    ids=["slices", "of_runs"],
-)
-def test_texts_are_those_of_the_frame(names: list[Any], asked: dict[str, Any]) -> None:
+def test_texts_are_those_of_the_frame(names: list[Any]) -> None:
     """With missing values, and characters that formats escape."""
-    with sm.Evaluator(two_models(names), TRUTH, users=USERS) as evaluator:
-        frame, rows = evaluator.evaluate(**asked), evaluator.rows(**asked)
-    assert len(rows) == len(frame) > 0
-    for kind in FORMATS:
-        for digits in (None, 2):
-            assert render_rows(rows, kind, digits) == render_frame(frame, kind, digits)
+    with Evaluator(two_models(names), TRUTH, users=USERS, threads=1) as evaluator:
+        for asked in ({"by": "country"}, {"metrics": ["ndcg", "inter_list_diversity@2"]}):
+            frame, rows = evaluator.evaluate(**asked), evaluator.rows(**asked)
+            assert len(rows) == len(frame) > 0
+            for kind in FORMATS:
+                for digits in (None, 2):
+                    assert render_rows(rows, kind, digits) == render_frame(frame, kind, digits)
 
 
 def test_columns_without_any_value_keep_their_kind() -> None:
-    with sm.Evaluator(LISTS, TRUTH) as evaluator:
+    with Evaluator(LISTS, TRUTH) as evaluator:
         frame = evaluator.evaluate("hit_rate", ci="none")
         rows = evaluator.rows("hit_rate", ci="none")
     assert list(rows.names) == list(frame.columns)
@@ -57,7 +54,7 @@ def test_columns_without_any_value_keep_their_kind() -> None:
 
 
 def test_errors_and_warnings_are_those_of_evaluate() -> None:
-    with sm.Evaluator(LISTS, TRUTH, users=USERS.assign(user_id=[7, 8])) as evaluator:
+    with Evaluator(LISTS, TRUTH, users=USERS.assign(user_id=[7, 8])) as evaluator:
         with pytest.raises(sm.UsageError, match="unknown metric 'ndgc'; did you mean 'ndcg'"):
             evaluator.rows("ndgc@10")
         with pytest.raises(TypeError, match="evaluate has no argument 'partition'"):
@@ -66,20 +63,21 @@ def test_errors_and_warnings_are_those_of_evaluate() -> None:
             evaluator.rows("ndcg@10", by="country")
 
 
-@pytest.mark.parametrize("method", ["evaluate", "combinations", "compare", "report"])
-@pytest.mark.parametrize("users", [USERS.iloc[:0], USERS.assign(user_id=[7, 8])])
-def test_no_user_has_a_value_to_slice_by(method: str, users: pd.DataFrame) -> None:
-    tables = {"recommendations": {"a": LISTS, "b": LISTS}, "interactions": TRUTH, "users": users}
-    calls = {
-        "evaluate": lambda: evaluator.evaluate("ndcg@10", by="country"),
-        "combinations": lambda: evaluator.evaluate("ndcg@10", by="country", combinations=True),
-        "compare": lambda: evaluator.compare("ndcg@10", baseline="a", by="country"),
-        "report": lambda: evaluator.report("ndcg@10", by="country"),
-    }
-    with sm.Evaluator(**tables, check=False) as evaluator:
-        told = "country in the table users. Check that the table has rows, and that its ids match"
-        with pytest.warns(sm.SqlmetricsWarning, match=f"no user has a value of {told}"):
-            calls[method]()
+def test_no_user_has_a_value_to_slice_by() -> None:
+    told = "country in the table users. Check that the table has rows, and that its ids match"
+    others = USERS.assign(user_id=[7, 8])
+    for method, users, options in (
+        ("evaluate", USERS.iloc[:0], {}),
+        ("evaluate", others, {}),
+        ("evaluate", others, {"combinations": True}),
+        ("compare", others, {"baseline": "a"}),
+        ("report", others, {}),
+    ):
+        with (
+            Evaluator({"a": LISTS, "b": LISTS}, TRUTH, users=users) as evaluator,
+            pytest.warns(sm.SqlmetricsWarning, match=f"no user has a value of {told}"),
+        ):
+            getattr(evaluator, method)("ndcg@10", by="country", **options)
 
 
 def test_missing_values() -> None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import io
-import logging
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,8 +17,9 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.partitions import sizing
+from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
-from tests.support.processes import ENDLESS, PATIENCE, wait_for, without_check
+from tests.support.processes import ENDLESS, without_check
 
 MODELS = ("als", "popular")
 METRICS = ["ndcg", "recall(aggregate=median)", "coverage"]
@@ -64,33 +61,29 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 def opened(tables: dict[str, Any], partitions: Any = None, **options: Any) -> sm.Evaluator:
     lists = {model: tables[model] for model in MODELS}
     given = {"history": tables["history"], **options}
-    return sm.Evaluator(lists, tables["interactions"], partitions=partitions, **given)
+    return Evaluator(lists, tables["interactions"], partitions=partitions, **given)
 
 
 # ---------------------------------------------------------------- the same results
 
 
-ASKED = [
-    ("evaluate", METRICS, {"k": 3}),
-    pytest.param(
-        "evaluate", "ndcg@3", {"by": "activity", "ci": "bootstrap", "resamples": 20},
-        marks=pytest.mark.thorough,
-    ),
-    ("per_user", ["ndcg@3", "recall@5"], {}),
-    ("compare", "ndcg@3", {"baseline": "als"}),
-    pytest.param("explain", "map@3", {"start": "jurity"}, marks=pytest.mark.thorough),
-]  # fmt: skip
+def how(evaluator: sm.Evaluator) -> str:
+    """Return the first line of the physical statement, which says how users are divided."""
+    return evaluator.sql("ndcg@5", physical=True).partition("\n")[0]
 
 
-@pytest.mark.parametrize(("method", "metrics", "options"), ASKED)
-@pytest.mark.thorough
-def test_partitions_give_the_same_results(
-    by_user: dict[str, str], method: str, metrics: list[str] | str, options: dict[str, Any]
-) -> None:
+def test_partitions_give_the_same_results(by_user: dict[str, str]) -> None:
     with opened(by_user) as whole, opened(by_user, 2) as divided:
-        assert "by ranges" in divided.sql("ndcg@5", physical=True).partition("\n")[0]
-        wanted = getattr(whole, method)(metrics, **options)
-        assert_same(getattr(divided, method)(metrics, **options), wanted)
+        assert "by ranges" in how(divided)
+        for method, metrics, options in (
+            ("evaluate", METRICS, {"k": 3}),
+            ("evaluate", "ndcg@3", {"by": "activity", "ci": "bootstrap", "resamples": 20}),
+            ("per_user", ["ndcg@3", "recall@5"], {}),
+            ("compare", "ndcg@3", {"baseline": "als"}),
+            ("explain", "map@3", {"start": "jurity"}),
+        ):
+            wanted = getattr(whole, method)(metrics, **options)
+            assert_same(getattr(divided, method)(metrics, **options), wanted)
 
 
 def test_lists_in_no_order_are_sorted(by_user: dict[str, str], tmp_path: Path) -> None:
@@ -101,12 +94,10 @@ def test_lists_in_no_order_are_sorted(by_user: dict[str, str], tmp_path: Path) -
             mixed[model], row_group_size=2048
         )
     with opened(by_user) as whole, opened(mixed, 2) as divided:
-        first = divided.sql("ndcg@5", physical=True).partition("\n")[0]
-        assert first.endswith("by ranges of the key, after sorting recommendations")
+        assert how(divided).endswith("by ranges of the key, after sorting recommendations")
         assert_same(divided.evaluate(METRICS, 3), whole.evaluate(METRICS, 3))
 
 
-@pytest.mark.thorough
 def test_frames_of_a_connection_of_ones_own_are_split(by_user: dict[str, str]) -> None:
     with duckdb.connect() as connection:
         frames = {name: connection.sql(f"FROM '{path}'").df() for name, path in by_user.items()}
@@ -115,23 +106,11 @@ def test_frames_of_a_connection_of_ones_own_are_split(by_user: dict[str, str]) -
         with opened(by_user) as whole:
             divided = opened(frames, 2, connection=connection)
             # texts may have another order here
-            first = divided.sql("ndcg@5", physical=True).partition("\n")[0]
-            assert first.endswith("by a hash of the key")
+            assert how(divided).endswith("by a hash of the key")
             assert_same(divided.evaluate("ndcg", 3), whole.evaluate("ndcg", 3))
             divided.close()
         after = [connection.sql(query).fetchall() for query in ("SHOW ALL TABLES", state)]
         assert after == before
-
-
-def test_what_was_checked_is_not_checked_again(
-    by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    titles: list[str] = []
-    with opened(by_user, 2) as divided:
-        divided.evaluate("ndcg", 3)
-        monkeypatch.setattr(divided.engine, "records", lambda plan: titles.append(plan.root.name))
-        divided.evaluate("ndcg", 3)
-    assert titles == []
 
 
 def test_rows_without_a_user_are_in_a_partition(by_user: dict[str, str], tmp_path: Path) -> None:
@@ -139,42 +118,24 @@ def test_rows_without_a_user_are_in_a_partition(by_user: dict[str, str], tmp_pat
     duckdb.sql(
         f"FROM '{by_user['als']}' UNION ALL SELECT NULL, 1, 1 ORDER BY user_id NULLS FIRST"
     ).write_parquet(str(path), row_group_size=2048)
-    with sm.Evaluator(path, by_user["interactions"], partitions=2) as divided:
-        assert "by ranges" in divided.sql("ndcg@5", physical=True).partition("\n")[0]
-        with pytest.raises(sm.DataError, match=r"NULL(.|\n)*These counts refer to partition \d/\d"):
-            divided.evaluate("ndcg@5")
-
-
-def test_warnings_name_the_line_of_the_caller(by_user: dict[str, str]) -> None:
-    with opened(by_user, 2) as divided, pytest.warns(sm.SqlmetricsWarning) as caught:
-        divided.evaluate(["ndcg", "ctr"], 3, skip_missing=True)
-    assert [warning.filename for warning in caught] == [__file__]
+    told = r"NULL(.|\n)*These counts refer to partition \d/\d"
+    with (
+        Evaluator(path, by_user["interactions"], partitions=2) as divided,
+        pytest.raises(sm.DataError, match=told),
+    ):
+        divided.evaluate("ndcg@5")
 
 
 # ---------------------------------------------------------------- memory limits
 
 
 @pytest.mark.usefixtures("little_memory")
-@pytest.mark.thorough
-def test_what_does_not_fit_is_split_and_says_so(
-    by_user: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "sqlmetrics")
-    with opened(by_user) as limited, opened(by_user, 1) as whole:
-        assert_same(limited.evaluate("ndcg", 3), whole.evaluate("ndcg", 3))
-        assert limited.sql("ndcg@3", physical=True).startswith(f"-- here: {caplog.messages[0]}\n")
-        assert whole.sql("ndcg@3", physical=True).startswith("WITH")
-    (message,) = caplog.messages
-    assert "the limit is 2.0 MB: computed in" in message
-    assert "partitions of the users, by ranges of the key" in message
-
-
-@pytest.mark.usefixtures("little_memory")
-def test_the_command_line_says_so_on_stderr(by_user: dict[str, str]) -> None:
+def test_what_does_not_fit_is_split_and_says_so(by_user: dict[str, str]) -> None:
     command = ["evaluate", "-r", by_user["als"], "-i", by_user["interactions"], "ndcg@10"]
     limited = CliRunner().invoke(cli, command)
     assert limited.stderr.startswith("sqlmetrics: 13,340 rows need about 1.6 MB of memory")
-    assert "partitions of the users" in limited.stderr
+    assert "the limit is 2.0 MB: computed in" in limited.stderr
+    assert "partitions of the users, by ranges of the key" in limited.stderr
     whole = CliRunner().invoke(cli, [*command, "--partitions", "1"])
     assert without_check(whole.stderr) == ""
     found, wanted = (pd.read_csv(io.StringIO(result.stdout)) for result in (limited, whole))
@@ -191,47 +152,28 @@ def test_what_needs_all_users_at_once_is_named(by_user: dict[str, str], tmp_path
         opened(by_user, templates=tmp_path) as limited,
         opened(by_user, 1, templates=tmp_path) as whole,
     ):
-        first = limited.sql("middle@10", physical=True).partition("\n")[0]
-        assert first.endswith("; all users of recommendations are needed at once")
+        statement = limited.sql("middle@10", physical=True)
+        assert "; all users of recommendations are needed at once\n" in statement
         assert "needed at once" not in limited.sql("ndcg@10", physical=True)
         assert_same(limited.evaluate("middle@10"), whole.evaluate("middle@10"))
 
 
-@pytest.mark.parametrize(("per_user", "is_whole"), [(1, False), (100, True)])
-def test_users_need_memory_too(
-    per_user: int, is_whole: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As many rows are not split if they are of few users."""
-    monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 16_000_000)
-    monkeypatch.setattr(DuckDBEngine, "has_default_limit", False)
-    rows = pd.DataFrame({"row": range(60_000)})
-    lists = pd.DataFrame({"user_id": rows["row"] // per_user, "item_id": rows["row"] % per_user})
-    with sm.Evaluator(lists.assign(rank=lists["item_id"] + 1), lists) as evaluator:
-        assert evaluator.sql("ndcg@3", physical=True).startswith("WITH") == is_whole
-
-
-@pytest.mark.parametrize(
-    ("chosen", "limit"), [(None, "the default limit is 2.0 MB"), ("5MB", "the limit is 5.0 MB")]
-)
 def test_a_run_without_a_limit_leaves_memory_for_others(
-    by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch, chosen: str | None, limit: str
+    by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It uses two fifths of the engine's default, which is four fifths of the machine."""
     monkeypatch.setattr(sizing, "_SMALL", 0)
-    monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 5_000_000)
-    with opened(by_user, memory_limit=chosen) as evaluator:
-        assert f"of memory, {limit}: computed in" in evaluator.sql("ndcg@3", physical=True)
-
-
-def test_what_fits_is_left_whole(by_user: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizing, "_SMALL", 0)
     with opened(by_user) as evaluator:
-        assert evaluator.sql("ndcg@3", physical=True).startswith("WITH")
+        assert evaluator.sql("ndcg@3", physical=True).startswith("WITH")  # what fits is left whole
+    monkeypatch.setattr(DuckDBEngine, "memory_limit", lambda _: 5_000_000)
+    for chosen, limit in ((None, "the default limit is 2.0 MB"), ("5MB", "the limit is 5.0 MB")):
+        with opened(by_user, memory_limit=chosen) as evaluator:
+            assert f"of memory, {limit}: computed in" in how(evaluator)
 
 
 def test_a_job_is_not_split_again(tmp_path: Path) -> None:
     lists, truth = DATA / "recommendations_als.parquet", DATA / "interactions.parquet"
-    with sm.Evaluator(lists, truth, partitions=3) as evaluator:
+    with Evaluator(lists, truth, partitions=3) as evaluator:
         for call in (
             lambda: evaluator.write_partition(tmp_path / "parts", "1/2", "ndcg"),
             lambda: evaluator.per_user("ndcg", partition="1/2"),
@@ -244,13 +186,13 @@ def test_a_job_is_not_split_again(tmp_path: Path) -> None:
 
 def test_a_limit_below_zero_is_none() -> None:
     with pytest.raises(sm.UsageError, match="memory_limit must be a size such as 4GB, not '-1GB'"):
-        sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, memory_limit="-1GB")
+        Evaluator({"u": ["a"]}, {"u": ["a"]}, memory_limit="-1GB")
     with pytest.raises(sm.UsageError, match="temp_limit must be a size such as 4GB, not '-1GB'"):
-        sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, temp_limit="-1GB")
+        Evaluator({"u": ["a"]}, {"u": ["a"]}, temp_limit="-1GB")
 
 
 def limit_of_temporary_files(**options: Any) -> str:
-    with sm.Evaluator({"u": ["a"]}, {"u": ["a"]}, **options) as evaluator:
+    with Evaluator({"u": ["a"]}, {"u": ["a"]}, **options) as evaluator:
         connection = evaluator.engine.connection
         found = connection.execute("SELECT current_setting('max_temp_directory_size')").fetchone()
     return str(found[0])
@@ -304,11 +246,10 @@ def test_a_run_that_writes_too_many_temporary_files_says_which_limit_it_reached(
         evaluator.evaluate("sorts@5")
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("partitions", [0, -1, 10_000, 1.5, "3", True])
-def test_wrong_numbers_of_partitions(by_user: dict[str, str], partitions: object) -> None:
-    with pytest.raises(sm.UsageError, match="partitions must be an integer from 1 to 9999"):
-        opened(by_user, partitions)
+def test_wrong_numbers_of_partitions() -> None:
+    for partitions in (0, -1, 10_000, 1.5, "3", True):
+        with pytest.raises(sm.UsageError, match="partitions must be an integer from 1 to 9999"):
+            Evaluator({"u": ["a"]}, {"u": ["a"]}, partitions=partitions)
 
 
 def test_a_limit_that_is_too_small(by_user: dict[str, str]) -> None:
@@ -338,36 +279,6 @@ def endless(tmp_path: Path) -> Path:
     return folder_with_metric(tmp_path, "endless", ENDLESS)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.thorough
-def test_a_stopped_command_leaves_nothing_behind(
-    how: signal.Signals, endless: Path, by_user: dict[str, str], tmp_path: Path
-) -> None:
-    spilled, results = tmp_path / "spilled", tmp_path / "results"
-    results.mkdir()
-    (results / "values.parquet").write_text("what was there before")
-    command = [
-        sys.executable, "-m", "sqlmetrics", "per-user", "endless@3", "--templates", str(endless),
-        "-r", by_user["als"], "-i", by_user["interactions"], "--partitions", "2",
-        "--temp-directory", str(spilled), "-o", str(results / "values.parquet"), "--force",
-    ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            wait_for(
-                lambda: any(spilled.rglob("*.parquet")), process
-            )  # the file of the first partition
-            process.send_signal(how)
-            output, messages = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
-    assert process.returncode == 130, messages
-    assert b"sqlmetrics: interrupted" in messages
-    assert output == b""
-    assert not spilled.exists()
-    assert [path.name for path in results.iterdir()] == ["values.parquet"]
-    assert (results / "values.parquet").read_text() == "what was there before"
-
-
 def test_a_stopped_call_leaves_a_connection_usable(endless: Path, by_user: dict[str, str]) -> None:
     interrupts = [KeyboardInterrupt]
 
@@ -378,7 +289,7 @@ def test_a_stopped_call_leaves_a_connection_usable(endless: Path, by_user: dict[
 
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE of_the_user AS SELECT 1 AS one")
-        evaluator = sm.Evaluator(
+        evaluator = Evaluator(
             by_user["als"],
             by_user["interactions"],
             connection=connection,

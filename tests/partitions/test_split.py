@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.partitions import DATA, MODELS, assert_same, frame, in_parts, world
 
 TABLES = {
@@ -21,38 +22,16 @@ SETTINGS = {"relevant_from": 2}
 
 def demo(**options: Any) -> sm.Evaluator:
     given = {"baseline": "popular", "settings": SETTINGS, **TABLES, **options}
-    return sm.Evaluator(MODELS, DATA / "interactions.parquet", **given)
+    return Evaluator(MODELS, DATA / "interactions.parquet", **given)
 
 
 # ---------------------------------------------------------------- results
 
 
-@pytest.mark.parametrize(
-    ("of", "asked"),
-    [
-        (2, {}),
-        pytest.param(1, {}, marks=pytest.mark.thorough),
-        pytest.param(7, {}, marks=pytest.mark.exhaustive),
-        pytest.param(3, {"by": "country"}, marks=pytest.mark.exhaustive),
-        pytest.param(
-            7,
-            {"by": ["activity_group", "country"], "combinations": True, "ci": "bootstrap",
-             "resamples": 50},
-            marks=pytest.mark.exhaustive,
-        ),
-        pytest.param(
-            3,
-            {"by": "activity", "ci": "bootstrap", "run_ci": True, "resamples": 20},
-            marks=pytest.mark.exhaustive,
-        ),
-    ],
-)  # fmt: skip
-@pytest.mark.thorough
-def test_every_metric_of_the_demo(tmp_path: Path, of: int, asked: dict[str, Any]) -> None:
-    cutoffs = [5, 10] if asked else [5]
+def test_every_metric_of_the_demo(tmp_path: Path) -> None:
     with demo() as evaluator:
-        found = in_parts(evaluator, tmp_path / "parts", of, "all", cutoffs, **asked)
-        wanted = evaluator.evaluate("all", cutoffs, **asked)
+        found = in_parts(evaluator, tmp_path / "parts", 2, "all", 5)
+        wanted = evaluator.evaluate("all", 5)
     known = evaluator.catalog.metrics.values()
     assert set(wanted["metric"]) == {metric.name for metric in known if metric.in_all}
     assert_same(found, wanted)
@@ -60,60 +39,60 @@ def test_every_metric_of_the_demo(tmp_path: Path, of: int, asked: dict[str, Any]
 
 SAMPLED = ["inter_list_diversity(sample_users=7, runs=3)", "inter_list_diversity"]
 ACCURACY = ["ndcg", "recall", "map(divisor=all_positions)", "ndcg(aggregate=median)"]
-WORLDS: list[tuple[list[str], dict[str, Any], dict[str, Any]]] = [
-    (SAMPLED, {}, {}),
-    (["coverage", "recall"], {"by": "kind"}, {}),
-    (ACCURACY, {"by_item": "popularity", "by": "kind", "ci": "none"}, {}),
-    (["coverage", "recall"], {"ci": "bootstrap", "run_ci": True, "resamples": 20}, {}),
-    (ACCURACY, {"by": ["kind", "activity"], "combinations": True}, {}),
-    (ACCURACY, {"ci": "bootstrap", "resamples": 30}, {"settings": {"audience": "either"}}),
-    (["ndcg", "err"], {}, {"settings": {"duplicate_interactions": "bag_size"}}),
-    (["map", "ndcg"], {}, {"convention": ["jurity", "rectools", "standard"]}),
-    (["recall", "auc"], {}, {"settings": {"audience": "judged", "relevant_from": 3}}),
-    (["recall", "coverage"], {}, {"settings": {"duplicate_recommendations": "cut_then_dedup"}}),
+# options of the evaluator, and the requests that one evaluator answers
+WORLDS: list[tuple[dict[str, Any], list[tuple[list[str], dict[str, Any]]]]] = [
+    (
+        {},
+        [
+            (SAMPLED, {}),
+            (["coverage", "recall"], {"by": "kind"}),
+            (ACCURACY, {"by_item": "popularity", "by": "kind", "ci": "none"}),
+            (["coverage", "recall"], {"ci": "bootstrap", "run_ci": True, "resamples": 20}),
+            (ACCURACY, {"by": ["kind", "activity"], "combinations": True}),
+        ],
+    ),
+    ({"settings": {"audience": "either"}}, [(ACCURACY, {"ci": "bootstrap", "resamples": 30})]),
+    ({"settings": {"duplicate_interactions": "bag_size"}}, [(["ndcg", "err"], {})]),
+    ({"convention": ["jurity", "rectools", "standard"]}, [(["map", "ndcg"], {})]),
+    ({"settings": {"audience": "judged", "relevant_from": 3}}, [(["recall", "auc"], {})]),
+    (
+        {"settings": {"duplicate_recommendations": "cut_then_dedup"}},
+        [(["recall", "coverage"], {})],
+    ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("metrics", "options", "given"),
-    [
-        pytest.param(*world, marks=[pytest.mark.thorough] if place > 1 else [])
-        for place, world in enumerate(WORLDS)
-    ],
-    ids=[",".join([*options, *given]) or "plain" for _, options, given in WORLDS],
-)
-@pytest.mark.thorough
+@pytest.mark.parametrize(("given", "requests"), WORLDS, ids=range(len(WORLDS)))
 def test_small_world_with_two_models(
-    tmp_path: Path, metrics: list[str], options: dict[str, Any], given: dict[str, Any]
+    tmp_path: Path, given: dict[str, Any], requests: list[tuple[list[str], dict[str, Any]]]
 ) -> None:
-    with sm.Evaluator(**world(), **given) as evaluator:
-        found = in_parts(evaluator, tmp_path / "parts", 3, metrics, [2, 5], **options)
-        assert_same(found, evaluator.evaluate(metrics, [2, 5], **options))
+    with Evaluator(**world(), **given, threads=1) as evaluator:
+        for number, (metrics, options) in enumerate(requests):
+            folder = tmp_path / f"parts{number}"
+            found = in_parts(evaluator, folder, 2, metrics, [2, 5], **options)
+            assert_same(found, evaluator.evaluate(metrics, [2, 5], **options))
 
 
-@pytest.mark.parametrize("of", [pytest.param(1, marks=pytest.mark.thorough), 5])
-@pytest.mark.thorough
-def test_any_number_of_partitions(tmp_path: Path, of: int) -> None:
+def test_more_partitions_than_users(tmp_path: Path) -> None:
     """Five partitions of three users: some have nobody at all."""
     lists = {"a": ["x", "y"], "b": ["y", "z"], "c": ["z"]}
     truth = {"a": ["y"], "b": ["y"], "c": ["x"]}
-    with sm.Evaluator(lists, truth, items={"x", "y", "z", "w"}) as evaluator:
+    with Evaluator(lists, truth, items={"x", "y", "z", "w"}) as evaluator:
         metrics = ["recall", "coverage(catalogue=items)"]
-        found = in_parts(evaluator, tmp_path / "parts", of, metrics, 1)
+        found = in_parts(evaluator, tmp_path / "parts", 5, metrics, 1)
     assert found["value"].tolist() == [1 / 3, 3 / 4]
     sizes = [
         duckdb.sql(f"SELECT count(*) FROM read_parquet('{path}')").fetchall()[0][0]
         for path in (tmp_path / "parts" / "per_user").glob("*.parquet")
     ]
-    assert len(sizes) == of
+    assert len(sizes) == 5
     assert sum(sizes) == len(lists)
 
 
-@pytest.mark.thorough
 def test_an_item_in_lists_of_two_partitions_counts_once(tmp_path: Path) -> None:
     """Coverage and pairs of lists are about all users: parts must not be added up."""
     lists = {user: ["x", "y"] for user in range(20)} | {20: ["y", "z"]}
-    with sm.Evaluator(lists, {0: ["x"]}, items={"w", "x", "y", "z"}) as evaluator:
+    with Evaluator(lists, {0: ["x"]}, items={"w", "x", "y", "z"}) as evaluator:
         metrics = ["coverage(catalogue=items)", "inter_list_diversity"]
         found = in_parts(evaluator, tmp_path / "parts", 4, metrics, [1, 2])
     with_user = [
@@ -129,7 +108,6 @@ def test_an_item_in_lists_of_two_partitions_counts_once(tmp_path: Path) -> None:
     assert found["value"][3] == pytest.approx(20 / 2 / 210)
 
 
-@pytest.mark.thorough
 def test_large_whole_numbers_and_ordered_texts_come_back_as_they_were(tmp_path: Path) -> None:
     """Parquet has no whole numbers of 128 bits, and no texts with an order of their own."""
     with duckdb.connect() as connection:
@@ -146,7 +124,7 @@ def test_large_whole_numbers_and_ordered_texts_come_back_as_they_were(tmp_path: 
             "CREATE TABLE people AS SELECT user_id, "
             "CAST(['small', 'medium', 'large'][1 + item_id] AS size) AS size FROM lists"
         )
-        with sm.Evaluator("lists", "truth", users="people", connection=connection) as evaluator:
+        with Evaluator("lists", "truth", users="people", connection=connection) as evaluator:
             found = in_parts(evaluator, tmp_path / "parts", 2, ["recall"], 1, by="size")
             wanted = evaluator.evaluate("recall", 1, by="size")
             sampled = in_parts(evaluator, tmp_path / "sampled", 2, SAMPLED[:1], 1)
@@ -157,7 +135,6 @@ def test_large_whole_numbers_and_ordered_texts_come_back_as_they_were(tmp_path: 
 
 
 @pytest.mark.parametrize("types", [("FLOAT", "DOUBLE"), ("DECIMAL(4,1)", "DECIMAL(6,3)")])
-@pytest.mark.thorough
 def test_ids_that_are_equal_go_to_one_partition(tmp_path: Path, types: tuple[str, str]) -> None:
     """0.1 as a FLOAT and as a DOUBLE are spelled alike and not equal; 1.0 and 1.000 are equal."""
     with duckdb.connect() as connection:
@@ -166,7 +143,7 @@ def test_ids_that_are_equal_go_to_one_partition(tmp_path: Path, types: tuple[str
                 f"CREATE TABLE {name} AS SELECT CAST(CAST(n / 10 AS {types[0]}) AS {held}) "
                 "AS user_id, n % 2 AS item_id, 1 AS rank FROM range(40) AS numbers (n)"
             )
-        with sm.Evaluator("lists", "truth", connection=connection) as evaluator:
+        with Evaluator("lists", "truth", connection=connection) as evaluator:
             found = in_parts(evaluator, tmp_path / "parts", 5, "recall", 1)
     assert found["value"].tolist() == [1.0]
     assert found["n_users"].tolist() == [40]
@@ -179,10 +156,9 @@ def test_keys_of_several_columns(tmp_path: Path) -> None:
         "recommendations": frame(lists, "day", "user id", "item_id", "score"),
         "interactions": frame(truth, "day", "user id", "item_id"),
     }
-    with sm.Evaluator(**tables, key=("day", "user id")) as evaluator:
-        metrics = ["ndcg", "coverage(catalogue=items)"][:1]
-        found = in_parts(evaluator, tmp_path / "parts", 3, metrics, 3)
-        assert_same(found, evaluator.evaluate(metrics, 3))
+    with Evaluator(**tables, key=("day", "user id")) as evaluator:
+        found = in_parts(evaluator, tmp_path / "parts", 3, "ndcg", 3)
+        assert_same(found, evaluator.evaluate("ndcg", 3))
     assert found["n_users"].tolist() == [18]
 
 
@@ -212,7 +188,7 @@ GROUP BY {% if several_models %}hits.model, {% endif %}hits.k
 {#---
 title = "The hits of the user before, by id"
 ---#}
-SELECT user_id, model, k, lag(n_hits, 1, 0) OVER (PARTITION BY model, k ORDER BY user_id) AS value
+SELECT model, user_id, k, lag(n_hits, 1, 0) OVER (PARTITION BY model, k ORDER BY user_id) AS value
 FROM (SELECT user_id, model, k, count(*) AS n_hits FROM hits GROUP BY user_id, model, k) AS counted
 """,
 }
@@ -222,14 +198,11 @@ def test_metrics_of_ones_own_need_say_nothing(tmp_path: Path) -> None:
     templates = tmp_path / "templates"
     templates.mkdir()
     for name, text in OWN_METRICS.items():
-        text = text.strip().replace(
-            "SELECT user_id, model, k, lag", "SELECT model, user_id, k, lag"
-        )
-        (templates / f"{name}.sql.j2").write_text(text, encoding="utf-8")
+        (templates / f"{name}.sql.j2").write_text(text.strip(), encoding="utf-8")
     tables = world()
     long = frame([("one", 50, i, 100 - i) for i in range(40)], *tables["recommendations"].columns)
     tables["recommendations"] = pd.concat([tables["recommendations"], long])
-    with sm.Evaluator(**tables, templates=templates) as evaluator:
+    with Evaluator(**tables, templates=templates) as evaluator:
         found = in_parts(evaluator, tmp_path / "parts", 3, list(OWN_METRICS), 5)
         wanted = evaluator.evaluate(list(OWN_METRICS), 5)
         assert wanted["value"].notna().all()
@@ -241,29 +214,22 @@ def test_metrics_of_ones_own_need_say_nothing(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- values per user
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({}, marks=pytest.mark.thorough),
-        {"by": ["kind", "activity"]},
-        pytest.param({"by_item": "popularity"}, marks=pytest.mark.thorough),
-    ],
-)
-def test_values_per_user_of_all_partitions(options: dict[str, Any]) -> None:
-    with sm.Evaluator(**world()) as evaluator:
-        parts = [
-            evaluator.per_user(["ndcg@2", "recall"], partition=f"{n}/3", **options)
-            for n in (1, 2, 3)
-        ]
-        wanted = evaluator.per_user(["ndcg@2", "recall"], **options)
-    users = [set(part["user_id"]) for part in parts]
-    assert all(users)
-    assert not users[0] & users[1] | users[0] & users[2] | users[1] & users[2]
-    order = [name for name in wanted.columns if name not in ("ndcg", "recall")]
-    found = pd.concat(parts).sort_values(order, ignore_index=True)
-    pd.testing.assert_frame_equal(found, wanted.sort_values(order, ignore_index=True))
-    for part in parts:
-        assert part.sort_values(order, kind="stable").index.tolist() == part.index.tolist()
+def test_values_per_user_of_all_partitions() -> None:
+    with Evaluator(**world()) as evaluator:
+        for options in ({}, {"by": ["kind", "activity"]}, {"by_item": "popularity"}):
+            parts = [
+                evaluator.per_user(["ndcg@2", "recall"], partition=f"{n}/3", **options)
+                for n in (1, 2, 3)
+            ]
+            users = [set(part["user_id"]) for part in parts]
+            assert all(users)
+            assert not users[0] & users[1] | users[0] & users[2] | users[1] & users[2]
+            wanted = evaluator.per_user(["ndcg@2", "recall"], **options)
+            order = [name for name in wanted.columns if name not in ("ndcg", "recall")]
+            found = pd.concat(parts).sort_values(order, ignore_index=True)
+            pd.testing.assert_frame_equal(found, wanted.sort_values(order, ignore_index=True))
+            for part in parts:
+                assert part.sort_values(order, kind="stable").index.tolist() == [*part.index]
 
 
 def test_a_partition_of_values_per_user_by_sql_and_in_a_file(tmp_path: Path) -> None:
@@ -282,10 +248,8 @@ def test_a_partition_of_values_per_user_by_sql_and_in_a_file(tmp_path: Path) -> 
         pd.testing.assert_frame_equal(values, wanted, check_dtype=False)
 
 
-@pytest.mark.parametrize(
-    "metric",
-    ["intra_list_diversity(over=category, sample_users=5)", SAMPLED[0]],
-)
-def test_what_needs_all_users_has_no_values_of_a_partition(metric: str) -> None:
-    with demo() as evaluator, pytest.raises(sm.UsageError):
-        evaluator.per_user(metric, 5, partition="1/2")
+def test_what_needs_all_users_has_no_values_of_a_partition() -> None:
+    with demo() as evaluator:
+        for metric in ("intra_list_diversity(over=category, sample_users=5)", SAMPLED[0]):
+            with pytest.raises(sm.UsageError):
+                evaluator.per_user(metric, 5, partition="1/2")

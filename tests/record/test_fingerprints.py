@@ -13,9 +13,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-import sqlmetrics as sm
 from sqlmetrics.record import fingerprints
 from sqlmetrics.sql.binding import input_node
+from tests.support.evaluators import Evaluator
 from tests.support.recorded import LISTS, TRUTH, changed, contents, engine, several_files, shuffled
 
 
@@ -68,11 +68,14 @@ SAME: dict[str, Callable[[Path], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", SAME)
-def test_the_same_rows_have_the_same_fingerprint(way: str, expected: Any, tmp_path: Path) -> None:
+def test_the_same_rows_have_the_same_fingerprint(expected: Any, tmp_path: Path) -> None:
     truth = TRUTH.set_column(0, "user_id", TRUTH["user_id"].cast(pa.uint64()))
-    # users of different types would not meet: those of the truth are of the same family
-    assert contents(SAME[way](tmp_path), truth if way == "unsigned" else TRUTH) == expected
+    for number, (way, make) in enumerate(SAME.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        # users of different types would not meet: those of the truth are of the same family
+        found = contents(make(folder), truth if way == "unsigned" else TRUTH)
+        assert found == expected, way
 
 
 def test_names_in_the_source_do_not_matter(expected: Any) -> None:
@@ -94,11 +97,11 @@ OTHERS: dict[str, Callable[[], pa.Table]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", OTHERS)
-def test_other_rows_have_another_fingerprint(way: str, expected: Any) -> None:
-    interactions, lists = contents(OTHERS[way]())
-    assert interactions == expected[0]
-    assert lists.fingerprint != expected[1].fingerprint
+def test_other_rows_have_another_fingerprint(expected: Any) -> None:
+    for way, make in OTHERS.items():
+        interactions, lists = contents(make())
+        assert interactions == expected[0], way
+        assert lists.fingerprint != expected[1].fingerprint, way
 
 
 def test_a_row_that_is_there_twice_counts_twice(expected: Any) -> None:
@@ -118,9 +121,8 @@ def values_of(texts: list[str], type_name: str) -> fingerprints.Content:
     return content_of(f"SELECT user_id, timestamp FROM (VALUES {entries}) AS t(user_id, timestamp)")
 
 
-@pytest.mark.parametrize(
-    ("texts", "types", "other"),
-    [
+# equal values of several types, and a value that differs from the first
+VALUES: list[tuple[list[str], list[str], str]] = [
         (["'2020-01-01'", "'1969-12-31'", "NULL"],
          ["DATE", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"],
          "'2020-01-02'"),
@@ -141,16 +143,17 @@ def values_of(texts: list[str], type_name: str) -> fingerprints.Content:
         (["0.25", "1e10::DOUBLE"], ["FLOAT", "DOUBLE"], "0.5"),
         (["'a'", "''", "NULL"], ["VARCHAR", "ENUM('', 'a', 'b')", "ENUM('b', 'a', '')"], "'b'"),
         (["true", "false", "NULL"], ["BOOLEAN"], "false"),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else None,
-)  # fmt: skip
-def test_values_of_any_type(texts: list[str], types: list[str], other: str) -> None:
-    found = [values_of(texts, type_name) for type_name in types]
-    assert {one.fingerprint for one in found} == {found[0].fingerprint}
-    for type_name in types:
-        assert values_of([other, *texts[1:]], type_name) != found[0]
-        assert values_of(["NULL", *texts[1:]], type_name) != found[0]
-        assert values_of(texts[::-1], type_name) != found[0] or texts == texts[::-1]
+    ]  # fmt: skip
+
+
+def test_values_of_any_type() -> None:
+    for texts, types, other in VALUES:
+        found = [values_of(texts, type_name) for type_name in types]
+        assert {one.fingerprint for one in found} == {found[0].fingerprint}, texts
+        for type_name in types:
+            assert values_of([other, *texts[1:]], type_name) != found[0]
+            assert values_of(["NULL", *texts[1:]], type_name) != found[0]
+            assert values_of(texts[::-1], type_name) != found[0] or texts == texts[::-1]
 
 
 def test_values_of_other_kinds() -> None:
@@ -165,7 +168,7 @@ def test_columns_to_slice_by() -> None:
     found = []
     for countries in (["de", None], [None, "de"]):
         users = pa.table({"user_id": [0, 1], "country": countries, "note": ["x", "y"]})
-        with sm.Evaluator(LISTS, TRUTH, users=users, record=True) as evaluator:
+        with Evaluator(LISTS, TRUTH, users=users, record=True) as evaluator:
             evaluator.rows("hit_rate@2", by="country")
             assert evaluator.last_record is not None
             found += [e for e in evaluator.last_record["contents"] if e["table"] == "users"]
@@ -200,7 +203,7 @@ def test_users_of_both_sides() -> None:
     # 1 has both, 2 no list, 3 no truth, 4 a list and nothing relevant
     lists = {"a": {1: ["x"], 3: ["x"], 4: ["x", "y"]}, "b": {1: ["x"], 2: ["y"]}}
     truth = pa.table({"user_id": [1, 2, 4], "item_id": ["x", "y", "x"], "relevance": [1, 1, 0]})
-    with sm.Evaluator(lists, truth, history=truth, record=True) as evaluator:
+    with Evaluator(lists, truth, history=truth, record=True) as evaluator:
         evaluator.rows(["recall@1", "map@1", "recall(audience=both)@1", "coverage@1"])
         record = evaluator.last_record
     assert record is not None
@@ -217,7 +220,7 @@ def test_users_of_both_sides() -> None:
 
 
 def test_users_without_interactions() -> None:
-    with sm.Evaluator(LISTS, history=TRUTH, record=True) as evaluator:
+    with Evaluator(LISTS, history=TRUTH, record=True) as evaluator:
         evaluator.rows("surprisal@2")
         (users,) = (evaluator.last_record or {})["users"]
     assert users["evaluated"] == 30

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import sqlmetrics as sm
 from sqlmetrics.cli import replay
 from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.record import diff
 from sqlmetrics.record import record as records
 from sqlmetrics.rows import Rows
+from tests.support.evaluators import Evaluator
 from tests.support.recorded import (
     COMMANDS,
     LISTS,
@@ -55,7 +55,9 @@ def test_what_differs_is_said() -> None:
     pq.write_table(LISTS.slice(4), "als.parquet")
     truth = TRUTH.set_column(1, "item_id", [["none", *TRUTH["item_id"].to_pylist()[1:]]])
     pq.write_table(truth, "truth.parquet")
-    result = run("evaluate", *again("a.json"), "--format", "csv", code=1)
+    again_with_record = [*again("a.json"), "--record", "b.json"]
+    result = run("evaluate", *again_with_record, "--format", "csv", code=1)
+    assert Path("b.json").exists()  # the new result has its record
     assert result.stdout.startswith("model,metric,k,value")  # the result is there nevertheless
     lines = result.stderr.splitlines()[4:]  # after the files
     assert lines[:4] == [
@@ -101,7 +103,7 @@ def test_versions_alone_are_no_failure(folder: Path) -> None:
 
 
 def test_attrs_are_a_record(folder: Path) -> None:
-    with sm.Evaluator("als.parquet", "truth.parquet", trust_input=True) as evaluator:
+    with Evaluator("als.parquet", "truth.parquet", trust_input=True) as evaluator:
         record = evaluator.evaluate(["recall@2"]).attrs["sqlmetrics"]
     (folder / "a.json").write_text(json.dumps(record))
     result = run("evaluate", *again("a.json"))
@@ -158,7 +160,7 @@ def test_a_record_is_written_whole_or_not_at_all(folder: Path) -> None:
 
 
 def of_frames(folder: Path) -> dict[str, Any]:
-    with sm.Evaluator(LISTS, "truth.parquet", record=True) as evaluator:
+    with Evaluator(LISTS, "truth.parquet", record=True) as evaluator:
         record: dict[str, Any] = evaluator.evaluate("recall@2").attrs["sqlmetrics"]
     (folder / "a.json").write_text(json.dumps(record))
     return record
@@ -207,25 +209,22 @@ def test_what_cannot_be_read_again_has_to_be_given(folder: Path) -> None:
     assert (folder / "a.json").read_text() == text
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (None, "the file cannot be read"),
-        ("{", "the file is not JSON"),
-        ("[1]", "the file is not a record"),
-        ('{"a": 1}', "the file is not a record"),
-        ('{"record": 2, "versions": "x"}', "the record has format 2"),
-        (b"\xff\xfe", "the file is not JSON"),
-        ("[" * 100_000, "the file is not JSON"),
-    ],
-)
-def test_what_is_no_record(text: str | bytes | None, message: str, tmp_path: Path) -> None:
+def test_what_is_no_record(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    if text is not None:
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    result = run("evaluate", "--from-record", str(path), code=2)
-    assert message in result.stderr
-    assert len(result.stderr) < 1000
+    for content, message in (
+        (None, "the file cannot be read"),
+        (b"{", "the file is not JSON"),
+        (b"[1]", "the file is not a record"),
+        (b'{"a": 1}', "the file is not a record"),
+        (b'{"record": 2, "versions": "x"}', "the record has format 2"),
+        (b"\xff\xfe", "the file is not JSON"),
+        (b"[" * 100_000, "the file is not JSON"),
+    ):
+        if content is not None:
+            path.write_bytes(content)
+        result = run("evaluate", "--from-record", str(path), code=2)
+        assert message in result.stderr
+        assert len(result.stderr) < 1000
 
 
 def test_a_record_of_another_command(folder: Path) -> None:
@@ -266,7 +265,7 @@ def test_damaged_records_are_refused(folder: Path) -> None:
              **dict.fromkeys(replay.OPTIONS)}  # fmt: skip
     refused = taken = longest = 0
     for place in [place for place in places(record) if place]:
-        for junk in (None, 5, -1.5, "x", [], {}, [None], {"a": {}}, [[]], {"a": 1}):
+        for junk in (None, -1.5, "x", [None], {"a": {}}):
             damaged = with_junk(record, place, junk)
             path.write_text(json.dumps(damaged))
             try:
@@ -279,34 +278,20 @@ def test_damaged_records_are_refused(folder: Path) -> None:
             taken += 1
             for pair in ((read, record), (record, read)):
                 assert diff.message("b.json", diff.differences(*pair))
-    assert refused > 500
-    assert taken > 100
+    assert refused > 250
+    assert taken > 50
     assert longest < 600
 
 
-@pytest.mark.every_case
-@pytest.mark.thorough
-@pytest.mark.parametrize("command", ["evaluate", "leaderboard"])
-def test_damaged_arguments_are_refused(command: str, folder: Path) -> None:
-    more = ["--test", "bootstrap"] if command == "leaderboard" else []
-    run(command, *TWO, "recall@2", "--record", "a.json", "--history", "truth.parquet", *more)
+def test_damaged_arguments_are_refused(folder: Path) -> None:
+    """By the command as by the functions above: no traceback."""
+    run("leaderboard", *TWO, "recall@2", "--test", "bootstrap", "--record", "a.json")
     record = json.loads((folder / "a.json").read_text())
-    parts = ("asked", "given") if command == "evaluate" else ("asked",)
-    places = [(part, name) for part in parts for name in record[part]]
     codes = set()
-    for place in places:
-        for junk in (5, 1e300, "x", [None], {"a": 1}):
+    for place in (("asked", "metrics"), ("asked", "test"), ("asked", "k"), ("given", "settings")):
+        for junk in (5, "x", [None], {"a": 1}):
             (folder / "b.json").write_text(json.dumps(with_junk(record, place, junk)))
-            result = CliRunner().invoke(main, [command, "--from-record", "b.json"])
+            result = CliRunner().invoke(main, ["leaderboard", "--from-record", "b.json"])
             assert isinstance(result.exception, SystemExit | None), (place, junk)
             codes.add(result.exit_code)
-            assert result.exit_code in (0, 1, 2), (place, junk)
-    assert 2 in codes
-
-
-def test_error_of_differences_is_about_data(folder: Path) -> None:
-    assert DataError.exit_code == 1
-    run("evaluate", *ONE, "recall@2", "--record", "a.json")
-    pq.write_table(LISTS.slice(1), "als.parquet")
-    run("evaluate", *again("a.json"), "--record", "b.json", code=1)
-    assert (folder / "b.json").exists()  # the new result has its record
+    assert {2} <= codes <= {0, 1, 2}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +13,39 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.record import fingerprints
+from tests.support.evaluators import Evaluator
 from tests.support.recorded import LISTS, TRUTH, several_files, shuffled
 
 
 def test_a_record_has_contents(expected: list[fingerprints.Content]) -> None:
+    entries = [
+        {
+            "table": "interactions",
+            "model": None,
+            "columns": ["item_id", "user_id"],
+            "rows": 40,
+            "fingerprint": expected[0].fingerprint,
+        },
+        {
+            "table": "recommendations",
+            "model": None,
+            "columns": ["item_id", "score", "user_id"],
+            "rows": 120,
+            "fingerprint": expected[1].fingerprint,
+        },
+    ]
     more: list[dict[str, Any]] = [{}, {"threads": 1}, {"partitions": 3}]
     for options in more:
-        with sm.Evaluator(LISTS, TRUTH, record=True, **options) as evaluator:
+        with Evaluator(LISTS, TRUTH, record=True, **options) as evaluator:
             evaluator.rows("hit_rate@2")
             assert evaluator.last_record is not None
-            assert evaluator.last_record["contents"] == [
-                {
-                    "table": "interactions",
-                    "model": None,
-                    "columns": ["item_id", "user_id"],
-                    "rows": 40,
-                    "fingerprint": expected[0].fingerprint,
-                },
-                {
-                    "table": "recommendations",
-                    "model": None,
-                    "columns": ["item_id", "score", "user_id"],
-                    "rows": 120,
-                    "fingerprint": expected[1].fingerprint,
-                },
-            ]
+            assert evaluator.last_record["contents"] == entries
 
 
 def test_settings_of_every_metric() -> None:
-    with sm.Evaluator(
+    with Evaluator(
         LISTS,
         TRUTH.append_column("relevance", pa.array([1] * len(TRUTH))),
         convention=iter(["rectools", "standard"]),
@@ -76,7 +76,7 @@ def test_sources_are_named_as_they_were_given(tmp_path: Path) -> None:
     pq.write_table(LISTS, copy)
     connection = duckdb.connect()
     connection.register("truth", TRUTH)
-    with sm.Evaluator(
+    with Evaluator(
         {"file": path, "files": [path, str(copy)], "frame": LISTS.to_pandas()},
         "truth",
         items={"i1"},
@@ -95,10 +95,9 @@ def test_sources_are_named_as_they_were_given(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.thorough
 def test_the_hash_of_the_sql(tmp_path: Path) -> None:
     def of(recommendations: Any, metrics: str, **more: Any) -> str:
-        with sm.Evaluator(recommendations, TRUTH, **more) as evaluator:
+        with Evaluator(recommendations, TRUTH, **more) as evaluator:
             return str(evaluator.evaluate(metrics).attrs["sqlmetrics"]["sql"])
 
     one = of(LISTS, "ndcg@3")
@@ -114,40 +113,33 @@ def test_the_hash_of_the_sql(tmp_path: Path) -> None:
     assert len({one, *others}) == len(others) + 1
 
 
-@pytest.fixture(scope="module")
-def results() -> Iterator[Mapping[str, pd.DataFrame]]:
+def test_frames_carry_their_records(tmp_path: Path) -> None:
     models = {"als": LISTS, "other": shuffled(LISTS).slice(3)}
-    with sm.Evaluator(models, TRUTH) as evaluator:
-        yield {
+    with Evaluator(models, TRUTH) as evaluator:
+        results = {
             "evaluate": evaluator.evaluate("hit_rate@2"),
             "per_user": evaluator.per_user("hit_rate@2"),
             "compare": evaluator.compare("hit_rate@2", baseline="als", test="randomization"),
             "leaderboard": evaluator.leaderboard("hit_rate@2", test="randomization"),
         }
-
-
-@pytest.mark.parametrize("name", ["evaluate", "per_user", "compare", "leaderboard"])
-def test_frames_carry_their_records(
-    name: str, results: Mapping[str, pd.DataFrame], tmp_path: Path
-) -> None:
-    frame = results[name]
-    record = frame.attrs["sqlmetrics"]
-    assert record["result"] == name
-    assert not {"contents", "users", "rows"} & record.keys()  # they cost a pass over the tables
-    assert record["metrics"][0]["k"] == [2]
-    # pandas copies attrs, compares them and writes them as JSON
-    pd.testing.assert_frame_equal(frame, frame.copy())
-    assert pd.concat([frame, frame.copy()]).attrs == frame.attrs
-    other = results["per_user" if name == "evaluate" else "evaluate"]
-    assert len(pd.concat([frame, other])) == len(frame) + len(other)
-    frame.to_parquet(tmp_path / "a.parquet")
-    assert pd.read_parquet(tmp_path / "a.parquet").attrs == frame.attrs
-    assert frame.head(1).attrs == frame.attrs
-    assert len(json.loads(frame.to_json(orient="records"))) == len(frame)
+    for name, frame in results.items():
+        record = frame.attrs["sqlmetrics"]
+        assert record["result"] == name
+        assert not {"contents", "users", "rows"} & record.keys()  # they cost a pass over tables
+        assert record["metrics"][0]["k"] == [2]
+        # pandas copies attrs, compares them and writes them as JSON
+        pd.testing.assert_frame_equal(frame, frame.copy())
+        assert pd.concat([frame, frame.copy()]).attrs == frame.attrs
+        other = results["per_user" if name == "evaluate" else "evaluate"]
+        assert len(pd.concat([frame, other])) == len(frame) + len(other)
+        frame.to_parquet(tmp_path / "a.parquet")
+        assert pd.read_parquet(tmp_path / "a.parquet").attrs == frame.attrs
+        assert frame.head(1).attrs == frame.attrs
+        assert len(json.loads(frame.to_json(orient="records"))) == len(frame)
 
 
 def test_a_record_only_where_it_is_asked_for() -> None:
-    with sm.Evaluator(LISTS, TRUTH) as evaluator:
+    with Evaluator(LISTS, TRUTH) as evaluator:
         assert evaluator.last_record is None
         evaluator.evaluate("hit_rate@2")
         assert evaluator.last_record is not None
@@ -164,7 +156,7 @@ def test_a_connection_is_left_as_it_was() -> None:
     connection = duckdb.connect()
     connection.register("lists", LISTS)
     before = connection.execute("FROM duckdb_views() SELECT view_name ORDER BY 1").fetchall()
-    with sm.Evaluator("lists", TRUTH, connection=connection, record=True) as evaluator:
+    with Evaluator("lists", TRUTH, connection=connection, record=True) as evaluator:
         evaluator.rows("hit_rate@2")
         assert "users" in (evaluator.last_record or {})
     after = connection.execute("FROM duckdb_views() SELECT view_name ORDER BY 1").fetchall()

@@ -40,9 +40,9 @@ def test_the_same() -> None:
     assert message("a.json", differences(record(), record())) == "the same as in a.json"
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
+def test_requests_that_differ() -> None:
+    changed: dict[str, Any]
+    for changed, line in (
         ({"versions": {"sqlmetrics": "2"}}, "sqlmetrics: 2, was 1"),
         ({"given": {"convention": ["a", "b"]}}, 'convention: ["a", "b"], was standard'),
         ({"given": {}}, "convention: not given, was standard"),
@@ -50,10 +50,8 @@ def test_the_same() -> None:
         ({"settings": {"ties": "row"}}, "recall (standard), ties: row, was item_asc"),
         ({"metrics": []}, "recall (standard): no longer computed"),
         ({"sql": "q2"}, "the SQL differs"),
-    ],
-)
-def test_requests_that_differ(changed: dict[str, Any], line: str) -> None:
-    assert differences(record(), record(**changed)) == Differences([], [line], [])
+    ):
+        assert differences(record(), record(**changed)) == Differences([], [line], [])
 
 
 def test_a_metric_more() -> None:
@@ -61,22 +59,18 @@ def test_a_metric_more() -> None:
     assert found.others == ["recall (standard): not computed before"]
 
 
-@pytest.mark.parametrize(
-    ("entry", "changed", "line"),
-    [
+def test_tables_and_users_that_differ() -> None:
+    users = "users of recall and 1 more, als"
+    changed: dict[str, Any]
+    for entry, changed, line in (
         ("contents", {"rows": 2000}, "interactions: 2,000 rows, were 1,000"),
         ("contents", {"fingerprint": "f2"}, "interactions: different values in item_id, user_id"),
-        ("users", {"evaluated": 4}, "users of recall and 1 more, als, evaluated: 4, was 3"),
-        (
-            "users",
-            {"without_recommendations": 1},
-            "users of recall and 1 more, als, without recommendations: 1, was 0",
-        ),
-    ],
-)
-def test_tables_and_users_that_differ(entry: str, changed: dict[str, Any], line: str) -> None:
-    (before,) = record()[entry]
-    assert differences(record(), record(**{entry: [{**before, **changed}]})).results == [line]
+        ("users", {"evaluated": 4}, f"{users}, evaluated: 4, was 3"),
+        ("users", {"without_recommendations": 1}, f"{users}, without recommendations: 1, was 0"),
+    ):
+        (before,) = record()[entry]
+        found = differences(record(), record(**{entry: [{**before, **changed}]}))
+        assert found.results == [line]
 
 
 def test_columns_that_are_read() -> None:

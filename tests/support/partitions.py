@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
 
 MODELS = {name: DATA / f"recommendations_{name}.parquet" for name in ("als", "popular")}
@@ -52,7 +53,7 @@ def assert_same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
 
 
 def written(folder: Path, *partitions: str, metrics: Any = "recall", **options: Any) -> Path:
-    with sm.Evaluator(**world()) as evaluator:
+    with Evaluator(**world()) as evaluator:
         for partition in partitions:
             evaluator.write_partition(folder, partition, metrics, 3, **options)
     return folder

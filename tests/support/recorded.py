@@ -13,11 +13,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from click.testing import CliRunner, Result
 
-import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.record import fingerprints
 from tests.support.calls import definitions
+from tests.support.evaluators import Evaluator
 
 LISTS = pa.table(
     {
@@ -34,7 +34,7 @@ def contents(
     recommendations: Any = LISTS, interactions: Any = TRUTH, **more: Any
 ) -> list[fingerprints.Content]:
     """Read what is in the tables, without computing anything of them."""
-    with sm.Evaluator(recommendations, interactions, **more) as evaluator:
+    with Evaluator(recommendations, interactions, **more) as evaluator:
         values = definitions(evaluator).values
         planner, engine = evaluator._session.planner, evaluator.engine
         assert isinstance(engine, DuckDBEngine)

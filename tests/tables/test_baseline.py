@@ -24,50 +24,45 @@ POPULAR = {1: [10, 13], 2: [11]}  # the lists of BASELINE
 ALS = {1: [10, 11], 2: [10, 12]}  # those of RANKED
 
 
-@pytest.mark.parametrize(
-    "models",
-    [
-        {"a": {1: [10, 11], 2: [12]}, "b": {1: [11, 10]}},
-        {"a": {1: (10, 11), 2: (12,)}, "b": {1: [11, 10], 2: []}},
-        {"a": {1: {10: 2.0, 11: 1.0}, 2: {12: 0.5}}, "b": {1: {11: 0.2, 10: 0.1}}},
-        {"a": {1: np.array([10, 11]), 2: np.array([12])}, "b": {1: np.array([11, 10])}},
-        {"a": {1: pd.Series([10, 11]), 2: pd.Series([12])}, "b": {1: pd.Series([11, 10])}},
-    ],
-    ids=["lists", "tuples", "scores", "arrays", "series"],
-)
-def test_models_as_dicts_of_dicts(models: Any) -> None:
-    result = evaluate(["mrr", "coverage"], models, history=HISTORY)
-    values = result.set_index(["model", "metric"])["value"].to_dict()
-    assert values == {
-        ("a", "mrr"): (1 + 1) / 2,
-        ("a", "coverage"): 3 / 4,
-        ("b", "mrr"): (1 / 2 + 0) / 2,
-        ("b", "coverage"): 2 / 4,
-    }
+MODELS: list[dict[Any, Any]] = [
+    {"a": {1: [10, 11], 2: [12]}, "b": {1: [11, 10]}},
+    {"a": {1: (10, 11), 2: (12,)}, "b": {1: [11, 10], 2: []}},
+    {"a": {1: {10: 2.0, 11: 1.0}, 2: {12: 0.5}}, "b": {1: {11: 0.2, 10: 0.1}}},
+    {"a": {1: np.array([10, 11]), 2: np.array([12])}, "b": {1: np.array([11, 10])}},
+    {"a": {1: pd.Series([10, 11]), 2: pd.Series([12])}, "b": {1: pd.Series([11, 10])}},
+]
 
 
-@pytest.mark.parametrize(
-    ("models", "expected"),
-    [
+def test_models_as_dicts_of_dicts() -> None:
+    for models in MODELS:
+        result = evaluate(["mrr", "coverage"], models, history=HISTORY)
+        values = result.set_index(["model", "metric"])["value"].to_dict()
+        assert values == {
+            ("a", "mrr"): (1 + 1) / 2,
+            ("a", "coverage"): 3 / 4,
+            ("b", "mrr"): (1 / 2 + 0) / 2,
+            ("b", "coverage"): 2 / 4,
+        }
+
+
+def test_models_as_dicts_of_dicts_with_texts() -> None:
+    models: Any
+    for models, expected in (
         ({"a": {"u": ["x", "y"]}, "b": {"u": ["y", "x"]}}, {"a": 1, "b": 1 / 2}),
         ({"a": {"u": ["x", "y"]}}, {"a": 1}),
         ({"a": {"u": {"x": 1.0, "y": 2.0}}}, {"a": 1 / 2}),
-    ],
-    ids=["two", "one", "scores"],
-)
-def test_models_as_dicts_of_dicts_with_texts(models: Any, expected: dict[str, float]) -> None:
-    result = evaluate("mrr", models, {"u": ["x"]})
-    assert result.set_index("model")["value"].to_dict() == expected
+    ):
+        result = evaluate("mrr", models, {"u": ["x"]})
+        assert result.set_index("model")["value"].to_dict() == expected
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("empty", [{}, {"u": []}], ids=["no user", "no item"])
-def test_a_model_without_lists(empty: Any, first: bool) -> None:
-    models = {"als": empty, "knn": {"u": ["x"]}} if first else {"knn": {"u": ["x"]}, "als": empty}
-    with pytest.raises(sm.DataError) as caught:
-        evaluate("mrr", models, {"u": ["x"]})
-    for words in ("recommendations", "als", "empty"):
-        assert words in str(caught.value)
+def test_a_model_without_lists() -> None:
+    some = {"u": ["x"]}
+    empty: Any
+    for empty in ({}, {"u": []}):  # no user, no item
+        for models in ({"als": empty, "knn": some}, {"knn": some, "als": empty}):
+            with pytest.raises(sm.DataError, match=r"recommendations.*als.*empty"):
+                evaluate("mrr", models, some)
 
 
 @pytest.mark.parametrize("kind", ["dicts", "tables", "scores"])

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import check, lists_table, truth_table, values, write_parquet
 
 
@@ -38,26 +39,20 @@ def test_names_of_columns_in_other_cases() -> None:
     check(values(lists_table().rename_columns(["USER_ID", "Item_Id", "Rank"])))
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["select", 'a"b', "k", "value", "rank", "with space", "model", "ünï", "1", "a.b", "a'b", "hits",
-     "row_number", "sqlmetrics_row", "users", "x -- y", "{{ x }}", "=", "%s", "order"],
-)  # fmt: skip
-def test_awkward_names_of_columns(name: str) -> None:
+AWKWARD = [
+    "select", 'a"b', "k", "value", "rank", "with space", "model", "ünï", "1", "a.b", "a'b", "hits",
+    "row_number", "sqlmetrics_row", "users", "x -- y", "{{ x }}", "=", "%s", "order",
+]  # fmt: skip
+
+
+def test_awkward_names_of_columns(tmp_path: Path) -> None:
     """A column that is mapped to one name is not read under its own name as well."""
-    lists = lists_table("score").rename_columns([name, "item_id", "score"])
-    truth = truth_table().rename_columns([name, "item_id"])
-    check(values(lists, truth, columns={"user_id": name}))
-
-
-@pytest.mark.parametrize(
-    "name", ["select", 'a"b', "k", "rank", "with space", "a.b", "item", "hits"]
-)
-def test_awkward_names_of_columns_in_files(tmp_path: Path, name: str) -> None:
-    lists, truth = lists_table("score"), truth_table()
-    lists = lists.rename_columns(["user_id", name, "score"])
-    path = write_parquet(tmp_path / "a.parquet", lists)
-    check(values(path, truth, columns={"recommendations.item_id": name}))
+    for name in AWKWARD:
+        lists = lists_table("score").rename_columns(["user_id", name, "score"])
+        truth = truth_table().rename_columns([name, "item_id"])
+        path = write_parquet(tmp_path / "a.parquet", lists)
+        columns = {"recommendations.item_id": name, "interactions.user_id": name}
+        check(values(path, truth, columns=columns))
 
 
 def test_score_from_a_column_called_rank() -> None:
@@ -86,27 +81,23 @@ def test_another_key() -> None:
     check(values(lists, truth, key="visit", keys=("visit",)))
 
 
-@pytest.mark.parametrize("key", ["select", 'a"b', "with space", "hits", "Visit"])
-def test_awkward_keys(key: str) -> None:
-    lists = lists_table("score").rename_columns([key, "item_id", "score"])
-    truth = truth_table().rename_columns([key, "item_id"])
-    check(values(lists, truth, key=key, keys=(key,)))
+def test_awkward_keys() -> None:
+    for key in ("select", 'a"b', "with space", "hits", "Visit"):
+        lists = lists_table("score").rename_columns([key, "item_id", "score"])
+        truth = truth_table().rename_columns([key, "item_id"])
+        check(values(lists, truth, key=key, keys=(key,)))
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["k", "rank", "model", "item_id", "score", "value", "n_relevant", "n_rows", "hit_number"],
-)
-def test_keys_with_the_name_of_another_column_are_refused(key: str) -> None:
-    names = [key if name == "user_id" else name for name in ("user_id", "item_id", "score")]
-    if len(set(names)) < 3:
-        names = [key, *(f"other_{name}" for name in names[1:])]
-    lists, truth = (
-        lists_table("score").rename_columns(names),
-        truth_table().rename_columns(names[:2]),
-    )
-    with pytest.raises(sm.UsageError, match=key):
-        values(lists, truth, key=key, keys=(key,))
+def test_keys_with_the_name_of_another_column_are_refused() -> None:
+    taken = ["k", "rank", "model", "item_id", "score", "value", "n_relevant", "n_rows"]
+    for key in [*taken, "hit_number"]:
+        names = [key if name == "user_id" else name for name in ("user_id", "item_id", "score")]
+        if len(set(names)) < 3:
+            names = [key, *(f"other_{name}" for name in names[1:])]
+        lists = lists_table("score").rename_columns(names)
+        truth = truth_table().rename_columns(names[:2])
+        with pytest.raises(sm.UsageError, match=key):
+            values(lists, truth, key=key, keys=(key,))
 
 
 def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
@@ -116,13 +107,13 @@ def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
         ({"interactions.sku": "item_id"}, r"columns=\{'interactions.item_id': 'sku'\}"),
     ):
         with pytest.raises(sm.UsageError, match=f"the names are exchanged: write {right}$"):
-            sm.Evaluator({1: [2]}, {1: [2]}, columns=given)
+            Evaluator({1: [2]}, {1: [2]}, columns=given)
 
 
 def test_a_message_lists_ten_of_many_columns() -> None:
     lists = pa.table({f"feature_{n}": [1] for n in range(1600)})
     with pytest.raises(sm.DataError, match=r"feature_9 and 1,590 more\. Map") as caught:
-        sm.Evaluator(lists, {1: [1]})
+        Evaluator(lists, {1: [1]})
     assert len(str(caught.value)) < 400
 
 
@@ -138,9 +129,9 @@ def test_a_list_of_structs_per_user(tmp_path: Path) -> None:
     for source in (frame, path):
         for columns in ({}, {"recommendations.item_id": "Recs"}):
             with pytest.raises(sm.DataError, match="one row per struct with") as raised:
-                sm.Evaluator(source, truth, columns=columns)
+                Evaluator(source, truth, columns=columns)
         of_query = re.search(r"SELECT .* FROM (frame|\S+\('[^']*'\))", str(raised.value))
         assert of_query is not None
         query = of_query[0] if source is path else duckdb.sql(of_query[0])
-        with sm.Evaluator(query, truth, columns=mapping) as evaluator:
+        with Evaluator(query, truth, columns=mapping) as evaluator:
             assert evaluator.evaluate("mrr")["value"].tolist() == [0.75]

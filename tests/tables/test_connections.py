@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
     check,
@@ -26,32 +27,32 @@ def test_duckdb_relation() -> None:
     check(values(connection.sql("FROM lists"), connection.table("truth"), connection=connection))
 
 
-@pytest.mark.parametrize(
-    ("statement", "name"),
-    [
-        ("SELECT 1", "lists"),
-        ("CREATE VIEW best AS FROM lists", "best"),
-        ("CREATE TEMP TABLE best AS FROM lists", "best"),
-        ("CREATE TEMP VIEW best AS FROM lists", "best"),
-        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists", "s.best"),
-        ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists; DROP TABLE lists", "memory.s.best"),
-        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.main.best"),
-        ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.best"),
-        ('CREATE TABLE "My Lists" AS FROM lists', "My Lists"),
-        ('CREATE TABLE "My Lists" AS FROM lists', '"My Lists"'),
-        ('CREATE TABLE "a""b" AS FROM lists', 'a"b'),
-        ('CREATE TABLE "a.b" AS FROM lists', "a.b"),
-        ('CREATE TABLE "select" AS FROM lists', "select"),
-        ('CREATE TABLE "hits" AS FROM lists', "hits"),
-        ('CREATE TABLE "recommendations" AS FROM lists', "recommendations"),
-        ("CREATE TABLE MixedCase AS FROM lists", "MixedCase"),
-        ("CREATE TABLE MixedCase AS FROM lists", "mixedcase"),
-    ],
-)
-def test_table_of_a_connection(statement: str, name: str) -> None:
-    connection = connection_with_tables()
-    connection.execute(statement)
-    check(values(name, "truth", connection=connection))
+NAMED = [
+    ("SELECT 1", "lists"),
+    ("CREATE VIEW best AS FROM lists", "best"),
+    ("CREATE TEMP TABLE best AS FROM lists", "best"),
+    ("CREATE TEMP VIEW best AS FROM lists", "best"),
+    ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists", "s.best"),
+    ("CREATE SCHEMA s; CREATE TABLE s.best AS FROM lists; DROP TABLE lists", "memory.s.best"),
+    ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.main.best"),
+    ("ATTACH ':memory:' AS other; CREATE TABLE other.best AS FROM lists", "other.best"),
+    ('CREATE TABLE "My Lists" AS FROM lists', "My Lists"),
+    ('CREATE TABLE "My Lists" AS FROM lists', '"My Lists"'),
+    ('CREATE TABLE "a""b" AS FROM lists', 'a"b'),
+    ('CREATE TABLE "a.b" AS FROM lists', "a.b"),
+    ('CREATE TABLE "select" AS FROM lists', "select"),
+    ('CREATE TABLE "hits" AS FROM lists', "hits"),
+    ('CREATE TABLE "recommendations" AS FROM lists', "recommendations"),
+    ("CREATE TABLE MixedCase AS FROM lists", "MixedCase"),
+    ("CREATE TABLE MixedCase AS FROM lists", "mixedcase"),
+]
+
+
+def test_table_of_a_connection() -> None:
+    for statement, name in NAMED:
+        with connection_with_tables() as connection:
+            connection.execute(statement)
+            check(values(name, "truth", connection=connection))
 
 
 def test_temporary_table_hides_a_table_of_the_same_name() -> None:
@@ -90,7 +91,7 @@ def state(connection: duckdb.DuckDBPyConnection) -> list[Any]:
 def test_a_connection_stays_as_it_was() -> None:
     connection = connection_with_tables()
     before = state(connection)
-    evaluator = sm.Evaluator(
+    evaluator = Evaluator(
         "lists",
         "truth",
         history=pd.DataFrame({"user_id": [1], "item_id": [7]}),
@@ -114,11 +115,11 @@ def test_a_connection_stays_as_it_was_after_an_error() -> None:
     connection = connection_with_tables()
     before = state(connection)
     with pytest.raises(sm.DataError):
-        sm.Evaluator(pd.DataFrame({"user_id": [1]}), "truth", connection=connection)
+        Evaluator(pd.DataFrame({"user_id": [1]}), "truth", connection=connection)
     broken = lists_table().to_pandas()
     broken.loc[0, "rank"] = 3
     with (
-        sm.Evaluator(broken, "truth", connection=connection) as evaluator,
+        Evaluator(broken, "truth", connection=connection) as evaluator,
         pytest.raises(sm.DataError),
     ):
         evaluator.evaluate("mrr@3")
@@ -152,7 +153,7 @@ def test_inside_an_open_transaction() -> None:
     connection.rollback()
     assert count(connection) == 10
     with pytest.raises(sm.DataError, match="fresh"):
-        sm.Evaluator("lists", "fresh", connection=connection)
+        Evaluator("lists", "fresh", connection=connection)
 
 
 def test_an_error_inside_an_open_transaction_leaves_it_open() -> None:
@@ -160,7 +161,7 @@ def test_an_error_inside_an_open_transaction_leaves_it_open() -> None:
     connection.begin()
     connection.execute("INSERT INTO lists VALUES (1, 14, 4)")
     with (
-        sm.Evaluator("lists", "truth", connection=connection) as evaluator,
+        Evaluator("lists", "truth", connection=connection) as evaluator,
         pytest.raises(sm.DataError, match="repeat"),
     ):
         evaluator.evaluate("mrr@3")
@@ -175,7 +176,7 @@ def test_a_cursor_of_a_connection() -> None:
 
 def test_a_closed_evaluator_does_not_close_the_connection() -> None:
     connection = connection_with_tables()
-    sm.Evaluator("lists", "truth", connection=connection).close()
+    Evaluator("lists", "truth", connection=connection).close()
     assert connection.execute("SELECT 1").fetchall() == [(1,)]
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     LISTS,
     TRUTH,
@@ -26,12 +27,12 @@ from tests.support.source_rows import (
 )
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "A.CSV"])
-def test_csv(tmp_path: Path, name: str, order: str) -> None:
-    delimiter = "\t" if ".tsv" in name else ","
-    lists = write_csv(tmp_path / name, lists_table(order), delimiter)
-    truth = write_csv(tmp_path / f"truth{name}", truth_table(), delimiter)
-    check(values(lists, truth))
+def test_csv(tmp_path: Path, order: str) -> None:
+    for name in ("a.csv", "a.tsv", "a.csv.gz", "a.tsv.gz", "A.CSV"):
+        delimiter = "\t" if ".tsv" in name else ","
+        lists = write_csv(tmp_path / name, lists_table(order), delimiter)
+        truth = write_csv(tmp_path / f"truth{name}", truth_table(), delimiter)
+        check(values(lists, truth))
 
 
 def test_csv_with_semicolons_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
@@ -47,11 +48,17 @@ def test_csv_with_text_and_quotes(tmp_path: Path) -> None:
     check(found, lambda n: f'a "{n}", b')
 
 
-@pytest.mark.parametrize("item", ["007", "+7", "0x7", "7.0"])
-def test_csv_ids_that_are_numbers_stay_what_they_are(tmp_path: Path, item: str) -> None:
-    (tmp_path / "a.csv").write_text(f"user_id,item_id,rank\n1, 7,1\n1,{item},2\n")
-    with sm.Evaluator(tmp_path / "a.csv", {1: [item]}) as evaluator:
-        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+def mrr_of(source: Any, truth: Any, **options: Any) -> list[float]:
+    """Return the reciprocal rank of every user, in the order of users."""
+    with Evaluator(source, truth, threads=1, **options) as evaluator:
+        values: list[float] = evaluator.per_user("mrr")["mrr"].tolist()
+        return values
+
+
+def test_csv_ids_that_are_numbers_stay_what_they_are(tmp_path: Path) -> None:
+    for item in ("007", "+7", "0x7", "7.0"):
+        (tmp_path / "a.csv").write_text(f"user_id,item_id,rank\n1, 7,1\n1,{item},2\n")
+        assert mrr_of(tmp_path / "a.csv", {1: [item]}) == [0.5]
 
 
 def test_csv_ids_of_the_users_of_aspects_stay_what_they_are(tmp_path: Path) -> None:
@@ -60,25 +67,23 @@ def test_csv_ids_of_the_users_of_aspects_stay_what_they_are(tmp_path: Path) -> N
     (tmp_path / "truth.csv").write_text("user_id,item_id\n007,a\n")
     (tmp_path / "aspects.csv").write_text("user_id,item_id,aspect\n007,a,x\n")
     paths = {name: tmp_path / f"{name}.csv" for name in ("lists", "truth", "aspects")}
-    with sm.Evaluator(paths["lists"], paths["truth"], aspects=paths["aspects"]) as evaluator:
+    with Evaluator(paths["lists"], paths["truth"], aspects=paths["aspects"]) as evaluator:
         assert evaluator.per_user("alpha_ndcg")["alpha_ndcg"].tolist() == [1.0]
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_apostrophes_are_a_part_of_ids(tmp_path: Path, several: bool) -> None:
+def test_apostrophes_are_a_part_of_ids(tmp_path: Path) -> None:
     """The engine takes them for quotes where every id that starts with one ends with one."""
     (tmp_path / "a.csv").write_text(HEADER + "u1,'a',1\nu1,a,2\nu1,'',3\n")
-    if several:
-        (tmp_path / "b.csv").write_text(HEADER + "u2,b,1\n")
-    with sm.Evaluator(tmp_path, {"u1": ["a"]}) as evaluator:
-        assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
+    assert mrr_of(tmp_path, {"u1": ["a"]}) == [0.5]
+    (tmp_path / "b.csv").write_text(HEADER + "u2,b,1\n")
+    assert mrr_of(tmp_path, {"u1": ["a"]}) == [0.5]
 
 
 def test_apostrophes_of_a_later_csv_file_without_other_quotes(tmp_path: Path) -> None:
     """The engine detects other types in the second file, and then apostrophes as quotes."""
     (tmp_path / "a.csv").write_text("user_id,signup\nu1,2024-02-01\n")
     (tmp_path / "b.csv").write_text("user_id,signup\n'',\n")
-    with sm.Evaluator({"u1": ["a"]}, {"u1": ["a"]}, users=tmp_path) as evaluator:
+    with Evaluator({"u1": ["a"]}, {"u1": ["a"]}, users=tmp_path) as evaluator:
         assert sorted(evaluator.stage("users")["user_id"]) == ["''", "u1"]
 
 
@@ -96,24 +101,22 @@ def test_apostrophes_and_quotes_of_a_later_csv_file(tmp_path: Path) -> None:
         + 'u3,\',3.0,,2025-02-21 03:00:00,p,"a,b"\n'
     )
     lists = {"u1": ["a,b"], '"': ["%"], "'": ["12:30"], "u3": ["'", "''"]}
-    with sm.Evaluator(lists, tmp_path) as evaluator:
+    with Evaluator(lists, tmp_path) as evaluator:
         found = evaluator.per_user("n_hits").set_index("user_id")["n_hits"]
     assert found.to_dict() == {"u1": 1.0, '"': 1.0, "'": 1.0, "u3": 2.0}
 
 
-@pytest.mark.parametrize("name", ["file_row_number", "File_Index", "sqlmetrics_row"])
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_columns_that_hide_the_number_of_a_row(tmp_path: Path, name: str, kind: str) -> None:
+def test_columns_that_hide_the_number_of_a_row(tmp_path: Path) -> None:
     """The order of rows was taken from them, where it gives the ranking."""
-    lists = pa.table({"user_id": [1, 1], "item_id": [5, 6], name: [2, 1]})
-    path = tmp_path / f"a.{kind}"
-    (write_parquet if kind == "parquet" else write_csv)(path, lists)
-    with sm.Evaluator(path, {1: [6]}, settings={"order": "row"}) as evaluator:
-        if kind == "csv" and name != "sqlmetrics_row":
-            assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
-        else:
-            with pytest.raises(sm.DataError, match=f"column {name}, which hides .* Rename"):
-                evaluator.per_user("mrr")
+    for name in ("file_row_number", "File_Index", "sqlmetrics_row"):
+        lists = pa.table({"user_id": [1, 1], "item_id": [5, 6], name: [2, 1]})
+        for kind, write in (("parquet", write_parquet), ("csv", write_csv)):
+            path = write(tmp_path / f"a.{kind}", lists)
+            if kind == "csv" and name != "sqlmetrics_row":
+                assert mrr_of(path, {1: [6]}, settings={"order": "row"}) == [0.5]
+            else:
+                with pytest.raises(sm.DataError, match=f"column {name}, which hides .* Rename"):
+                    mrr_of(path, {1: [6]}, settings={"order": "row"})
 
 
 def test_several_csv_files(tmp_path: Path) -> None:
@@ -123,14 +126,13 @@ def test_several_csv_files(tmp_path: Path) -> None:
     check(values(str(tmp_path / "a*.csv")))
 
 
-@pytest.mark.parametrize("quoted", ['"""i1"""', '"i""1"', '"i1"', '"i,1"'])
-def test_quotes_of_a_later_csv_file(tmp_path: Path, quoted: str) -> None:
+def test_quotes_of_a_later_csv_file(tmp_path: Path) -> None:
     """The engine looks for quotes in the first file, and read those of the others as values."""
     (tmp_path / "a.csv").write_text(HEADER + "u1,i0,1\nu1,i2,2\n")
-    (tmp_path / "b.csv").write_text(HEADER + f"u2,{quoted},1\nu2,i2,2\n")
-    truth = {"u2": [quoted[1:-1].replace('""', '"')]}
-    with sm.Evaluator(str(tmp_path / "*.csv"), truth) as evaluator:
-        assert evaluator.per_user("recall")["recall"].tolist() == [1.0]
+    for quoted in ('"""i1"""', '"i""1"', '"i1"', '"i,1"'):
+        (tmp_path / "b.csv").write_text(HEADER + f"u2,{quoted},1\nu2,i2,2\n")
+        truth = {"u2": [quoted[1:-1].replace('""', '"')]}
+        assert mrr_of(str(tmp_path / "*.csv"), truth) == [1.0]
 
 
 def test_ids_of_csv_files_that_are_numbers_in_one_of_them(tmp_path: Path) -> None:
@@ -138,8 +140,7 @@ def test_ids_of_csv_files_that_are_numbers_in_one_of_them(tmp_path: Path) -> Non
     (tmp_path / "a.csv").write_text(HEADER + "1,10,1\n1,011,2\n")
     for others in ("2,x,1\n2,10,2\n", "2,2020-01-02,1\n2,10,2\n", "2,1.5,1\n2,10,2\n"):
         (tmp_path / "b.csv").write_text(HEADER + others)
-        with sm.Evaluator(tmp_path, {1: ["10"], 2: ["10"]}) as evaluator:
-            assert evaluator.per_user("mrr")["mrr"].tolist() == [1.0, 0.5]
+        assert mrr_of(tmp_path, {1: ["10"], 2: ["10"]}) == [1.0, 0.5]
 
 
 def test_csv_files_with_their_columns_in_other_orders(tmp_path: Path) -> None:
@@ -166,35 +167,28 @@ def test_a_csv_file_without_a_column_of_the_others(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("user_id,item_id,rank\n2,2,1\n")
     told = r"recommendations: .*a\.csv has a column note, but .*b\.csv only has user_id, item_id"
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
 
 
 HEADER = "user_id,item_id,rank\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("a.csv.gz", packed(HEADER.encode()), "is empty: the file has a header"),
-        ("a.csv.gz", packed(b""), "is empty$"),
+def test_packed_files_without_rows_or_torn(tmp_path: Path) -> None:
+    header = HEADER.encode()
+    zstd = pa.compress(header, "zstd", asbytes=True)
+    for name, content, told in (
+        ("a.csv.gz", packed(header), "is empty: the file has a header"),
+        ("b.csv.gz", packed(b""), "is empty$"),
         ("a.jsonl.gz", packed(b"\n"), "is empty$"),
-        ("a.csv.gz", packed(HEADER.encode())[:-9], "is damaged or incomplete"),
-        ("a.csv.gz", HEADER.encode(), "is damaged or incomplete: Not a gzipped file"),
-        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True), "has a header"),
-        ("a.csv.zst", pa.compress(HEADER.encode(), "zstd", asbytes=True)[:-1], "incomplete"),
-        ("a.csv.zst", HEADER.encode(), "is damaged or incomplete"),
-    ],
-    ids=[
-        "gzip: only names", "gzip: nothing", "gzip: a blank line", "gzip: torn", "gzip: not packed",
-        "zstd: only names", "zstd: torn", "zstd: not packed",
-    ],
-)  # fmt: skip
-def test_packed_files_without_rows_or_torn(
-    tmp_path: Path, name: str, content: bytes, told: str
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(tmp_path / name, truth_table())
+        ("c.csv.gz", packed(header)[:-9], "is damaged or incomplete"),
+        ("d.csv.gz", header, "is damaged or incomplete: Not a gzipped file"),
+        ("a.csv.zst", zstd, "has a header"),
+        ("b.csv.zst", zstd[:-1], "incomplete"),
+        ("c.csv.zst", header, "is damaged or incomplete"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(sm.DataError, match=told):
+            Evaluator(tmp_path / name, truth_table())
 
 
 def test_a_packed_file_that_is_torn_near_its_end(tmp_path: Path) -> None:
@@ -202,11 +196,11 @@ def test_a_packed_file_that_is_torn_near_its_end(tmp_path: Path) -> None:
     packed = pa.compress(text.encode(), "zstd", asbytes=True)
     path = tmp_path / "a.csv.zst"
     path.write_bytes(packed)
-    with sm.Evaluator(path, truth_table()) as evaluator:
+    with Evaluator(path, truth_table()) as evaluator:
         assert evaluator.per_user("recall")["user_id"].tolist() == list(TRUTH)
     path.write_bytes(packed[:-5])
     with pytest.raises(sm.DataError, match="damaged or incomplete: Truncated"):
-        sm.Evaluator(path, truth_table())
+        Evaluator(path, truth_table())
 
 
 UNCLOSED = (
@@ -215,22 +209,18 @@ UNCLOSED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        ('u1,"i1,1\nu1,i2,2\n', UNCLOSED.format(2)),
-        ('u1,i1,1\nu1,i2,2\n"u2,i1,1\n', UNCLOSED.format(4)),
-        ('u1,"i1",1\nu1,"i2,2\n', UNCLOSED.format(3)),
-        ("u1,i1,1\nu1,i\0,2\n", "column item_id: .*NUL byte"),
-        ("u1,i1,1\n\0u1,i2,1\n", "column user_id: .*NUL byte"),
-    ],
-)
-@pytest.mark.every_case
-def test_no_id_is_made_by_a_broken_line(tmp_path: Path, lines: str, told: str) -> None:
+def test_no_id_is_made_by_a_broken_line(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text(HEADER + lines)
-    with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(path, {"u1": ["i1"]})
+    for lines, told in {
+        'u1,"i1,1\nu1,i2,2\n': UNCLOSED.format(2),
+        'u1,i1,1\nu1,i2,2\n"u2,i1,1\n': UNCLOSED.format(4),
+        'u1,"i1",1\nu1,"i2,2\n': UNCLOSED.format(3),
+        "u1,i1,1\nu1,i\0,2\n": "column item_id: .*NUL byte",
+        "u1,i1,1\n\0u1,i2,1\n": "column user_id: .*NUL byte",
+    }.items():
+        path.write_text(HEADER + lines)
+        with pytest.raises(sm.DataError, match=told):
+            Evaluator(path, {"u1": ["i1"]})
 
 
 def test_an_unclosed_quote_far_down_a_long_file(tmp_path: Path) -> None:
@@ -240,47 +230,40 @@ def test_an_unclosed_quote_far_down_a_long_file(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + "\n".join(rows) + "\n")
     with pytest.raises(sm.DataError, match=UNCLOSED.format(50_005)):
-        sm.Evaluator(path, pd.DataFrame({"user_id": [1], "item_id": ["i1"]}))
+        Evaluator(path, pd.DataFrame({"user_id": [1], "item_id": ["i1"]}))
 
 
 def test_an_id_of_several_lines_is_warned_of(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + 'u1,"i1,1\nu1,i2",2\nu2,i3,1\n')
     with pytest.warns(sm.SqlmetricsWarning, match="column item_id: .* has an id with line breaks"):
-        sm.Evaluator(path, {"u1": ["i1"]}).close()
+        Evaluator(path, {"u1": ["i1"]}).close()
 
 
 def test_quotes_that_belong_to_ids_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + 'u1,"""i1""",1\nu1,"i,2",2\nu1,i"3,3\n')
-    with sm.Evaluator(path, {"u1": ['"i1"', "i,2"]}) as evaluator:
+    with Evaluator(path, {"u1": ['"i1"', "i,2"]}) as evaluator:
         assert evaluator.per_user("recall@2")["recall"].tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
+    for text, told in {
         # DuckDB would skip the first two as comments and as lines before the header
-        (
-            HEADER + "u1,i1,1\n#2,i1\nu1,i2,2\n",
-            "line 3 has 2 values, but the header has 3: '#2,i1'",
+        HEADER + "u1,i1,1\n#2,i1\nu1,i2,2\n": (
+            "line 3 has 2 values, but the header has 3: '#2,i1'"
         ),
-        (
-            "user_id,item_id\nu2,i1\nuser_id,item_id,score\n" + "u1,i2,2\nu1,i1,1\n" * 4,
-            "line 3 has 3 values, but the header has 2: 'user_id,item_id,score'",
+        "user_id,item_id\nu2,i1\nuser_id,item_id,score\n" + "u1,i2,2\nu1,i1,1\n" * 4: (
+            "line 3 has 3 values, but the header has 2: 'user_id,item_id,score'"
         ),
-        (HEADER + "u1,i1,1\nu1,i2\n", "line 3 has 2 values, but the header has 3: 'u1,i2'"),
-        ("user_id\titem_id\tscore\nu1\ti1;i2\n", "line 2 has 2 values, but the header has 3"),
-    ],
-)
-@pytest.mark.parametrize("packed", ["", ".gz"])
-def test_a_row_of_another_length_is_refused(
-    tmp_path: Path, text: str, told: str, packed: str
-) -> None:
-    path = tmp_path / f"a.csv{packed}"
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(path, {"u1": ["i1"]})
+        HEADER + "u1,i1,1\nu1,i2\n": "line 3 has 2 values, but the header has 3: 'u1,i2'",
+        "user_id\titem_id\tscore\nu1\ti1;i2\n": "line 2 has 2 values, but the header has 3",
+    }.items():
+        (tmp_path / "a.csv").write_text(text)
+        (tmp_path / "a.csv.gz").write_bytes(packed(text.encode()))
+        for name in ("a.csv", "a.csv.gz"):
+            with pytest.raises(sm.DataError, match=told):
+                Evaluator(tmp_path / name, {"u1": ["i1"]})
 
 
 @pytest.mark.parametrize("above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n"])
@@ -297,33 +280,30 @@ def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separ
     csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
     path = tmp_path / "a.csv"
     path.write_text(above + text.getvalue())
-    with sm.Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
+    with Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
         found = evaluator.per_user(["recall@1", "recall@2"])
     assert found["user_id"].tolist() == ["#2", "#2", "u1", "u1"]
     assert found["recall"].tolist() == [1, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("suffix", "ids"), [("csv", ["a|b", "c|d", "x;y"]), ("tsv.gz", ["a|b", "c,d", "x;y"])]
-)
-def test_the_only_column_of_a_file_is_not_split(
-    tmp_path: Path, suffix: str, ids: list[str]
-) -> None:
+def test_the_only_column_of_a_file_is_not_split(tmp_path: Path) -> None:
     """DuckDB would split ids at other separators, and not find the column."""
-    path = tmp_path / f"users.{suffix}"
-    text = "user_id\n" + "".join(f"{one}\n" for one in ids)
-    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
-    truth = dict.fromkeys(ids, ("i",))
-    with sm.Evaluator(truth, truth, users=path) as evaluator:
-        found = evaluator.stage("users")
-    assert sorted(found["user_id"]) == sorted(ids)
+    for name, ids in {
+        "users.csv": ["a|b", "c|d", "x;y"],
+        "users.tsv.gz": ["a|b", "c,d", "x;y"],
+    }.items():
+        text = ("user_id\n" + "".join(f"{one}\n" for one in ids)).encode()
+        (tmp_path / name).write_bytes(packed(text) if name.endswith("gz") else text)
+        truth = dict.fromkeys(ids, ("i",))
+        with Evaluator(truth, truth, users=tmp_path / name) as evaluator:
+            assert sorted(evaluator.stage("users")["user_id"]) == sorted(ids)
 
 
 def test_files_with_different_separators_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "u1,i1,1\n")
     (tmp_path / "b.csv").write_text((HEADER + "u2,i1,1\n").replace(",", ";"))
     with pytest.raises(sm.DataError, match="have different separators"):
-        sm.Evaluator(str(tmp_path / "*.csv"), {"u1": ["i1"]})
+        Evaluator(str(tmp_path / "*.csv"), {"u1": ["i1"]})
 
 
 def test_quotes_that_are_all_closed_are_no_fault(tmp_path: Path) -> None:
@@ -335,7 +315,7 @@ def test_quotes_that_are_all_closed_are_no_fault(tmp_path: Path) -> None:
     writer.writerows([user, item, n] for user in ids for n, item in enumerate(ids))
     path = tmp_path / "a.tsv"
     path.write_text(text.getvalue())
-    with sm.Evaluator(path, dict.fromkeys(ids, ids[-1:])) as evaluator:
+    with Evaluator(path, dict.fromkeys(ids, ids[-1:])) as evaluator:
         found = evaluator.per_user("recall@1")
     assert sorted(found["user_id"]) == sorted(ids)
     assert found["recall"].tolist() == [1] * len(ids)
@@ -346,7 +326,7 @@ def test_ids_of_csv_files_stay_as_they_stand(tmp_path: Path) -> None:
         "user_id,item_id,rank\n1,1e2,1\n1,007,2\n1,2020-1-1,3\n1,x,4\n"
     )
     (tmp_path / "truth.csv").write_text("user_id,item_id\n1,100\n1,7\n1,2020-01-01\n1,x\n")
-    with sm.Evaluator(tmp_path / "lists.csv", tmp_path / "truth.csv") as evaluator:
+    with Evaluator(tmp_path / "lists.csv", tmp_path / "truth.csv") as evaluator:
         assert evaluator.evaluate("recall")["value"][0] == 1 / 4  # x alone
         items = evaluator.stage("ranked").sort_values("rank")["item_id"]
         assert items.tolist() == ["1e2", "007", "2020-1-1", "x"]
@@ -357,26 +337,22 @@ def test_infinite_scores_in_the_first_row_are_numbers(tmp_path: Path, scores: li
     """The engine alone takes them for dates, or reads the whole column as text."""
     rows = [f"1,{item},{score}" for item, score in enumerate(scores)]
     (tmp_path / "a.csv").write_text("\n".join(["user_id,item_id,score", *rows, ""]))
-    frame = pd.DataFrame({
-        "user_id": 1,
-        "item_id": range(len(scores)),
-        "score": [float(score) if score else None for score in scores],
-    })  # fmt: skip
+    numbers = [float(score) if score else None for score in scores]
+    frame = pa.table({"user_id": [1] * len(rows), "item_id": range(len(rows)), "score": numbers})
 
     def answer(source: object) -> object:
         try:
-            with sm.Evaluator(source, {1: [1]}, settings={"masked_scores": "drop"}) as evaluator:
-                return evaluator.per_user("mrr")["mrr"].tolist()
+            return mrr_of(source, {1: [1]}, settings={"masked_scores": "drop"})
         except sm.DataError as error:
             return str(error).partition(";")[0]
 
-    assert answer(tmp_path / "a.csv") == answer(pa.Table.from_pandas(frame))
+    assert answer(tmp_path / "a.csv") == answer(frame)
 
 
 def test_texts_among_scores_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user_id,item_id,score\n1,1,-inf\n1,2,high\n")
     with pytest.raises(sm.DataError, match=r"column score: the type in .*a\.csv is VARCHAR"):
-        sm.Evaluator(tmp_path / "a.csv", {1: [1]})
+        Evaluator(tmp_path / "a.csv", {1: [1]})
 
 
 @pytest.mark.parametrize(
@@ -398,17 +374,15 @@ def test_a_first_row_is_no_header(
     names = ("user_id", "item_id", "score")
     for given in ({}, dict(zip(names, columns, strict=True))):
         with pytest.raises(sm.DataError, match=rf"{path} has no header: its first line") as caught:
-            sm.Evaluator(path, truth, columns=given)
+            Evaluator(path, truth, columns=given)
     if "a\n" in text:
         return
     query = str(caught.value).partition("in a query: ")[2].replace("['user_id', …]", str([*names]))
     path.write_text(re.sub(r"\W", "\t" if "\t" in text else ",", " ".join(names)) + "\n" + text)
     for source in (path, f"{query.partition(', header')[0]})"):
-        with sm.Evaluator(source, truth) as evaluator:
-            assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+        assert mrr_of(source, truth) == [1]
     path.write_text(text)
-    with sm.Evaluator(query, truth) as evaluator:
-        assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+    assert mrr_of(query, truth) == [1]
 
 
 def test_parts_without_headers(tmp_path: Path) -> None:
@@ -416,10 +390,10 @@ def test_parts_without_headers(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,10,5\n1,11,4\n")
     (tmp_path / "b.csv").write_text("2,12,3\n2,13,2\n")
     with pytest.raises(sm.DataError, match=r"a\.csv has no header: its first line has values"):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
     (tmp_path / "a.csv").write_text(HEADER + "1,11,4\n")
     with pytest.raises(sm.DataError, match=r"b\.csv has no header: its first line has values"):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
 
 
 @pytest.mark.parametrize(
@@ -436,8 +410,7 @@ def test_names_that_are_numbers(tmp_path: Path, header: str, columns: dict[str, 
     first = "0," if header.startswith(",") else ""
     (tmp_path / "a.csv").write_text("\n".join([header, *(first + row for row in rows), ""]))
     truth = pa.table({columns["user_id"]: ["u0"], columns["item_id"]: ["i0"]})
-    with sm.Evaluator(tmp_path / "a.csv", truth, columns=columns) as evaluator:
-        assert evaluator.per_user("mrr")["mrr"].tolist() == [1 / 2]
+    assert mrr_of(tmp_path / "a.csv", truth, columns=columns) == [1 / 2]
 
 
 def test_parts_without_rows(tmp_path: Path) -> None:
@@ -450,37 +423,35 @@ def test_parts_without_rows(tmp_path: Path) -> None:
         check(values(tmp_path))
     (tmp_path / "c.csv").write_text("user_id,item_id,score\n")  # of another table
     with pytest.raises(sm.DataError, match=r"c\.csv is empty: the file has a header but no rows"):
-        sm.Evaluator(tmp_path, truth_table())
+        Evaluator(tmp_path, truth_table())
 
 
-@pytest.mark.parametrize(("suffix", "empty"), [("jsonl", ""), ("run", "\n")])
-def test_parts_of_other_formats_without_rows(tmp_path: Path, suffix: str, empty: str) -> None:
-    rows = {"jsonl": '{"user_id": "q1", "item_id": "d1", "rank": 1}\n', "run": "q1 Q0 d1 1 1 t\n"}
-    (tmp_path / f"a.{suffix}").write_text(empty)
-    (tmp_path / f"b.{suffix}").write_text(rows[suffix])
-    with (
-        pytest.warns(sm.SqlmetricsWarning, match=rf"a\.{suffix} is empty and not read"),
-        sm.Evaluator(tmp_path, {"q1": ["d1"]}) as evaluator,
+def test_parts_of_other_formats_without_rows(tmp_path: Path) -> None:
+    for suffix, empty, rows in (
+        ("jsonl", "", '{"user_id": "q1", "item_id": "d1", "rank": 1}\n'),
+        ("run", "\n", "q1 Q0 d1 1 1 t\n"),
     ):
-        assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+        folder = tmp_path / suffix
+        folder.mkdir()
+        (folder / f"a.{suffix}").write_text(empty)
+        (folder / f"b.{suffix}").write_text(rows)
+        with pytest.warns(sm.SqlmetricsWarning, match=rf"a\.{suffix} is empty and not read"):
+            assert mrr_of(folder, {"q1": ["d1"]}) == [1]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", "user_id,item_id,rank\nu1,caf\xe9,1\n"),
-        ("a.jsonl", '{"user_id": "u1", "item_id": "caf\xe9", "rank": 1}\n'),
-        ("a.run", "u1 Q0 caf\xe9 1 0.9 tag\n"),
-    ],
-)
-def test_another_encoding_than_utf_8_is_told(tmp_path: Path, name: str, text: str) -> None:
-    path = tmp_path / name
-    path.write_text(text, encoding="latin-1")
-    with pytest.raises(sm.DataError, match=r"(?i)utf-8.* Convert .* iconv -f LATIN1 -t UTF-8$"):
-        values(path, {"u1": ["caf\xe9"]})
-    path.write_text(path.read_text(encoding="latin-1"), encoding="utf-8")
-    with sm.Evaluator(path, {"u1": ["caf\xe9"]}) as evaluator:
-        assert evaluator.per_user("mrr")["mrr"].tolist() == [1]
+def test_another_encoding_than_utf_8_is_told(tmp_path: Path) -> None:
+    truth = {"u1": ["caf\xe9"]}
+    for name, text in {
+        "a.csv": "user_id,item_id,rank\nu1,caf\xe9,1\n",
+        "a.jsonl": '{"user_id": "u1", "item_id": "caf\xe9", "rank": 1}\n',
+        "a.run": "u1 Q0 caf\xe9 1 0.9 tag\n",
+    }.items():
+        path = tmp_path / name
+        path.write_text(text, encoding="latin-1")
+        with pytest.raises(sm.DataError, match=r"(?i)utf-8.* Convert .* iconv -f LATIN1 -t UTF-8$"):
+            values(path, truth)
+        path.write_text(text, encoding="utf-8")
+        assert mrr_of(path, truth) == [1]
 
 
 def test_numbers_with_a_decimal_comma_are_told(
@@ -490,7 +461,6 @@ def test_numbers_with_a_decimal_comma_are_told(
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text('user_id;item_id;score\nu1;a;"7,25"\nu1;b;"7,5"\n')
     with pytest.raises(sm.DataError, match=r"VARCHAR, not a number, e\.g\. '7,25'") as caught:
-        sm.Evaluator("a.csv", {"u1": ["a"]})
+        Evaluator("a.csv", {"u1": ["a"]})
     query = str(caught.value).partition("with a query: ")[2].partition(", or map")[0]
-    with sm.Evaluator(query, {"u1": ["a"]}) as evaluator:
-        assert evaluator.per_user("mrr")["mrr"].tolist() == [1 / 2]
+    assert mrr_of(query, {"u1": ["a"]}) == [1 / 2]

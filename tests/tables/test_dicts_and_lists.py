@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
     EXPECTED,
@@ -54,11 +55,10 @@ def test_dict_with_users_without_items() -> None:
 
 
 def test_dict_as_history() -> None:
-    with sm.Evaluator(LISTS, TRUTH, history={1: [11, 16], 2: [17]}) as evaluator:
+    with Evaluator(LISTS, TRUTH, history={1: [11, 16], 2: [17]}) as evaluator:
         assert evaluator.evaluate("coverage@1")["value"].item() == pytest.approx(0)
 
 
-@pytest.mark.thorough
 def test_list_columns(tmp_path: Path) -> None:
     lists = pa.table({"user_id": list(LISTS), "item_id": list(LISTS.values())})
     truth = pa.table({"user_id": list(TRUTH), "item_id": list(TRUTH.values())})
@@ -92,30 +92,32 @@ def test_list_columns_with_empty_and_missing_lists() -> None:
     check(values(lists))
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "trec"])
-def test_stdin(tmp_path: Path, kind: str) -> None:
-    convert = str if kind == "trec" else int
-    truth = write_parquet(tmp_path / "truth.parquet", truth_table(convert))
-    path = tmp_path / f"a.{kind}"
-    if kind == "trec":
-        path.write_text(trec_run(ranked()))
-    else:
-        write = {"parquet": write_parquet, "csv": write_csv, "jsonl": write_jsonl}[kind]
-        write(path, lists_table())
-    arguments = ["per-user", "mrr@3", "-r", "-", "-i", str(truth), "--format", "json"]
-    result = CliRunner().invoke(main, arguments, input=path.read_bytes())
-    assert result.exit_code == 0, result.stderr
-    found = {row["user_id"]: row["mrr"] for row in json.loads(result.stdout)}
-    assert found == pytest.approx({convert(user): v for user, v in EXPECTED.items()})
+def test_stdin(tmp_path: Path) -> None:
+    lists = lists_table()
+    contents = {
+        "parquet": write_parquet(tmp_path / "a.parquet", lists).read_bytes(),
+        "csv": write_csv(tmp_path / "a.csv", lists).read_bytes(),
+        "jsonl": write_jsonl(tmp_path / "a.jsonl", lists).read_bytes(),
+        "trec": trec_run(ranked()).encode(),
+    }
+    for kind, content in contents.items():
+        convert = str if kind == "trec" else int
+        truth = write_parquet(tmp_path / "truth.parquet", truth_table(convert))
+        arguments = ["per-user", "mrr@3", "-r", "-", "-i", str(truth), "--format", "json"]
+        result = CliRunner().invoke(main, arguments, input=content)
+        assert result.exit_code == 0, result.stderr
+        found = {row["user_id"]: row["mrr"] for row in json.loads(result.stdout)}
+        assert found == pytest.approx({convert(user): v for user, v in EXPECTED.items()})
 
 
-@pytest.mark.parametrize(
-    "item",
-    [{"item_id": [["a", "b"]], "score": [0.1]}, {"item_id": ["a"], "score": [[0.1, 0.2]]}],
-)
-def test_lists_beside_single_values_are_refused(item: dict[str, list[object]]) -> None:
-    with pytest.raises(sm.DataError, match="score"):
-        sm.Evaluator(pd.DataFrame({"user_id": ["u"], **item}), {"u": ["a"]})
+def test_lists_beside_single_values_are_refused() -> None:
+    item: dict[str, list[object]]
+    for item in (
+        {"item_id": [["a", "b"]], "score": [0.1]},
+        {"item_id": ["a"], "score": [[0.1, 0.2]]},
+    ):
+        with pytest.raises(sm.DataError, match="score"):
+            Evaluator(pd.DataFrame({"user_id": ["u"], **item}), {"u": ["a"]})
 
 
 def test_dicts_beside_mapped_columns() -> None:

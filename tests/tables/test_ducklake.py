@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.engines import ducklake
+from tests.support.evaluators import Evaluator
 
 TRUTH = {"u1": ["a"], "u2": ["b"]}
 # the changes of a table, one snapshot each, and the recall at 1 after each of them
@@ -48,7 +49,7 @@ def catalog(tmp_path: Path) -> Path:
 
 
 def recall(source: str) -> float:
-    with sm.Evaluator(source, TRUTH, trust_input=True) as evaluator:
+    with Evaluator(source, TRUTH, trust_input=True) as evaluator:
         return float(evaluator.evaluate("recall@1")["value"][0])
 
 
@@ -79,27 +80,21 @@ def test_a_record_names_the_snapshot_that_was_read(catalog: Path, tmp_path: Path
 
 
 def test_the_printed_statement_reads_the_snapshot(catalog: Path) -> None:
-    with sm.Evaluator(f"ducklake:{catalog}#recs@3", sm.TableName("truth")) as evaluator:
+    with Evaluator(f"ducklake:{catalog}#recs@3", sm.TableName("truth")) as evaluator:
         statement = evaluator.sql("recall@1")
     with connected(catalog) as connection:
         connection.execute("CREATE TABLE truth AS SELECT 'u1' AS user_id, 'a' AS item_id")
         assert connection.execute(statement).fetchall()[0][2] == 0.0
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    ("location", "error", "message"),
-    [
+def test_what_does_not_exist(catalog: Path) -> None:
+    for location, error, message in (
         ("#rec", sm.DataError, "has no table 'rec'; did you mean 'recs'"),
         ("#recs@99", sm.DataError, "has no snapshot 99; its last snapshot is 6"),
         ("", sm.UsageError, "does not name a table. Write ducklake:CATALOG#TABLE"),
-    ],
-)
-def test_what_does_not_exist(
-    catalog: Path, location: str, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        sm.Evaluator(f"ducklake:{catalog}{location}", TRUTH)
+    ):
+        with pytest.raises(error, match=message):
+            Evaluator(f"ducklake:{catalog}{location}", TRUTH)
 
 
 @pytest.mark.usefixtures("catalog")
@@ -107,12 +102,12 @@ def test_a_file_that_is_no_catalog(tmp_path: Path) -> None:
     other = tmp_path / "other.duckdb"
     duckdb.connect(other).close()
     with pytest.raises(sm.DataError, match=r"other\.duckdb#recs cannot be read"):
-        sm.Evaluator(f"ducklake:{other}#recs", TRUTH)
+        Evaluator(f"ducklake:{other}#recs", TRUTH)
 
 
 def test_a_catalog_that_does_not_exist() -> None:
     with pytest.raises(sm.DataError, match="no DuckLake catalog at missing; catalogs must be Duck"):
-        sm.Evaluator("ducklake:missing#recs", TRUTH)
+        Evaluator("ducklake:missing#recs", TRUTH)
 
 
 def test_a_missing_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,4 +115,4 @@ def test_a_missing_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     catalog = tmp_path / "shop.ducklake"
     catalog.touch()
     with pytest.raises(sm.UsageError, match=rf"duckdb-extension-ducklake=={duckdb.__version__}"):
-        sm.Evaluator(f"ducklake:{catalog}#recs", TRUTH)
+        Evaluator(f"ducklake:{catalog}#recs", TRUTH)

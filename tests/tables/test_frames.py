@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,15 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
     METRIC,
     check,
     lists_table,
-    relevant,
     truth_table,
     values,
     write_parquet,
@@ -40,25 +38,25 @@ def test_pandas_with_a_shuffled_index_that_means_nothing() -> None:
     check(values(frame))
 
 
-@pytest.mark.parametrize("index", [["user_id"], ["user_id", "item_id"]])
-def test_pandas_with_index_columns(index: list[str]) -> None:
-    check(values(lists_table().to_pandas().set_index(index)))
+def test_pandas_with_index_columns() -> None:
+    for index in (["user_id"], ["user_id", "item_id"]):
+        check(values(lists_table().to_pandas().set_index(index)))
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-def test_pandas_with_categorical_ids(ordered: bool) -> None:
-    def categorical(table: pa.Table, reverse: bool) -> pd.DataFrame:
+def test_pandas_with_categorical_ids() -> None:
+    def categorical(table: pa.Table, reverse: bool, ordered: bool) -> pd.DataFrame:
         frame = table.to_pandas()
         for name in ("user_id", "item_id"):
             categories = sorted(set(frame[name]), reverse=reverse)
             frame[name] = pd.Categorical(frame[name], categories=categories, ordered=ordered)
         return frame
 
-    lists = categorical(lists_table("rank", str), False)
-    truth = categorical(truth_table(str), True)
-    check(values(lists, truth, **CHECKED), str)
-    check(values(lists, truth_table(str), **CHECKED), str)
-    check(values(lists_table("rank", str), truth), str)
+    for ordered in (False, True):
+        lists = categorical(lists_table("rank", str), False, ordered)
+        truth = categorical(truth_table(str), True, ordered)
+        check(values(lists, truth, **CHECKED), str)
+        check(values(lists, truth_table(str), **CHECKED), str)
+        check(values(lists_table("rank", str), truth), str)
 
 
 def test_pandas_with_categorical_integers() -> None:
@@ -67,24 +65,18 @@ def test_pandas_with_categorical_integers() -> None:
     check(values(frame))
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [
+def test_pandas_with_other_types_of_numbers_and_texts() -> None:
+    for kinds in (
         {"user_id": "Int64", "item_id": "Int32", "rank": "Int8"},
         {"user_id": "int64[pyarrow]", "item_id": "uint8[pyarrow]", "rank": "double[pyarrow]"},
         {"rank": "Float64"},
         {"rank": "float32"},
-    ],
-)
-def test_pandas_with_other_types_of_numbers(kinds: Mapping[str, str]) -> None:
-    check(values(lists_table().to_pandas().astype(dict(kinds))))
-
-
-@pytest.mark.parametrize("kind", ["object", "string", "string[pyarrow]", "str"])
-def test_pandas_with_every_type_of_text(kind: str) -> None:
-    names = {"user_id": kind, "item_id": kind}
-    lists = lists_table("rank", str).to_pandas().astype(names)
-    check(values(lists, truth_table(str).to_pandas().astype(names)), str)
+    ):
+        check(values(lists_table().to_pandas().astype(kinds)))
+    for kind in ("object", "string", "string[pyarrow]", "str"):
+        names = {"user_id": kind, "item_id": kind}
+        lists = lists_table("rank", str).to_pandas().astype(names)
+        check(values(lists, truth_table(str).to_pandas().astype(names)), str)
 
 
 def test_pandas_with_columns_that_are_not_read() -> None:
@@ -95,30 +87,18 @@ def test_pandas_with_columns_that_are_not_read() -> None:
     check(values(frame))
 
 
-@pytest.mark.parametrize("lazy", [False, True])
-def test_polars(lazy: bool, order: str) -> None:
-    frame = pl.from_arrow(lists_table(order))
-    assert isinstance(frame, pl.DataFrame)
-    truth = pl.DataFrame(
-        {"user_id": [r[0] for r in relevant()], "item_id": [r[1] for r in relevant()]}
-    )
-    check(values(frame.lazy() if lazy else frame, truth.lazy() if lazy else truth))
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-def test_narwhals(lazy: bool, order: str) -> None:
+def test_polars_and_narwhals(order: str) -> None:
     import narwhals
 
-    frame = pl.DataFrame(lists_table(order))
-    check(values(narwhals.from_native(frame.lazy() if lazy else frame)))
-
-
-@pytest.mark.parametrize("kind", [pl.Categorical, pl.String])
-def test_polars_text(kind: Any) -> None:
-    casts = [pl.col("user_id").cast(kind), pl.col("item_id").cast(kind)]
-    frame = pl.from_arrow(lists_table("rank", str))
-    assert isinstance(frame, pl.DataFrame)
-    check(values(frame.with_columns(casts), truth_table(str)), str)
+    frame, truth = pl.DataFrame(lists_table(order)), pl.DataFrame(truth_table())
+    check(values(frame, truth))
+    check(values(frame.lazy(), truth.lazy()))
+    for native in (frame, frame.lazy()):
+        check(values(narwhals.from_native(native)))
+    for kind in (pl.Categorical, pl.String):
+        casts = [pl.col("user_id").cast(kind), pl.col("item_id").cast(kind)]
+        texts = pl.DataFrame(lists_table("rank", str)).with_columns(casts)
+        check(values(texts, truth_table(str)), str)
 
 
 # ---------------------------------------------------------------- Arrow
@@ -137,7 +117,7 @@ def test_arrow_reader_can_be_asked_twice(order: str) -> None:
     reader = pa.RecordBatchReader.from_batches(
         lists_table(order).schema, lists_table(order).to_batches(max_chunksize=2)
     )
-    with sm.Evaluator(reader, truth_table()) as evaluator:
+    with Evaluator(reader, truth_table()) as evaluator:
         first = evaluator.per_user(METRIC)
         assert evaluator.per_user(METRIC).equals(first)
         assert evaluator.evaluate("mrr@3")["value"].item() == pytest.approx(1 / 3)
@@ -150,14 +130,12 @@ def test_arrow_dataset(tmp_path: Path, order: str) -> None:
     check(values(ds.dataset(tmp_path), ds.dataset(truth_table())))
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
-)
-def test_arrow_kinds_of_text(kind: pa.DataType) -> None:
-    table = lists_table("rank", str)
-    for position, name in enumerate(("user_id", "item_id")):
-        table = table.set_column(position, name, table[name].combine_chunks().cast(kind))
-    check(values(table, truth_table(str)), str)
+def test_arrow_kinds_of_text() -> None:
+    for kind in (pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+        table = lists_table("rank", str)
+        for position, name in enumerate(("user_id", "item_id")):
+            table = table.set_column(position, name, table[name].combine_chunks().cast(kind))
+        check(values(table, truth_table(str)), str)
 
 
 def test_any_object_with_the_arrow_stream_protocol() -> None:
@@ -183,7 +161,7 @@ def test_a_stream_that_fails(module: str, remedy: str) -> None:
 
     frame = type("DataFrame", (), {"__module__": module, "__arrow_c_stream__": fails})()
     with pytest.raises(sm.DataError, match=remedy) as caught:
-        sm.Evaluator(frame)
+        Evaluator(frame)
     told = f"recommendations: a value of the type {module}.DataFrame cannot be converted to Arrow"
     assert str(caught.value).startswith(f"{told}: Unknown error: no result")
     assert len(str(caught.value)) < 400
@@ -203,36 +181,30 @@ def test_a_series_of_lists() -> None:
     models = values({"a": lists, "b": lists_table()}, truth, keys=("model", "user_id"))
     check({user: value for (model, user), value in models.items() if model == "a"})
     with pytest.raises(sm.UsageError, match="give a Series with a list of items per user"):
-        sm.Evaluator(lists.explode())
+        Evaluator(lists.explode())
 
 
 # ---------------------------------------------------------------- columns of different types
 
 
-@pytest.mark.parametrize(
-    ("column", "names", "remedy"),
-    [
+def test_a_needed_column_of_different_types() -> None:
+    for column, names, remedy in (
         ("sku", {"recommendations.item_id": "sku"}, "frame['sku'].astype(str)"),
         ("item_id", {}, "frame['item_id'].astype(str)"),
         ("rank", {}, "pandas.to_numeric(frame['rank'])"),
-    ],
-)
-@pytest.mark.every_case
-def test_a_needed_column_of_different_types(
-    column: str, names: dict[str, str], remedy: str
-) -> None:
-    frame = lists_table().to_pandas().rename(columns={"item_id": "sku"} if names else {})
-    frame[column] = [*frame[column].astype(object)[:-1], "x"]
-    with pytest.raises(sm.DataError) as raised:
-        sm.Evaluator(frame, truth_table(), columns=names)
-    assert raised.value.column == column
-    assert "the values have different or unsupported types" in str(raised.value)
-    assert remedy in str(raised.value.remedy)
+    ):
+        frame = lists_table().to_pandas().rename(columns={"item_id": "sku"} if names else {})
+        frame[column] = [*frame[column].astype(object)[:-1], "x"]
+        with pytest.raises(sm.DataError) as raised:
+            Evaluator(frame, truth_table(), columns=names)
+        assert raised.value.column == column
+        assert "the values have different or unsupported types" in str(raised.value)
+        assert remedy in str(raised.value.remedy)
 
 
 def test_a_slice_of_different_types() -> None:
     users = pd.DataFrame({"user_id": [1, 2], "age": [30, "old"], "timestamp": [1, "now"]})
-    with sm.Evaluator(lists_table(), truth_table(), users=users) as evaluator:
+    with Evaluator(lists_table(), truth_table(), users=users) as evaluator:
         for name in ("age", "users.age"):
             with pytest.raises(sm.DataError, match="users, column age: the values have different"):
                 evaluator.evaluate("mrr", by=name)
@@ -242,27 +214,24 @@ def decimals(*texts: str) -> pa.Array:
     return pa.array(map(Decimal, texts), pa.decimal256(50, 3))
 
 
-@pytest.mark.parametrize(
-    "scores",
-    [
-        pa.array(np.array([0.25, 0.5], dtype="float16")),
-        pa.DictionaryArray.from_arrays([0, 1], np.array([0.25, 0.5], dtype="float16")),
-        decimals("0.25", "0.5"),
-    ],
-    ids=["half precision", "dictionary", "256 bits"],
-)
-def test_numbers_that_the_engine_does_not_know(scores: pa.Array) -> None:
+def mrr_of(source: Any, **options: Any) -> list[float]:
+    with Evaluator(source, {"u": ["b"]}, threads=1, **options) as evaluator:
+        return list(evaluator.rows("mrr")["value"])
+
+
+HALF = np.array([0.25, 0.5], dtype="float16")
+
+
+def test_numbers_that_the_engine_does_not_know() -> None:
     """Models that run in half precision write such scores (duckdb#5923)."""
-    lists = pa.table({"user_id": ["u", "u"], "item_id": ["a", "b"], "score": scores})
-    with sm.Evaluator(lists, {"u": ["b"]}) as evaluator:
-        assert evaluator.evaluate("mrr")["value"].tolist() == [1]
-
-
-def test_vectors_of_half_precision() -> None:
+    dictionary = pa.DictionaryArray.from_arrays([0, 1], HALF)
+    lists = pa.table({"user_id": ["u", "u"], "item_id": ["a", "b"]})
+    for scores in (pa.array(HALF), dictionary, decimals("0.25", "0.5")):
+        assert mrr_of(lists.append_column("score", scores)) == [1]
     vectors = [np.array(row, dtype="float16") for row in ([1, 0], [0, 1])]
     items = pd.DataFrame({"item_id": ["a", "b"], "features": vectors})
-    with sm.Evaluator({"u": ["a", "b"]}, {"u": ["b"]}, items=items) as evaluator:
-        assert evaluator.evaluate("intra_list_diversity")["value"].tolist() == [1]
+    with Evaluator({"u": ["a", "b"]}, {"u": ["b"]}, items=items) as evaluator:
+        assert evaluator.rows("intra_list_diversity")["value"] == [1]
 
 
 def test_unread_columns_of_types_that_the_engine_does_not_know() -> None:
@@ -277,20 +246,16 @@ def test_unread_columns_of_types_that_the_engine_does_not_know() -> None:
     columns = {name: pa.nulls(1, kind) for name, kind in kinds.items()}
     columns["long"] = decimals(f"1{'0' * 40}")
     lists = pa.table({"user_id": ["u"], "item_id": ["b"], "score": [0.5], **columns})
-    with sm.Evaluator(lists, {"u": ["b"]}) as evaluator:
-        assert evaluator.evaluate("mrr")["value"].tolist() == [1]
+    assert mrr_of(lists) == [1]
     with pytest.raises(sm.DataError, match=r"column long: .*does not fit in precision 38"):
-        sm.Evaluator(lists, {"u": ["b"]}, columns={"recommendations.score": "long"})
+        Evaluator(lists, {"u": ["b"]}, columns={"recommendations.score": "long"})
 
 
 def test_a_dataset_with_half_precision(tmp_path: Path) -> None:
-    scores = np.array([0.25, 0.5], dtype="float16")
-    lists = pa.table({"user_id": ["u", "u"], "item_id": ["a", "b"], "score": scores})
     path = tmp_path / "lists.parquet"
-    pq.write_table(lists, path)
-    dataset = ds.dataset(path)
+    lists = pa.table({"user_id": ["u", "u"], "item_id": ["a", "b"], "score": HALF})
+    dataset = ds.dataset(write_parquet(path, lists))
     with pytest.raises(sm.DataError, match="column score of the dataset has the type halffloat"):
-        sm.Evaluator(dataset, {"u": ["b"]})
+        Evaluator(dataset, {"u": ["b"]})
     for remedy in (path, dataset.to_table()):
-        with sm.Evaluator(remedy, {"u": ["b"]}) as evaluator:
-            assert evaluator.evaluate("mrr")["value"].tolist() == [1]
+        assert mrr_of(remedy) == [1]

@@ -15,10 +15,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
     LISTS,
@@ -33,48 +32,33 @@ from tests.support.source_rows import (
     write_jsonl,
 )
 
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pa.int8(),
-        pa.uint8(),
-        pa.int16(),
-        pa.uint16(),
-        pa.int32(),
-        pa.uint32(),
-        pa.int64(),
-        pa.uint64(),
-    ],
-    ids=str,
-)
-def test_integers_of_every_width_match_each_other(kind: pa.DataType) -> None:
-    table = lists_table()
-    for position, name in enumerate(("user_id", "item_id")):
-        table = table.set_column(position, name, table[name].cast(kind))
-    check(values(truth_swapped(table), truth_table(), **CHECKED))
+WIDTHS = [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()]
 
 
-def truth_swapped(table: pa.Table) -> pa.Table:
-    """Return the lists upside down: the order of rows means nothing where there are ranks."""
-    return table.take(list(range(table.num_rows))[::-1])
+def test_integers_of_every_width_match_each_other() -> None:
+    for kind in [*WIDTHS, pa.uint64()]:
+        table = lists_table()
+        for position, name in enumerate(("user_id", "item_id")):
+            table = table.set_column(position, name, table[name].cast(kind))
+        # upside down: the order of rows means nothing where there are ranks
+        turned = table.take(list(range(table.num_rows))[::-1])
+        check(values(turned, truth_table(), **CHECKED))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        lambda n: f"użytkownik-{n}",
-        lambda n: f"o'{n}\"--;",
-        lambda n: "" if n == 12 else str(n),
-        lambda n: f" {n} ",
-        lambda n: f"{n}\n{n}",
-        lambda n: "NULL" if n == 12 else str(n),
-        lambda n: "\U0001f600" * n,
-    ],
-    ids=["unicode", "quotes", "empty", "spaces", "lines", "null", "emoji"],
-)
-def test_text_ids(text: Callable[[int], str]) -> None:
-    check(values(lists_table("score", text), truth_table(text), **CHECKED), text)
+TEXTS: list[Callable[[int], str]] = [
+    lambda n: f"użytkownik-{n}",
+    lambda n: f"o'{n}\"--;",
+    lambda n: "" if n == 12 else str(n),
+    lambda n: f" {n} ",
+    lambda n: f"{n}\n{n}",
+    lambda n: "NULL" if n == 12 else str(n),
+    lambda n: "\U0001f600" * n,
+]
+
+
+def test_text_ids() -> None:
+    for text in TEXTS:
+        check(values(lists_table("score", text), truth_table(text), **CHECKED), text)
 
 
 def test_text_ids_are_not_normalised() -> None:
@@ -124,27 +108,23 @@ def test_large_integers_are_never_cast(tmp_path: Path, offset: int) -> None:
     check(values(lists_json, write_jsonl(tmp_path / "b.jsonl", truth)), lambda n: n + offset)
 
 
-@pytest.mark.parametrize("offset", [-20, 2**53, 2**62])
-def test_ids_of_json_files_are_whole_numbers_in_parquet(tmp_path: Path, offset: int) -> None:
+def test_ids_of_json_files_are_whole_numbers_in_parquet(tmp_path: Path) -> None:
     """DuckDB reads them with 128 bits, which a Parquet file would hold as doubles."""
-    lists, truth = (
-        pa.table({"user_id": [offset, offset + 1], "item_id": [1, 2], **more})
-        for more in ({"rank": [1, 1]}, {})
-    )
-    arguments = ["per-user", "recall@1", "-o", str(tmp_path / "values.parquet")]
-    for option, table in (("-r", lists), ("-i", truth)):
-        arguments += [option, str(write_jsonl(tmp_path / f"{option}.jsonl", table))]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    ids = pq.read_table(tmp_path / "values.parquet")["user_id"]
-    assert [int(value) for value in ids.to_pylist()] == [offset, offset + 1]
-    assert not pa.types.is_floating(ids.type)
+    for offset in (-20, 2**53, 2**62):
+        truth = pa.table({"user_id": [offset, offset + 1], "item_id": [1, 2]})
+        lists = write_jsonl(tmp_path / "lists.jsonl", truth.append_column("rank", [[1, 1]]))
+        write_jsonl(tmp_path / "truth.jsonl", truth)
+        with Evaluator(lists, tmp_path / "truth.jsonl") as evaluator:
+            evaluator.write_parquet(tmp_path / f"{offset}.parquet", "recall@1", per_user=True)
+        ids = pq.read_table(tmp_path / f"{offset}.parquet")["user_id"]
+        assert [int(value) for value in ids.to_pylist()] == [offset, offset + 1]
+        assert not pa.types.is_floating(ids.type)
 
 
 def test_a_frame_without_rows_has_ids_of_any_type() -> None:
     users = pd.DataFrame({"user_id": [], "country": []}, dtype="object")
     lists = pd.DataFrame({"user_id": [1], "item_id": [2], "rank": [1]})
-    with sm.Evaluator(lists, lists[["user_id", "item_id"]], users=users) as evaluator:
+    with Evaluator(lists, lists[["user_id", "item_id"]], users=users) as evaluator:
         assert evaluator.evaluate("recall@1")["value"].tolist() == [1]
 
 
@@ -164,116 +144,79 @@ def test_decimals_and_dates_as_ids() -> None:
     check({pd.Timestamp(user).date(): value for user, value in found.items()}, days.__getitem__)
 
 
-@pytest.mark.parametrize(
-    ("item_ids", "truth_ids", "found", "remedy"),
-    [
-        (
-            [1.0, None],
-            [1, 2],
-            "1 of 2 ids is missing in recommendations; pandas converts a column of integers to "
-            "floats if some are missing",
-            "remove the rows without an id and convert the ids of recommendations to integers, for "
-            "example with frame.dropna(subset=['sku no']).astype({'sku no': 'int64'}) in pandas or "
-            'CAST("sku no" AS BIGINT) in SQL',
-        ),
-        (
-            [1.0, 2.0],
-            ["1", "2"],
-            "DOUBLE and VARCHAR, so no rows would match. Ids are never converted",
-            "convert the ids of recommendations to text, for example with "
-            "frame.astype({'sku no': 'int64'}).astype({'sku no': str}) in pandas or "
-            'CAST(CAST("sku no" AS BIGINT) AS VARCHAR) in SQL',
-        ),
-        (
-            [1.5, 2.0],
-            [1, 2],
-            "1 of 2 ids of recommendations are not whole numbers",
-            "check that both tables have the same kind of id",
-        ),
-        (
-            ["1", "2"],
-            [1, 2],
-            "VARCHAR and BIGINT, so no rows would match. Ids are never converted",
-            "convert the ids of interactions, for example with frame.astype({'item_id': str}) in "
-            "pandas or CAST(item_id AS VARCHAR) in SQL",
-        ),
-        (
-            [decimal.Decimal(1), decimal.Decimal(2)],
-            [1, 12],
-            "DECIMAL(1,0) and BIGINT, so no rows would match. Ids are never converted",
-            "convert the ids of recommendations to integers, for example with "
-            "frame.astype({'sku no': 'int64'}) in pandas or CAST(\"sku no\" AS BIGINT) in SQL",
-        ),
-        (
-            [decimal.Decimal(10**20), decimal.Decimal(2)],
-            ["1", "2"],
-            "DECIMAL(21,0) and VARCHAR, so no rows would match. Ids are never converted",
-            "convert the ids of recommendations to text, for example with "
-            'CAST(CAST("sku no" AS HUGEINT) AS VARCHAR) in SQL',
-        ),
-        (
-            [b"1", b"2"],
-            ["1", "2"],
-            "BLOB and VARCHAR, so no rows would match. Ids are never converted",
-            "convert the ids of recommendations, for example with "
-            "frame['sku no'].str.decode('utf-8') in pandas or decode(\"sku no\") in SQL",
-        ),
-        (
-            [uuid.UUID(int=1), uuid.UUID(int=2)],
-            [1, 2],
-            "UUID and BIGINT, so no rows would match. Ids are never converted",
-            "check that both tables have the same kind of id",
-        ),
-    ],
-    ids=[
-        "missing",
-        "floats and text",
-        "fractions",
-        "text and integers",
-        "decimals and integers",
-        "long decimals and text",
-        "bytes and text",
-        "UUIDs and integers",
-    ],
-)
-def test_ids_of_different_types_are_answered_with_a_conversion(
-    item_ids: list[Any], truth_ids: list[Any], found: str, remedy: str
-) -> None:
-    lists = pd.DataFrame({"user_id": [1, 1], "sku no": item_ids, "rank": [1, 2]})
-    truth = pd.DataFrame({"user_id": [1, 1], "item_id": truth_ids})
-    with pytest.raises(sm.DataError) as raised:
-        sm.Evaluator(lists, truth, columns={"recommendations.item_id": "sku no"})
-    assert str(raised.value.found).endswith(found)
-    assert str(raised.value.remedy) == remedy
+NEVER = "so no rows would match. Ids are never converted"
+SAME_KIND = "check that both tables have the same kind of id"
+D = decimal.Decimal
+# ids of the column "sku no" of lists, and of item_id of interactions; what the message says
+DIFFERENT: list[tuple[list[Any], list[Any], str, str]] = [
+    (
+        [1.0, None], [1, 2],
+        "1 of 2 ids is missing in recommendations; pandas converts a column of integers to "
+        "floats if some are missing",
+        "remove the rows without an id and convert the ids of recommendations to integers, for "
+        "example with frame.dropna(subset=['sku no']).astype({'sku no': 'int64'}) in pandas or "
+        'CAST("sku no" AS BIGINT) in SQL',
+    ),
+    (
+        [1.0, 2.0], ["1", "2"], f"DOUBLE and VARCHAR, {NEVER}",
+        "convert the ids of recommendations to text, for example with "
+        "frame.astype({'sku no': 'int64'}).astype({'sku no': str}) in pandas or "
+        'CAST(CAST("sku no" AS BIGINT) AS VARCHAR) in SQL',
+    ),
+    ([1.5, 2.0], [1, 2], "1 of 2 ids of recommendations are not whole numbers", SAME_KIND),
+    (
+        ["1", "2"], [1, 2], f"VARCHAR and BIGINT, {NEVER}",
+        "convert the ids of interactions, for example with frame.astype({'item_id': str}) in "
+        "pandas or CAST(item_id AS VARCHAR) in SQL",
+    ),
+    (
+        [D(1), D(2)], [1, 12], f"DECIMAL(1,0) and BIGINT, {NEVER}",
+        "convert the ids of recommendations to integers, for example with "
+        "frame.astype({'sku no': 'int64'}) in pandas or CAST(\"sku no\" AS BIGINT) in SQL",
+    ),
+    (
+        [D(10**20), D(2)], ["1", "2"], f"DECIMAL(21,0) and VARCHAR, {NEVER}",
+        "convert the ids of recommendations to text, for example with "
+        'CAST(CAST("sku no" AS HUGEINT) AS VARCHAR) in SQL',
+    ),
+    (
+        [b"1", b"2"], ["1", "2"], f"BLOB and VARCHAR, {NEVER}",
+        "convert the ids of recommendations, for example with "
+        "frame['sku no'].str.decode('utf-8') in pandas or decode(\"sku no\") in SQL",
+    ),
+    ([uuid.UUID(int=1), uuid.UUID(int=2)], [1, 2], f"UUID and BIGINT, {NEVER}", SAME_KIND),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("held", "wanted", "remedy"),
-    [
+def test_ids_of_different_types_are_answered_with_a_conversion() -> None:
+    for item_ids, truth_ids, found, remedy in DIFFERENT:
+        lists = pd.DataFrame({"user_id": [1, 1], "sku no": item_ids, "rank": [1, 2]})
+        truth = pd.DataFrame({"user_id": [1, 1], "item_id": truth_ids})
+        with pytest.raises(sm.DataError) as raised:
+            Evaluator(lists, truth, columns={"recommendations.item_id": "sku no"})
+        assert str(raised.value.found).endswith(found)
+        assert str(raised.value.remedy) == remedy
+
+
+def test_conversions_of_ids_that_messages_propose(tmp_path: Path) -> None:
+    path = tmp_path / "lists.parquet"
+    held: list[Any]
+    for held, wanted, remedy in (
         ([1.0, 2.0], [1, 2], "CAST(item_id AS BIGINT)"),
         ([1.0, 2.0], ["1", "2"], "CAST(CAST(item_id AS BIGINT) AS VARCHAR)"),
-        ([decimal.Decimal("1.00"), decimal.Decimal(2)], [1, 2], "CAST(item_id AS BIGINT)"),
-        (
-            [decimal.Decimal(10**20), decimal.Decimal(2)],
-            [str(10**20), "2"],
-            "CAST(CAST(item_id AS HUGEINT) AS VARCHAR)",
-        ),
+        ([D("1.00"), D(2)], [1, 2], "CAST(item_id AS BIGINT)"),
+        ([D(10**20), D(2)], [str(10**20), "2"], "CAST(CAST(item_id AS HUGEINT) AS VARCHAR)"),
         (["é".encode(), b"b"], ["é", "b"], "decode(item_id)"),
         ([1, 2], ["1", "2"], "CAST(item_id AS VARCHAR)"),
-    ],
-)
-def test_conversions_of_ids_that_messages_propose(
-    tmp_path: Path, held: list[Any], wanted: list[Any], remedy: str
-) -> None:
-    path = tmp_path / "lists.parquet"
-    pq.write_table(pa.table({"user_id": [1, 1], "item_id": held, "rank": [1, 2]}), path)
-    truth = pa.table({"user_id": [1, 1], "item_id": wanted})
-    with pytest.raises(sm.DataError) as raised:
-        sm.Evaluator(path, truth)
-    assert f"{remedy} in SQL" in str(raised.value)
-    query = f"SELECT user_id, {remedy} AS item_id, rank FROM '{path}'"
-    with sm.Evaluator(query, truth) as evaluator:
-        assert evaluator.evaluate("recall@2")["value"].tolist() == [1]
+    ):
+        pq.write_table(pa.table({"user_id": [1, 1], "item_id": held, "rank": [1, 2]}), path)
+        truth = pa.table({"user_id": [1, 1], "item_id": wanted})
+        with pytest.raises(sm.DataError) as raised:
+            Evaluator(path, truth)
+        assert f"{remedy} in SQL" in str(raised.value)
+        query = f"SELECT user_id, {remedy} AS item_id, rank FROM '{path}'"
+        with Evaluator(query, truth) as evaluator:
+            assert evaluator.rows("recall@2")["value"] == [1]
 
 
 @pytest.mark.parametrize("offset", [2**64, 10**21, 10**30])
@@ -288,7 +231,7 @@ def test_ids_above_64_bits_in_json_files(tmp_path: Path, offset: int) -> None:
     truth = tmp_path / "truth.csv"
     truth.write_text("user_id,item_id\n" + f"{offset + 1},{offset + 1}\n{offset + 2},{offset}\n")
     for source, others in ((path, path), (path, truth), (whole_lists, whole_lists)):
-        with sm.Evaluator(source, others) as evaluator:
+        with Evaluator(source, others) as evaluator:
             found = evaluator.evaluate(["hit_rate@1", "n_relevant"])
         assert found["n_users"].tolist() == [2, 2]
         assert found["value"].tolist() == [
@@ -296,18 +239,13 @@ def test_ids_above_64_bits_in_json_files(tmp_path: Path, offset: int) -> None:
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "last", "limit"), [("DOUBLE", 2**53, 2**53), ("FLOAT", 2**24, 2**24)]
-)
-def test_floating_point_ids_that_can_stand_for_several_ids(
-    kind: str, last: int, limit: int
-) -> None:
-    types = {"DOUBLE": pa.float64(), "FLOAT": pa.float32()}
-    ids = pa.array([1.0, last - 1.0, None], types[kind])
-    lists = pa.table({"user_id": [1, 1, 1], "item_id": ids, "rank": [1, 2, 3]}).slice(0, 2)
-    with sm.Evaluator(lists, lists) as evaluator:
-        assert evaluator.evaluate("recall@2")["value"].tolist() == [1]
-    ids = pa.array([1.0, float(last), None], types[kind])
-    lists = pa.table({"user_id": [1, 1, 1], "item_id": ids, "rank": [1, 2, 3]})
-    with pytest.raises(sm.DataError, match=f"1 of 3 ids are {limit} or more, .* as {kind}"):
-        sm.Evaluator(lists, lists)
+def test_floating_point_ids_that_can_stand_for_several_ids() -> None:
+    for kind, last, type_name in ((pa.float64(), 2**53, "DOUBLE"), (pa.float32(), 2**24, "FLOAT")):
+        ids = pa.array([1.0, last - 1.0], kind)
+        lists = pa.table({"user_id": [1, 1], "item_id": ids, "rank": [1, 2]})
+        with Evaluator(lists, lists) as evaluator:
+            assert evaluator.rows("recall@2")["value"] == [1]
+        ids = pa.array([1.0, float(last), None], kind)
+        lists = pa.table({"user_id": [1, 1, 1], "item_id": ids, "rank": [1, 2, 3]})
+        with pytest.raises(sm.DataError, match=f"1 of 3 ids are {last} or more, .* as {type_name}"):
+            Evaluator(lists, lists)

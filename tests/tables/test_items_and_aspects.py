@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.further_tables import (
     ASPECTS,
     ASPECTS_OF_USERS,
@@ -22,7 +24,6 @@ from tests.support.further_tables import (
     RANKED,
     TRUTH,
     VALUES,
-    Evaluator,
     changed,
     check_refused,
     close,
@@ -35,33 +36,32 @@ from tests.support.further_tables import (
 # ---------------------------------------------------------------- missing attributes, left out
 
 
-@pytest.mark.parametrize(
-    ("metric", "table", "some", "expected", "n_users"),
-    [
-        # without 11, the list of user 1 is worth 3, all of it wanted
-        ("money_precision", "items", changed(ITEMS, "price", 1, None), (1 + 4 / 7) / 2, 2),
-        # without 10, what user 1 wants is worth nothing
-        ("money_precision", "items", without(ITEMS, 10), (0 / 1 + 4 / 4) / 2, 2),
-        ("money_recall", "items", changed(ITEMS, "price", 0, None), 4 / 4, 1),
-        ("money_recall", "items", without(ITEMS, 10), 4 / 4, 1),
-        # without 11, the list of user 1 has no pair
-        (DIVERSITY, "items", changed(ITEMS, "features", 1, None), 1 - 1 / math.sqrt(2), 1),
-        (DIVERSITY, "items", changed(ITEMS, "features", 1, []), 1 - 1 / math.sqrt(2), 1),
-        (DIVERSITY, "items", without(ITEMS, 11), 1 - 1 / math.sqrt(2), 1),
-        (BY_CATEGORY, "items", changed(ITEMS, "category", 1, []), 1 - 1 / math.sqrt(2), 1),
-        (BY_CATEGORY, "items", without(ITEMS, 11), 1 - 1 / math.sqrt(2), 1),
-        # without 12, nothing that user 2 wants has an aspect
-        ("alpha_ndcg", "aspects", without(ASPECTS, 12), 1.0, 1),
-        ("alpha_ndcg", "aspects", changed(ASPECTS_OF_USERS, "user_id", 2, 1), 1.0, 1),
-    ],
-)
-def test_items_without_the_attribute_are_left_out(
-    metric: str, table: str, some: pa.Table, expected: float, n_users: int
-) -> None:
+# a metric, a table with less, and the mean over the users that are left
+LEFT_OUT = [
+    # without 11, the list of user 1 is worth 3, all of it wanted
+    ("money_precision", "items", changed(ITEMS, "price", 1, None), (1 + 4 / 7) / 2, 2),
+    # without 10, what user 1 wants is worth nothing
+    ("money_precision", "items", without(ITEMS, 10), (0 / 1 + 4 / 4) / 2, 2),
+    ("money_recall", "items", changed(ITEMS, "price", 0, None), 4 / 4, 1),
+    ("money_recall", "items", without(ITEMS, 10), 4 / 4, 1),
+    # without 11, the list of user 1 has no pair
+    (DIVERSITY, "items", changed(ITEMS, "features", 1, None), 1 - 1 / math.sqrt(2), 1),
+    (DIVERSITY, "items", changed(ITEMS, "features", 1, []), 1 - 1 / math.sqrt(2), 1),
+    (DIVERSITY, "items", without(ITEMS, 11), 1 - 1 / math.sqrt(2), 1),
+    (BY_CATEGORY, "items", changed(ITEMS, "category", 1, []), 1 - 1 / math.sqrt(2), 1),
+    (BY_CATEGORY, "items", without(ITEMS, 11), 1 - 1 / math.sqrt(2), 1),
+    # without 12, nothing that user 2 wants has an aspect
+    ("alpha_ndcg", "aspects", without(ASPECTS, 12), 1.0, 1),
+    ("alpha_ndcg", "aspects", changed(ASPECTS_OF_USERS, "user_id", 2, 1), 1.0, 1),
+]
+
+
+def test_items_without_the_attribute_are_left_out() -> None:
     settings = {"missing_attributes": "ignore"}
-    row = evaluate(metric, **{table: some}, settings=settings).iloc[0]
-    assert row["value"] == close(expected)
-    assert row["n_users"] == n_users
+    for metric, table, some, expected, n_users in LEFT_OUT:
+        row = evaluate(metric, **{table: some}, settings=settings).iloc[0]
+        assert row["value"] == close(expected)
+        assert row["n_users"] == n_users
 
 
 def test_items_are_left_out_of_the_metric_that_says_so() -> None:
@@ -88,28 +88,27 @@ def test_items_that_nobody_is_shown_may_lack_anything() -> None:
 HIGH = pa.table({"user_id": [1, 2], "item_id": [10, 12], "relevance": [3, 1]})
 
 
-@pytest.mark.parametrize(
-    ("metric", "expected"),
-    [
+def test_a_relevance_above_the_highest_grade() -> None:
+    expected = {
         # p is 7/8 at rank 1, and 1/8 at rank 2 below an item that is not wanted
-        ("err", (7 / 8 + 1 / 2 * 1 / 8) / 2),
+        "err": (7 / 8 + 1 / 2 * 1 / 8) / 2,
         # p is 1 at rank 1, and 1/3 at rank 2, where 0.85 of all readers look
-        ("pfound", (1 + 0.85 * 1 / 3) / 2),
-    ],
-)
-def test_a_relevance_above_the_highest_grade(metric: str, expected: float) -> None:
+        "pfound": (1 + 0.85 * 1 / 3) / 2,
+    }
     with Evaluator(RANKED, HIGH) as evaluator:
-        for grade in ("2", "2.5"):
+        for metric, grade in itertools.product(expected, ("2", "2.5")):
             check_refused(
-                lambda grade=grade: evaluator.evaluate(f"{metric}(max_grade={grade})"),
+                lambda: evaluator.evaluate(f"{metric}(max_grade={grade})"),  # noqa: B023
                 "interactions", "relevance", "1 rows have a relevance above max_grade",
                 {"user_id": 1, "item_id": 10, "relevance": 3.0}, "a larger max_grade",
             )  # fmt: skip
-        found = evaluator.evaluate([f"{metric}(max_grade=3)", metric])
-        assert found["value"].tolist() == close([expected] * 2)
+        given = evaluator.evaluate([f"{metric}(max_grade=3)" for metric in expected])
+        assert given["value"].tolist() == close(list(expected.values()))
+        assert evaluator.evaluate(list(expected))["value"].tolist() == given["value"].tolist()
     with Evaluator(RANKED, HIGH, settings={"max_grade": 2}) as evaluator:
-        with pytest.raises(sm.DataError, match="max_grade"):
-            evaluator.evaluate(metric)
+        for metric in expected:
+            with pytest.raises(sm.DataError, match="max_grade"):
+                evaluator.evaluate(metric)
         # a metric without that setting has no highest grade
         assert evaluator.evaluate("dcg(gain=linear)@1")["value"].item() == close((3 + 0) / 2)
 
@@ -151,11 +150,11 @@ def test_aspects_with_the_column_of_another_key() -> None:
     assert mapped == of_dict == close(VALUES["alpha_ndcg"])
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("columns", ["f1,f2", " f1 , F2 ", ["f1", "f2"]], ids=str)
-def test_features_from_several_columns(columns: Any) -> None:
-    found = value(DIVERSITY, items=PLANE, columns={"items.features": columns})
-    assert found == close(VALUES[DIVERSITY])
+def test_features_from_several_columns() -> None:
+    columns: Any
+    for columns in ("f1,f2", " f1 , F2 ", ["f1", "f2"]):
+        found = value(DIVERSITY, items=PLANE, columns={"items.features": columns})
+        assert found == close(VALUES[DIVERSITY])
 
 
 def test_features_from_one_column_of_numbers() -> None:
@@ -166,32 +165,27 @@ def test_features_from_one_column_of_numbers() -> None:
         assert value(DIVERSITY, items=items, columns=columns) == close(expected)
 
 
-FEATURES_THAT_ARE_NONE: list[tuple[str, pa.Table, str, list[str]]] = [
-    ("a column that is not there", PLANE, "f1,f3",
+FEATURES_THAT_ARE_NONE: dict[str, tuple[pa.Table, str, list[str]]] = {
+    "a column that is not there": (PLANE, "f1,f3",
      ["items: ", "'f3'", "did you mean", "item_id, f1, f2", "columns={'items.features': …}"]),
-    ("an empty name", PLANE, "f1,", ["items: ", "''", "columns={'items.features': …}"]),
-    ("a column of lists", ITEMS, "price,features",
+    "an empty name": (PLANE, "f1,", ["items: ", "''", "columns={'items.features': …}"]),
+    "a column of lists": (ITEMS, "price,features",
      ["items, column features: ", "features of the table given as items has lists",
       "several columns of numbers"]),
-    ("a column of text", PLANE.set_column(2, "f2", pa.array(list("abc"))), "f1,f2",
+    "a column of text": (PLANE.set_column(2, "f2", pa.array(list("abc"))), "f1,f2",
      ["items, column features", "f2", "VARCHAR", "not a number"]),
-    ("lists of text", PLANE.set_column(2, "f2", pa.array([["a"], ["b"], ["c"]])), "f2",
+    "lists of text": (PLANE.set_column(2, "f2", pa.array([["a"], ["b"], ["c"]])), "f2",
      ["items, column features", "f2", "VARCHAR[]", "not a number"]),
-    ("lists of lists", PLANE.set_column(2, "f2", pa.array([[[1]], [[2]], [[3]]])), "f2",
+    "lists of lists": (PLANE.set_column(2, "f2", pa.array([[[1]], [[2]], [[3]]])), "f2",
      ["items, column features", "f2", "BIGINT[][]", "not a number"]),
-]  # fmt: skip
+}  # fmt: skip
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    ("items", "columns", "words"),
-    [pytest.param(*case[1:], id=case[0]) for case in FEATURES_THAT_ARE_NONE],
-)
-def test_features_that_are_none(items: pa.Table, columns: str, words: list[str]) -> None:
-    with pytest.raises(sm.DataError) as caught:
-        evaluate(DIVERSITY, items=items, columns={"items.features": columns})
-    for word in words:
-        assert word in str(caught.value)
+def test_features_that_are_none() -> None:
+    for items, columns, words in FEATURES_THAT_ARE_NONE.values():
+        with pytest.raises(sm.DataError) as caught:
+            evaluate(DIVERSITY, items=items, columns={"items.features": columns})
+        assert [word for word in words if word not in str(caught.value)] == []
 
 
 def test_a_number_that_is_missing_in_one_of_several_columns() -> None:
@@ -207,40 +201,34 @@ def test_a_number_that_is_missing_in_one_of_several_columns() -> None:
 
 
 NAMED = {"recommendations": {"u": ["a", "b"]}, "interactions": None}
-BARE_ITEMS: dict[str, Any] = {
-    "set": {10, 11, 12, 13},
-    "frozenset": frozenset({10, 11, 12, 13}),
-    "list": [10, 11, 12, 13],
-    "tuple": (10, 11, 12, 13),
-    "series": pd.Series([10, 11, 12, 13]),
-    "series with an index": pd.Series([10, 11, 12, 13], index=list("abcd"), name="item"),
-    "index": pd.Index([10, 11, 12, 13]),
-    "polars": pl.Series([10, 11, 12, 13]),
-    "arrow": pa.array([10, 11, 12, 13]),
-    "column of an Arrow table": ITEMS["item_id"],
-    "numpy": np.array([10, 11, 12, 13]),
-    "numbers of NumPy": {np.int64(10), np.int64(11), np.int64(12), np.int64(13)},
-    "table": ITEMS.select(["item_id"]),
-}
+BARE_ITEMS: list[Any] = [
+    {10, 11, 12, 13},
+    frozenset({10, 11, 12, 13}),
+    [10, 11, 12, 13],
+    (10, 11, 12, 13),
+    pd.Series([10, 11, 12, 13]),
+    pd.Series([10, 11, 12, 13], index=list("abcd"), name="item"),
+    pd.Index([10, 11, 12, 13]),
+    pl.Series([10, 11, 12, 13]),
+    pa.array([10, 11, 12, 13]),
+    ITEMS["item_id"],
+    np.array([10, 11, 12, 13]),
+    {np.int64(10), np.int64(11), np.int64(12), np.int64(13)},
+    ITEMS.select(["item_id"]),
+]
 
 
-@pytest.mark.parametrize("items", BARE_ITEMS.values(), ids=BARE_ITEMS)
-def test_a_bare_catalogue(items: Any) -> None:
-    assert value("coverage(catalogue=items)", interactions=None, items=items) == 3 / 4
+def test_a_bare_catalogue() -> None:
+    for items in BARE_ITEMS:
+        found = value("coverage(catalogue=items)", interactions=None, items=items)
+        assert found == 3 / 4, repr(items)
+    for items in ({"a", "b", "c"}, pd.Series(list("abc")), np.array(list("abc")), pa.array("abc")):
+        assert value("coverage(catalogue=items)", **NAMED, items=items) == 2 / 3, repr(items)
 
 
 def test_a_bare_catalogue_has_no_attributes() -> None:
     with pytest.raises(sm.MissingTableError, match=r"money_precision.*column price.*items"):
         evaluate("money_precision", items={10, 11, 12})
-
-
-@pytest.mark.parametrize(
-    "items",
-    [{"a", "b", "c"}, pd.Series(list("abc")), np.array(list("abc")), pa.array(list("abc"))],
-    ids=["set", "series", "numpy", "arrow"],
-)
-def test_a_bare_catalogue_of_texts(items: Any) -> None:
-    assert value("coverage(catalogue=items)", **NAMED, items=items) == 2 / 3
 
 
 def test_a_list_of_texts_is_a_list_of_files() -> None:
@@ -250,44 +238,38 @@ def test_a_list_of_texts_is_a_list_of_files() -> None:
         assert words in str(caught.value)
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    ("items", "words"),
-    [
-        (set(), ["empty"]),
-        ([], ["empty"]),
-        (pd.Series([], dtype="int64"), ["empty"]),
-        (pa.array([], pa.int64()), ["empty"]),
-        ([10, "a"], ["item_id", "different types", "'a'"]),
-        ({10, None}, ["item_id", "NULL"]),
-        (np.array([[10, 11], [12, 13]]), ["list"]),
-        ({"10", "11"}, ["item_id", "BIGINT", "VARCHAR"]),
-    ],
-    ids=["set", "list", "series", "arrow", "mixed", "NULL", "two dimensions", "texts"],
-)
-def test_a_bare_catalogue_that_is_none(items: Any, words: list[str]) -> None:
-    with pytest.raises(sm.SqlmetricsError) as caught:
-        evaluate("coverage(catalogue=items)", items=items)
-    for word in ("items", *words):
-        assert word in str(caught.value)
+NO_CATALOGUE: list[tuple[Any, list[str]]] = [
+    (set(), ["empty"]),
+    ([], ["empty"]),
+    (pd.Series([], dtype="int64"), ["empty"]),
+    (pa.array([], pa.int64()), ["empty"]),
+    ([10, "a"], ["item_id", "different types", "'a'"]),
+    ({10, None}, ["item_id", "NULL"]),
+    (np.array([[10, 11], [12, 13]]), ["list"]),
+    ({"10", "11"}, ["item_id", "BIGINT", "VARCHAR"]),
+]
+
+
+def test_a_bare_catalogue_that_is_none() -> None:
+    for items, words in NO_CATALOGUE:
+        with pytest.raises(sm.SqlmetricsError) as caught:
+            evaluate("coverage(catalogue=items)", items=items)
+        assert [word for word in ("items", *words) if word not in str(caught.value)] == []
 
 
 # ---------------------------------------------------------------- aspects as a dict
 
 
-@pytest.mark.parametrize(
-    "aspects",
-    [
+def test_aspects_as_a_dict() -> None:
+    aspects: Any
+    for aspects in (
         {1: [{10}, {11}], 2: [{12}]},
         {1: [[10], [11]], 2: [[12, 12]]},
         {1: ({10}, (11,)), 2: (frozenset({12}),)},
         {1: [np.array([10])], 2: [pd.Series([12]), []]},
-        {1: [{10, 12}], 2: [{12}], 9: [{10}]},
-    ],
-    ids=["sets", "lists", "tuples", "arrays", "more than is wanted"],
-)
-def test_aspects_as_a_dict(aspects: Any) -> None:
-    assert value("alpha_ndcg", aspects=aspects) == close(VALUES["alpha_ndcg"])
+        {1: [{10, 12}], 2: [{12}], 9: [{10}]},  # more than is wanted
+    ):
+        assert value("alpha_ndcg", aspects=aspects) == close(VALUES["alpha_ndcg"]), aspects
 
 
 def test_aspects_as_a_dict_are_those_of_the_user() -> None:
@@ -300,40 +282,38 @@ def test_aspects_as_a_dict_are_those_of_the_user() -> None:
     assert found == pytest.approx((1 + (1 / 2 + 1) * second) / (2 + 1 / 2 * second), abs=1e-12)
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    ("aspects", "words"),
-    [
-        ({1: "abc"}, ["user 1", "'abc'", "one set per aspect"]),
-        ({1: b"abc"}, ["user 1", "b'abc'"]),
-        ({1: 5}, ["user 1", "5"]),
-        ({1: None}, ["user 1", "None"]),
-        ({1: {10: "x"}}, ["user 1", "{10: 'x'}"]),
-        ({1: [10, 11]}, ["user 1", "aspect 1", "10", "set of items"]),
-        ({1: {10, 11}}, ["user 1", "aspect 1", "set of items"]),
-        ({1: ["x", "y"]}, ["user 1", "aspect 1", "'x'", "set of items"]),
-        ({1: [{10}, {11: 1}]}, ["user 1", "aspect 2", "{11: 1}"]),
-        ({}, ["empty"]),
-        ({1: []}, ["empty"]),
-        ({1: [set()]}, ["empty"]),
-        ({1: [{10}], 2: [{"a"}]}, ["item_id", "different types", "'a'"]),
-        ({1: [{10}], "b": [{12}]}, ["user_id", "different types", "'b'"]),
-        ({1: [[10, None]], 2: [{12}]}, ["NULL", "What to do"]),
-        ({"1": [{"10"}]}, ["recommendations and aspects", "BIGINT", "VARCHAR"]),
-    ],
-)
-def test_aspects_in_a_wrong_shape(aspects: Any, words: list[str]) -> None:
-    with pytest.raises(sm.DataError) as caught:
-        evaluate("alpha_ndcg", aspects=aspects)
-    for word in ("aspects", *words):
-        assert word in str(caught.value)
+WRONG_ASPECTS: list[tuple[Any, list[str]]] = [
+    ({1: "abc"}, ["user 1", "'abc'", "one set per aspect"]),
+    ({1: b"abc"}, ["user 1", "b'abc'"]),
+    ({1: 5}, ["user 1", "5"]),
+    ({1: None}, ["user 1", "None"]),
+    ({1: {10: "x"}}, ["user 1", "{10: 'x'}"]),
+    ({1: [10, 11]}, ["user 1", "aspect 1", "10", "set of items"]),
+    ({1: {10, 11}}, ["user 1", "aspect 1", "set of items"]),
+    ({1: ["x", "y"]}, ["user 1", "aspect 1", "'x'", "set of items"]),
+    ({1: [{10}, {11: 1}]}, ["user 1", "aspect 2", "{11: 1}"]),
+    ({}, ["empty"]),
+    ({1: []}, ["empty"]),
+    ({1: [set()]}, ["empty"]),
+    ({1: [{10}], 2: [{"a"}]}, ["item_id", "different types", "'a'"]),
+    ({1: [{10}], "b": [{12}]}, ["user_id", "different types", "'b'"]),
+    ({1: [[10, None]], 2: [{12}]}, ["NULL", "What to do"]),
+    ({"1": [{"10"}]}, ["recommendations and aspects", "BIGINT", "VARCHAR"]),
+]
+
+
+def test_aspects_in_a_wrong_shape() -> None:
+    for aspects, words in WRONG_ASPECTS:
+        with pytest.raises(sm.DataError) as caught:
+            evaluate("alpha_ndcg", aspects=aspects)
+        assert [word for word in ("aspects", *words) if word not in str(caught.value)] == []
 
 
 def test_lists_without_values_are_lists_of_numbers() -> None:
     nothing = pa.array([[], []], pa.list_(pa.null()))
     items = pa.table({"item_id": ["a", "b"], "features": nothing})
     with (
-        sm.Evaluator({"u": ["a", "b"]}, {"u": ["a"]}, items=items) as evaluator,
+        Evaluator({"u": ["a", "b"]}, {"u": ["a"]}, items=items) as evaluator,
         pytest.raises(sm.DataError, match="2 recommended items have no features"),
     ):
         evaluator.evaluate("intra_list_diversity")
@@ -341,7 +321,7 @@ def test_lists_without_values_are_lists_of_numbers() -> None:
         {"user_id": ["u"], "item_id": [["a"]], "score": pa.array([[None]], pa.list_(pa.null()))}
     )
     with (
-        sm.Evaluator(lists, {"u": ["a"]}) as evaluator,
+        Evaluator(lists, {"u": ["a"]}) as evaluator,
         pytest.raises(sm.DataError, match="1 of 1 scores are NULL"),
     ):
         evaluator.evaluate("mrr")

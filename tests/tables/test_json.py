@@ -13,13 +13,19 @@ import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import check, lists_table, truth_table, values, write_jsonl
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json"])
-def test_json_lines(tmp_path: Path, name: str) -> None:
-    lists = write_jsonl(tmp_path / name, lists_table("score"))
-    check(values(lists, write_jsonl(tmp_path / f"truth-{name}", truth_table())))
+def test_json_lines_and_arrays(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "a.ndjson", "a.json"):
+        lists = write_jsonl(tmp_path / name, lists_table("score"))
+        check(values(lists, write_jsonl(tmp_path / f"truth-{name}", truth_table())))
+    (tmp_path / "a.json").write_text(json.dumps(lists_table().to_pylist()))
+    check(values(tmp_path / "a.json"))
+    packed = tmp_path / "a.jsonl.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    check(values(packed))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +46,7 @@ def test_text_ids_of_json_stay_what_they_are(tmp_path: Path, one: str, other: st
     whole = tmp_path / "c.json"  # the list in one row
     whole.write_text(json.dumps([{"user_id": "u", "item_id": [one, other]}]))
     for lists in (path, [path, tmp_path / "b.json"], [tmp_path / "b.json", path], whole):
-        with sm.Evaluator(lists, {"u": [other]}) as evaluator:
+        with Evaluator(lists, {"u": [other]}) as evaluator:
             assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
 
 
@@ -49,28 +55,15 @@ def test_dates_of_json_that_are_spelled_as_such_are_dates(tmp_path: Path) -> Non
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     truth = pa.table({"user_id": [1], "item_id": [date(2020, 1, 2)]})
-    with sm.Evaluator(path, truth) as evaluator:
+    with Evaluator(path, truth) as evaluator:
         assert evaluator.per_user("mrr")["mrr"].tolist() == [0.5]
-
-
-def test_json_array(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(lists_table().to_pylist()))
-    check(values(path))
-
-
-def test_gzipped_json_lines(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "a.jsonl", lists_table())
-    packed = tmp_path / "a.jsonl.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    check(values(packed))
 
 
 def test_uuids_of_json_are_texts(tmp_path: Path) -> None:
     ids = [str(uuid.UUID(int=n)) for n in range(3)]
     lists = pd.DataFrame({"user_id": ids, "item_id": "a", "score": 1.0})
     lists.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
-    with sm.Evaluator(tmp_path / "a.jsonl", {key: ["a"] for key in ids}) as evaluator:
+    with Evaluator(tmp_path / "a.jsonl", {key: ["a"] for key in ids}) as evaluator:
         assert evaluator.evaluate("recall@1")["value"].item() == 1
 
 
@@ -91,15 +84,15 @@ def test_an_object_that_is_no_row_is_told(tmp_path: Path, content: object) -> No
     path.write_text(json.dumps(content))
     told = r"the objects in \S+ are not rows: .* json\.load .* orient='records'"
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(path, {"u1": ["a"]})
+        Evaluator(path, {"u1": ["a"]})
 
 
 def test_what_to_do_about_an_object_that_is_no_row(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"u1": {"a": 0.8, "b": 0.9}}))
-    with sm.Evaluator(json.loads(path.read_text()), {"u1": ["a"]}) as evaluator:
+    with Evaluator(json.loads(path.read_text()), {"u1": ["a"]}) as evaluator:
         assert evaluator.evaluate("mrr")["value"].item() == 1 / 2
     frame = pd.DataFrame({"user_id": ["u1", "u1"], "item_id": ["b", "a"], "rank": [1, 2]})
     frame.to_json(path, orient="records")
-    with sm.Evaluator(path, {"u1": ["a"]}) as evaluator:
+    with Evaluator(path, {"u1": ["a"]}) as evaluator:
         assert evaluator.evaluate("mrr")["value"].item() == 1 / 2

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.tables.models import pattern_of_models
+from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     EXPECTED,
     METRIC,
@@ -59,9 +60,9 @@ def test_models_by_option(tmp_path: Path) -> None:
 
 
 def test_one_named_model_gives_a_column() -> None:
-    with sm.Evaluator({"als": lists_table()}, truth_table()) as evaluator:
+    with Evaluator({"als": lists_table()}, truth_table()) as evaluator:
         assert list(evaluator.evaluate("mrr")["model"]) == ["als"]
-    with sm.Evaluator(lists_table(), truth_table()) as evaluator:
+    with Evaluator(lists_table(), truth_table()) as evaluator:
         assert "model" not in evaluator.evaluate("mrr").columns
 
 
@@ -87,7 +88,7 @@ NAMES = ["SASRec+ (ours)", "als v2.1", "k=10", "model-00", "{{ x }}"]
 
 def test_models_may_have_any_name(tmp_path: Path) -> None:
     models = {name: lists_table() for name in NAMES} | {7: upside_down()}
-    with sm.Evaluator(models, truth_table()) as evaluator:
+    with Evaluator(models, truth_table()) as evaluator:
         assert sorted(evaluator.leaderboard("mrr")["model"]) == sorted([*NAMES, "7"])
     truth = write_parquet(tmp_path / "truth.parquet", truth_table())
     path = write_parquet(tmp_path / "a=1.parquet", lists_table())
@@ -99,26 +100,23 @@ def test_models_may_have_any_name(tmp_path: Path) -> None:
     assert [row["model"] for row in json.loads(result.stdout)] == NAMES
 
 
-@pytest.mark.parametrize(
-    ("models", "error"),
-    [
+def test_names_that_cannot_be_written_are_refused() -> None:
+    models: Any
+    for models, error in (
         ({" ": lists_table()}, "the name of a model is empty"),
         ({1: lists_table(), "1": lists_table()}, "two models have the name '1'"),
         ({"a\0b": lists_table()}, "has a character that is not text"),
-    ],
-    ids=["blank", "twice", "NUL"],
-)
-def test_names_that_cannot_be_written_are_refused(models: Any, error: str) -> None:
-    with pytest.raises(sm.UsageError, match=error):
-        sm.Evaluator(models, truth_table())
+    ):
+        with pytest.raises(sm.UsageError, match=error):
+            Evaluator(models, truth_table())
 
 
 def test_a_dict_is_of_models_or_of_users_by_its_values() -> None:
     lists = lists_table().to_pandas().groupby("user_id")["item_id"]
     of_users = {user: list(items) for user, items in lists}
-    with sm.Evaluator({1: of_users, 2: of_users}, truth_table()) as evaluator:
+    with Evaluator({1: of_users, 2: of_users}, truth_table()) as evaluator:
         assert evaluator.models == ["1", "2"]
-    with sm.Evaluator(dict(iter(lists)), truth_table()) as evaluator:
+    with Evaluator(dict(iter(lists)), truth_table()) as evaluator:
         assert evaluator.models == []  # a series of items per user
 
 
@@ -138,15 +136,11 @@ def test_models_named_by_their_files(tmp_path: Path) -> None:
     both(values(str(tmp_path / "runs/{model}/*.parquet"), keys=keys))
     both(values(str(tmp_path / "**" / "{model}" / "[!3].parquet"), keys=keys))
     with pytest.raises(sm.DataError, match=r"no file matches .*\{model\}\.csv"):
-        sm.Evaluator(str(tmp_path / "{model}.csv"), truth_table())
+        Evaluator(str(tmp_path / "{model}.csv"), truth_table())
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    "pattern", ["runs/model={model}/a.csv", "runs/model={model}", "k=1/{model}.csv"]
-)
 def test_a_path_that_names_models_may_have_an_equals_sign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Folders as Hive names them; NAME=FILE is another form of the same option."""
     monkeypatch.chdir(tmp_path)
@@ -155,33 +149,30 @@ def test_a_path_that_names_models_may_have_an_equals_sign(
         for path in (Path(f"runs/model={model}/a.csv"), Path(f"k=1/{model}.csv")):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_csv(path, lists_table())
-    command = ["evaluate", METRIC, "-r", pattern, "-i", "truth.csv", "--format", "json"]
-    result = CliRunner().invoke(main, [*command, "--no-check"])
-    assert result.exit_code == 0, result.stderr
-    assert [row["model"] for row in json.loads(result.stdout)] == ["als", "popular"]
+    for pattern in ("runs/model={model}/a.csv", "runs/model={model}", "k=1/{model}.csv"):
+        command = ["evaluate", METRIC, "-r", pattern, "-i", "truth.csv", "--format", "json"]
+        result = CliRunner().invoke(main, [*command, "--no-check"])
+        assert result.exit_code == 0, result.stderr
+        assert [row["model"] for row in json.loads(result.stdout)] == ["als", "popular"]
 
 
-@pytest.mark.parametrize(
-    ("files", "pattern"),
-    [
+def test_the_pattern_of_files_that_differ_in_one_name() -> None:
+    for files, pattern in (
         (["runs/a-1.csv", "runs/b.csv"], "runs/{model}.csv"),
         (["runs/a/recs.csv", "runs/b/recs.csv"], "runs/{model}/recs.csv"),
         (["a.csv", "b.csv.gz"], ""),
         (["a/1.csv", "b/2.csv"], ""),
         (["a.csv"], ""),
         (["s3://runs/a.csv", "s3://runs/b.csv"], ""),
-    ],
-)
-@pytest.mark.every_case
-def test_the_pattern_of_files_that_differ_in_one_name(files: list[str], pattern: str) -> None:
-    assert pattern_of_models(files) == pattern
+    ):
+        assert pattern_of_models(files) == pattern
 
 
 def test_duplicates_in_several_files_may_be_models(tmp_path: Path) -> None:
     for model in "ab":
         write_parquet(tmp_path / f"{model}.parquet", lists_table("score"))
     with (
-        sm.Evaluator(str(tmp_path / "*.parquet"), truth_table()) as evaluator,
+        Evaluator(str(tmp_path / "*.parquet"), truth_table()) as evaluator,
         pytest.raises(sm.DataError) as raised,
     ):
         evaluator.evaluate("mrr")
@@ -209,7 +200,6 @@ def with_list_column() -> pa.Table:
     ],
     ids=["scores", "ranks"],
 )
-@pytest.mark.every_case
 def test_models_with_different_columns(
     other: pa.Table, note: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -234,7 +224,7 @@ def test_ranks_that_are_not_read_are_warned_of() -> None:
 def test_an_order_that_a_model_lacks() -> None:
     models = {"a": lists_table("rank"), "b": lists_table("score")}
     with (
-        sm.Evaluator(models, truth_table(), settings={"order": "rank"}) as evaluator,
+        Evaluator(models, truth_table(), settings={"order": "rank"}) as evaluator,
         pytest.raises(sm.DataError, match="recommendations of b has no column rank to order"),
     ):
         evaluator.evaluate("mrr")
@@ -244,7 +234,7 @@ def test_ranks_are_not_predictions() -> None:
     logs = pa.table({"user_id": [1], "item_id": [1], "reward": [1.0], "propensity": [0.5]})
     models = {"a": lists_table("score"), "b": lists_table("rank")}
     with (
-        sm.Evaluator(models, truth_table(), logs=logs) as evaluator,
+        Evaluator(models, truth_table(), logs=logs) as evaluator,
         pytest.raises(sm.MissingTableError, match="given as recommendations of b does not have"),
     ):
         evaluator.evaluate("doubly_robust@2")

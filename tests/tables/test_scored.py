@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 
 # shoes: labels 0, 2, 1 by score; hats: 0, 1
 SCORED = pd.DataFrame(
@@ -24,7 +25,7 @@ MRR = (1 / 2 + 1 / 2) / 2
 
 
 def test_scores_and_labels_of_one_table() -> None:
-    with sm.Evaluator(scored=SCORED) as evaluator:
+    with Evaluator(scored=SCORED) as evaluator:
         frame = evaluator.evaluate(["mrr", "precision@2"])
     assert frame["value"].tolist() == [MRR, (1 / 2 + 1 / 2) / 2]
 
@@ -33,7 +34,7 @@ def test_a_reader_is_read_once() -> None:
     import pyarrow as pa
 
     reader = pa.Table.from_pandas(SCORED).to_reader()
-    with sm.Evaluator(scored=reader) as evaluator:
+    with Evaluator(scored=reader) as evaluator:
         assert evaluator.evaluate("mrr")["value"].item() == MRR
 
 
@@ -50,22 +51,22 @@ def test_command_line_and_its_record(tmp_path: Path) -> None:
 
 def test_what_the_table_lacks() -> None:
     with pytest.raises(sm.DataError, match="scored: there is no column relevance, the label"):
-        sm.Evaluator(scored=SCORED.drop(columns="relevance"))
+        Evaluator(scored=SCORED.drop(columns="relevance"))
     with pytest.raises(sm.DataError, match="has no column 'item_id'"):
-        sm.Evaluator(scored=SCORED.drop(columns="item_id"))
-    evaluator = sm.Evaluator(scored=SCORED.drop(columns="score"))
+        Evaluator(scored=SCORED.drop(columns="item_id"))
+    evaluator = Evaluator(scored=SCORED.drop(columns="score"))
     with evaluator, pytest.raises(sm.SqlmetricsError, match="neither a column rank nor a column"):
         evaluator.evaluate("mrr")
 
 
-@pytest.mark.parametrize("other", ["recommendations", "interactions"])
-def test_it_is_both_tables(other: str) -> None:
-    with pytest.raises(sm.UsageError, match=f"so {other}=… cannot be combined with it"):
-        sm.Evaluator(scored=SCORED, **{other: SCORED})
+def test_it_is_both_tables() -> None:
+    for other in ("recommendations", "interactions"):
+        with pytest.raises(sm.UsageError, match=f"so {other}=… cannot be combined with it"):
+            Evaluator(scored=SCORED, **{other: SCORED})
 
 
 def test_sources_that_cannot_be_both() -> None:
     with pytest.raises(sm.UsageError, match="one table with the scores of one model"):
-        sm.Evaluator(scored={"als": SCORED, "popular": SCORED})
+        Evaluator(scored={"als": SCORED, "popular": SCORED})
     with pytest.raises(sm.UsageError, match="cannot be stdin"):
-        sm.Evaluator(scored="-")
+        Evaluator(scored="-")
