@@ -103,7 +103,9 @@ DATA_ERRORS: list[Case] = [
      lambda d: evaluate(file(d, "a.csv.gz", gzip.compress(b"user_id,item_id,rank\n" * 9)[:-20])),
      ["recommendations", "a.csv.gz"]),
     ("a spreadsheet", lambda d: evaluate(file(d, "a.xlsx", b"PK\x03\x04...")),
-     ["recommendations", "a.xlsx", "format", ".parquet", ".csv"]),
+     ["recommendations", "a.xlsx is a ZIP archive (also .xlsx", "read it in Python"]),
+    ("a file of another format", lambda d: evaluate(csv(d, "user_id item_id\n", "a.txt")),
+     ["recommendations", "a.txt", "format", ".parquet", ".csv"]),
     ("files of two formats", lambda d: evaluate([parquet(d), csv(d, "user_id\n1\n")]),
      ["recommendations", "different formats"]),
     ("files with other columns", lambda d: evaluate([parquet(d), file(d, "b.parquet", S)]),
@@ -474,7 +476,6 @@ def test_bad_data(tmp_path: Path, call: Callable[[Path], Any], fragments: list[s
     check_message(message_of(call, tmp_path, sm.DataError), fragments)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("call", "fragments"),
     [pytest.param(call, fragments, id=name) for name, call, fragments in USAGE_ERRORS],
@@ -654,7 +655,6 @@ def test_no_item_in_common_is_refused_only_where_hits_are_counted() -> None:
     ("users", "items", "refused"),
     [(1, [8, 9], False), (2, [8, 9], True), (2, [4], False), (9, [4], False), (10, [4], True)],
 )
-@pytest.mark.every_case
 def test_few_users_without_a_hit_are_warned_of(
     models: tuple[str, ...], users: int, items: list[int], refused: bool
 ) -> None:
