@@ -696,12 +696,3 @@ def test_replay_median(users: list[str], of_frames: float, of_spark: float) -> N
         calls = ["precision(aggregate=median)", "precision(aggregate=median_low)"]
         found = evaluator.evaluate(calls, k=3)
     assert found["value"].tolist() == pytest.approx([of_frames, of_spark] * 3, rel=1e-12)
-
-
-@pytest.mark.parametrize(("aggregate", "expected"), [("median", 1 / 2), ("median_low", 1 / 3)])
-def test_replay_median_of_all_metrics(aggregate: str, expected: float) -> None:
-    settings = {"aggregate": aggregate}
-    with Evaluator(STEPS, STEPS_TRUTH, convention=REPLAY, settings=settings) as evaluator:
-        found = evaluator.evaluate("precision", k=3)
-    assert found["convention"].tolist() == REPLAY
-    assert found["value"].tolist() == pytest.approx([expected] * 3, rel=1e-12)
