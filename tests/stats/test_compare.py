@@ -682,7 +682,7 @@ def test_a_leaderboard_of_slices_corrects_for_what_it_tests(evaluator: sm.Evalua
 
 
 def test_a_leaderboard_of_all_metrics_leaves_out_what_a_convention_lacks() -> None:
-    tables = {name: WORLD[name] for name in ("recommendations", "interactions", "history")}
+    tables = {name: WORLD[name] for name in ("recommendations", "interactions")}
     with (
         Evaluator(
             **tables, convention=["standard", "replay"], settings={"order": "rank"}
