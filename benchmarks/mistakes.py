@@ -22,6 +22,7 @@ recommendations_knn (with score and rank), each as a Parquet file.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import warnings
 from collections import Counter
@@ -55,6 +56,7 @@ class World:
     metrics: tuple[str, ...] = ACCURACY
     given: dict[str, Any] = field(default_factory=dict)  # further arguments
     asked: dict[str, Any] = field(default_factory=dict)  # further arguments of `evaluate`
+    threads: int | None = None
 
     def copy(self) -> World:
         return replace(
@@ -69,7 +71,8 @@ class World:
     def evaluator(self) -> sm.Evaluator:
         tables = {name: getattr(self, name) for name in ("interactions", "history")}
         lists = self.models if len(self.models) > 1 else next(iter(self.models.values()))
-        return sm.Evaluator(**{"recommendations": lists, **tables, "check": None, **self.given})
+        options = {"check": None, "threads": self.threads}
+        return sm.Evaluator(**{"recommendations": lists, **tables, **options, **self.given})
 
     def evaluate(self) -> tuple[pd.DataFrame, list[str]]:
         """Return the result and the texts of its warnings."""
@@ -1101,32 +1104,38 @@ class Outcome:
     messages: tuple[str, ...] = ()
 
 
-def base(world: World, of: Mistake) -> World:
-    """Return the world before a mistake."""
-    right = replace(prepared(world).copy(), metrics=of.metrics)
-    if of.rated:
-        right.given["rated"] = world.interactions
-        rated(right)
-    return right
+class Outcomes:
+    """Make mistakes in a world; the right result of a mistake is computed once for all."""
 
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.right_result = functools.cache(lambda *of: self.right(*of).evaluate()[0])
+        self.right_findings = functools.cache(lambda *of: self.right(*of).findings())
 
-def outcome_of(world: World, name: str) -> Outcome:
-    """Make a mistake, and compare the result with the right one."""
-    of = MISTAKES[name]
-    right = base(world, of)
-    wrong = replace(right.copy(), metrics=of.metrics)
-    of.change(wrong)
-    try:
-        result, messages = wrong.evaluate()
-    except sm.SqlmetricsError as error:
-        return Outcome(name, "refused", (str(error),))
-    if messages:
-        return Outcome(name, "said", tuple(messages))
-    expected, _ = right.evaluate()
-    if same(result, expected):
-        return Outcome(name, "harmless")
-    new = wrong.findings().items() - right.findings().items()
-    return Outcome(name, "checked" if new else "silent", tuple(text for _, text in sorted(new)))
+    def right(self, metrics: tuple[str, ...], with_ratings: bool) -> World:
+        """Return the world before a mistake."""
+        right = replace(prepared(self.world).copy(), metrics=metrics)
+        if with_ratings:
+            right.given["rated"] = self.world.interactions
+            rated(right)
+        return right
+
+    def of(self, name: str) -> Outcome:
+        """Make a mistake, and compare the result with the right one."""
+        mistake = MISTAKES[name]
+        of_right = mistake.metrics, mistake.rated
+        wrong = self.right(*of_right)
+        mistake.change(wrong)
+        try:
+            result, messages = wrong.evaluate()
+        except sm.SqlmetricsError as error:
+            return Outcome(name, "refused", (str(error),))
+        if messages:
+            return Outcome(name, "said", tuple(messages))
+        if same(result, self.right_result(*of_right)):
+            return Outcome(name, "harmless")
+        new = wrong.findings().items() - self.right_findings(*of_right).items()
+        return Outcome(name, "checked" if new else "silent", tuple(text for _, text in sorted(new)))
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> bool:
@@ -1151,8 +1160,9 @@ def main() -> int:
     options = parser.parse_args()
     world = read(options.tables) if options.tables else generated()
     counts: Counter[str] = Counter()
+    outcomes = Outcomes(world)
     for name in (name for name in MISTAKES if options.only in name):
-        outcome = outcome_of(world, name)
+        outcome = outcomes.of(name)
         counts[outcome.outcome] += 1
         of = MISTAKES[name]
         print(f"{outcome.outcome:9} {of.group:13} {of.title} ({name})", flush=True)

@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 import sqlmetrics as sm
 from sqlmetrics.checks import data_warnings as module
 from sqlmetrics.cli.commands import main as cli
-from tests.support.calls import findings_of
 
 LISTS = pd.DataFrame(
     {"user_id": [1, 1, 2, 2], "item_id": [11, 12, 12, 13], "score": [0.9, 0.8, 0.7, 0.6]}
@@ -128,39 +127,6 @@ def test_few_users_with_a_list() -> None:
         )
 
 
-@pytest.mark.thorough
-def test_checks_that_ran_do_not_run_again(
-    evaluator: sm.Evaluator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = {check.name for check in evaluator.catalog.checks.values() if check.level == "warning"}
-    ran: list[str] = []
-    records = evaluator.engine.records
-    monkeypatch.setattr(
-        evaluator.engine, "records", lambda plan: (ran.append(plan.root.name), records(plan))[1]
-    )
-
-    def ran_in(method: str) -> list[str]:
-        ran.clear()
-        warned(lambda: METHODS[method](evaluator, Path()))
-        return [name for name in ran if name in names]
-
-    first = ran_in("evaluate")
-    assert {"recommendations_seen", "interactions_seen"} <= set(first)
-    assert len(first) == len(set(first))
-    assert ran_in("leaderboard") == ran_in("report") == []
-    assert [one.check for one in findings_of(evaluator, "ndcg@2", levels=["warning"])] == [
-        "recommendations_seen",
-        "interactions_seen",
-    ]
-    ran.clear()
-    warned(lambda: evaluator.evaluate("ndcg@1"))
-    assert {name for name in ran if name in names} == {  # these read k
-        "lists_mostly_short",
-        "models_shorter_lists",
-        "recommendations_ties_decide",
-    }
-
-
 # ---------------------------------------------------------------- when data is checked
 
 
@@ -202,15 +168,15 @@ def test_a_result_is_checked_for_what_it_reads() -> None:
         assert all(word in text for word, text in zip(words, found, strict=True))
 
 
-@pytest.mark.thorough
 def test_a_report_can_say_otherwise_than_its_evaluator() -> None:
     for check, of_report, found in ((False, True, FOUND), (None, False, [])):
+        pages: list[str] = []
+
+        def report(check: bool = of_report, pages: list[str] = pages) -> None:
+            pages.append(evaluator.report("ndcg@2", check=check, examples=False).html)
+
         with sm.Evaluator(**TABLES, check=check) as evaluator:
-            pages: list[str] = []
-            made = warned(
-                lambda: pages.append(evaluator.report("ndcg@2", check=of_report).html)  # noqa: B023
-            )
-        assert made == found
+            assert warned(report) == found
         assert ("recommend an item that is in the user&#39;s history" in pages[0]) == bool(found)
         assert ("Data checks were skipped" in pages[0]) != bool(found)
 
@@ -229,7 +195,6 @@ def test_a_part_of_the_users_is_not_checked(tmp_path: Path) -> None:
         assert warned(lambda: evaluator.per_user("ndcg@2")) == FOUND
 
 
-@pytest.mark.thorough
 def test_runs_in_partitions_are_checked_only_where_that_is_asked_for() -> None:
     for check, found in ((None, []), (True, FOUND)):
         with sm.Evaluator(**TABLES, check=check, partitions=2) as evaluator:
@@ -269,7 +234,6 @@ SELECT item_id, count(*) OVER () AS n_found FROM recommendations WHERE item > 12
 """
 
 
-@pytest.mark.thorough
 def test_a_check_that_fails_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "checks").mkdir()
     (tmp_path / "checks" / "old_shop.sql.j2").write_text(BROKEN)
@@ -356,12 +320,11 @@ def test_every_command_warns(command: str) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.thorough
 def test_results_that_go_to_a_file_are_warned_of_too() -> None:
-    for target in ("out.csv", "out.parquet"):
-        for command in ("evaluate", "per-user", "compare"):
-            result = run(command, *COMMANDS[command], "-o", target, "--force")
-            assert (result.exit_code, result.stderr, Path(target).exists()) == (0, LINES, True)
+    targets = {"evaluate": "out.csv", "per-user": "out.parquet", "compare": "out.parquet"}
+    for command, target in targets.items():
+        result = run(command, *COMMANDS[command], "-o", target, "--force")
+        assert (result.exit_code, result.stderr, Path(target).exists()) == (0, LINES, True)
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sqlmetrics as sm
+from tests.support.unchecked import Evaluator
 
 TRUTH = {"u1": ["a"], "u2": ["b"]}
 HISTORY = {"u1": ["d"], "u2": [], "x": ["a", "b", "c", "d"]}
@@ -13,7 +14,7 @@ HISTORY = {"u1": ["d"], "u2": [], "x": ["a", "b", "c", "d"]}
 @pytest.mark.parametrize("metric", ["gauc(unlisted=error)", "auc(scope=catalogue,unlisted=error)"])
 def test_lists_that_lack_items_of_the_catalogue(metric: str) -> None:
     lists = {"u1": ["a", "b", "c"], "u2": ["b", "a", "c"]}
-    evaluator = sm.Evaluator(lists, TRUTH, history=HISTORY)
+    evaluator = Evaluator(lists, TRUTH, history=HISTORY)
     found = "1 lists lack items of the catalogue"
     with evaluator, pytest.raises(sm.DataError, match=found) as caught:
         evaluator.evaluate(metric)
@@ -23,7 +24,7 @@ def test_lists_that_lack_items_of_the_catalogue(metric: str) -> None:
 
 def test_items_outside_the_catalogue_do_not_make_up_for_missing_ones() -> None:
     lists = {"u1": ["a", "b", "c"], "u2": ["b", "a", "c", "z"]}
-    evaluator = sm.Evaluator(lists, TRUTH, history=HISTORY)
+    evaluator = Evaluator(lists, TRUTH, history=HISTORY)
     found = "1 lists lack items of the catalogue"
     with evaluator, pytest.raises(sm.DataError, match=found):
         evaluator.evaluate("gauc(unlisted=error)")
@@ -31,8 +32,8 @@ def test_items_outside_the_catalogue_do_not_make_up_for_missing_ones() -> None:
 
 def test_complete_lists_and_lists_that_may_be_short() -> None:
     lists = {"u1": ["b", "a", "c"], "u2": ["b", "a", "c", "d"]}
-    with sm.Evaluator(lists, TRUTH, history=HISTORY) as evaluator:
+    with Evaluator(lists, TRUTH, history=HISTORY) as evaluator:
         values = evaluator.evaluate(["gauc(unlisted=error)", "auc(scope=catalogue,unlisted=error)"])
     assert values["value"].tolist() == [(1 / 2 + 1) / 2] * 2
-    with sm.Evaluator({"u1": ["b"]}, TRUTH, history=HISTORY) as evaluator:
+    with Evaluator({"u1": ["b"]}, TRUTH, history=HISTORY) as evaluator:
         assert evaluator.evaluate("gauc")["value"].item() == 0

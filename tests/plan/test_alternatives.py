@@ -15,14 +15,12 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.metrics.front_matter import Alternative
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.results import Results
 from sqlmetrics.sql import exact_sums
-from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, parse
+from sqlmetrics.sql.query_graph import Plan, Query, Rendered, parse
 from sqlmetrics.stats.intervals import Interval
 from tests.support.calls import replan
 from tests.support.templates import (
@@ -34,9 +32,9 @@ from tests.support.templates import (
     slicing,
     under_standard,
 )
+from tests.support.unchecked import Evaluator
 
 KEYS = [["user_id"], ["user_id", "shop"]]
-FIRST_KEY = [KEYS[0], pytest.param(KEYS[1], marks=pytest.mark.thorough)]
 
 
 def world(
@@ -104,7 +102,7 @@ def by_score(tables: dict[str, Any]) -> dict[str, Any]:
 def evaluator_of(tables: Mapping[str, Any]) -> Iterator[sm.Evaluator]:
     several = len(tables["key"]) > 1
     users = tables["users"] if several else tables["users"].drop(columns="shop")
-    with sm.Evaluator(**{**tables, "users": users}) as evaluator:
+    with Evaluator(**{**tables, "users": users}) as evaluator:
         yield evaluator
 
 
@@ -155,44 +153,35 @@ def choices(settings: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def stage_of(
-    tables: Mapping[str, Any], name: str, settings: Mapping[str, Any], engine: str | None
-) -> tuple[pd.DataFrame, Node]:
-    """Compute a stage as its template says it, or as an engine would."""
+    evaluator: sm.Evaluator, name: str, settings: Mapping[str, Any], engine: str | None
+) -> tuple[pd.DataFrame, str]:
+    """Compute a stage as its template says it, or as an engine would; also return the query."""
     values = {**STANDARD.values(), **cutoff_context([1, 4, 9]), **settings}
-    with evaluator_of(tables) as evaluator:
-        plans = replan(evaluator, dialect=engine or "duckdb")
-        stage = plans.node(name, values)
-        look = plans.rendered("look", {"looked_at": stage}, names=stage.columns, limit=None)
-        plan = Plan(look)
-        plan = physical(plans, plan) if engine else plan
-        (node,) = (node for node in plan.nodes() if node.name == name)
-        return evaluator.engine.frame(plan), node
+    plans = replan(evaluator, dialect=engine or "duckdb")
+    stage = plans.node(name, values)
+    look = plans.rendered("look", {"looked_at": stage}, names=stage.columns, limit=None)
+    plan = physical(plans, Plan(look)) if engine else Plan(look)
+    (node,) = (node for node in plan.nodes() if node.name == name)
+    assert isinstance(node, Query)
+    return evaluator.engine.frame(plan), node.tree.sql()
 
 
-@pytest.mark.parametrize(
-    ("engine", "name"),
-    [
-        pytest.param(*one, marks=[pytest.mark.thorough] if one[1] == "hit_ranks" else [])
-        for one in STAGES
-    ],
-)
-@pytest.mark.parametrize("key", FIRST_KEY, ids=len)
-@pytest.mark.every_case
+@pytest.mark.parametrize("key", KEYS, ids=len)
+@pytest.mark.parametrize(("engine", "name"), STAGES)
 def test_stages_are_the_same(engine: str, name: str, key: list[str]) -> None:
     for seed, repeats in ((1, False), (2, True)):
         if repeats and name in WITHOUT_REPEATS:
             continue
-        tables = world(seed, key, repeats, longest=40 if name == "recommendation_profile" else 12)
-        for chosen in choices(STAGES[engine, name]):
-            logical, node = stage_of(tables, name, chosen, None)
-            other, replaced = stage_of(tables, name, chosen, engine)
-            assert isinstance(node, Query)
-            assert isinstance(replaced, Query)
-            assert node.tree.sql() != replaced.tree.sql()
-            if repeats or not name.startswith("repeated"):
-                assert_same(logical, other)
-            else:
-                assert len(logical) == len(other) == 0
+        longest = 40 if name == "recommendation_profile" else 12
+        with evaluator_of(world(seed, key, repeats, longest)) as evaluator:
+            for chosen in choices(STAGES[engine, name]):
+                logical, query = stage_of(evaluator, name, chosen, None)
+                other, replaced = stage_of(evaluator, name, chosen, engine)
+                assert query != replaced
+                if repeats or not name.startswith("repeated"):
+                    assert_same(logical, other)
+                else:
+                    assert len(logical) == len(other) == 0
 
 
 # ---------------------------------------------------------------- of results
@@ -207,36 +196,32 @@ INTERVALS = [
 
 
 def summary_of(
-    tables: Mapping[str, Any], interval: Interval, sliced: bool, engine: str | None
+    evaluator: sm.Evaluator, interval: Interval, sliced: bool, engine: str | None
 ) -> tuple[pd.DataFrame, set[str]]:
     """Compute a summary as the templates say it, or as an engine would."""
-    with evaluator_of(tables) as evaluator:
-        plans = replan(evaluator, dialect=engine or "duckdb", fuse=False)
-        specs = dict.fromkeys(map(parse_spec, METRICS_OF_RESULTS), (2, 5, None))
-        requests = under_standard(plans, specs)
-        slices = slicing(plans, ["country"]) if sliced else None
-        plan = Results(plans, requests, slicing=slices, interval=interval).summary()
-        plan = physical(plans, plan) if engine else plan
-        templates = {node.template for node in plan.nodes() if isinstance(node, Rendered)}
-        return evaluator.engine.frame(plan), templates
+    plans = replan(evaluator, dialect=engine or "duckdb", fuse=False)
+    specs = dict.fromkeys(map(parse_spec, METRICS_OF_RESULTS), (2, None))
+    requests = under_standard(plans, specs)
+    slices = slicing(plans, ["country"]) if sliced else None
+    plan = Results(plans, requests, slicing=slices, interval=interval).summary()
+    plan = physical(plans, plan) if engine else plan
+    templates = {node.template for node in plan.nodes() if isinstance(node, Rendered)}
+    return evaluator.engine.frame(plan), templates
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "spark"])
-@pytest.mark.parametrize("interval", INTERVALS, ids=lambda one: f"{one.kind}-{one.of_runs}")
-@pytest.mark.parametrize("sliced", [False, True])
-@pytest.mark.parametrize("key", FIRST_KEY, ids=len)
-def test_results_are_the_same(
-    engine: str, interval: Interval, sliced: bool, key: list[str]
-) -> None:
-    tables = by_score(world(3, key))
-    logical, templates = summary_of(tables, interval, sliced, None)
-    assert not any(template.startswith("physical/") for template in templates)
-    other, templates = summary_of(tables, interval, sliced, engine)
-    expected = {one for one in RESULTS if one[0] in ("", engine)}
-    if interval.kind != "bootstrap":
-        expected -= {("", "resampled"), ("", "resample_groups")}
-    assert {"/".join(["physical", *filter(None, one)]) for one in expected} <= templates
-    assert_same(logical, other)
+@pytest.mark.parametrize(("key", "sliced"), [(KEYS[0], False), (KEYS[1], True)])
+def test_results_are_the_same(key: list[str], sliced: bool) -> None:
+    with evaluator_of(by_score(world(3, key))) as evaluator:
+        for interval in INTERVALS:
+            logical, templates = summary_of(evaluator, interval, sliced, None)
+            assert not any(template.startswith("physical/") for template in templates)
+            for engine in ("duckdb", "spark"):
+                other, templates = summary_of(evaluator, interval, sliced, engine)
+                expected = {one for one in RESULTS if one[0] in ("", engine)}
+                if interval.kind != "bootstrap":
+                    expected -= {("", "resampled"), ("", "resample_groups")}
+                assert {"/".join(["physical", *filter(None, one)]) for one in expected} <= templates
+                assert_same(logical, other)
 
 
 # ---------------------------------------------------------------- of metrics
@@ -282,30 +267,29 @@ def with_further_attributes(tables: dict[str, Any]) -> dict[str, Any]:
     return {**tables, "items": tables["items"].assign(category=several, item_group=groups)}
 
 
-@pytest.mark.parametrize("key", FIRST_KEY, ids=len)
-@pytest.mark.parametrize("metric", BY_METRIC, ids=lambda one: one[1])
-@pytest.mark.every_case
-def test_metrics_are_the_same(metric: tuple[str, str], key: list[str]) -> None:
-    variants, stage, within = BY_METRIC[metric]
+@pytest.mark.parametrize("key", KEYS, ids=len)
+def test_metrics_are_the_same(key: list[str]) -> None:
     drawn = world(7, key)
     # ranks have gaps, some of them beyond all cutoffs; more than 20 cutoffs have several statements
-    for tables, cutoffs in (
-        (by_score(drawn), (1, 4, None)),
-        (with_further_attributes(drawn), (9, 3)),
-        (with_further_attributes(drawn), (None, *range(1, 22))),
-    ):
+    kinds: list[tuple[dict[str, Any], tuple[int | None, ...], int]] = [
+        (by_score(drawn), (1, 4, None), 9),
+        (with_further_attributes(drawn), (9, 3), 9),
+    ]
+    if key == KEYS[0]:
+        kinds.append((with_further_attributes(drawn), (None, *range(1, 22)), 1))
+    for tables, cutoffs, n_variants in kinds:
         with evaluator_of(tables) as evaluator:
             planner = evaluator._session.planner
-            specs = [parse_spec(f"{metric[1]}({one})") for one in variants]
-            requests = under_standard(planner, dict.fromkeys(specs, cutoffs))
-            results = Results(planner, requests)
-            frames: list[pd.DataFrame] = []
-            for plan in (results.per_user(), physical(planner, results.per_user())):
-                names = {node.name for node in plan.nodes()}
-                assert (stage in names) == bool(frames)
-                frames.append(evaluator.engine.frame(plan))
-        assert_same(frames[0], frames[1], within)
-        assert frames[0].drop(columns=key).notna().any().all()
+            for (_, metric), (variants, stage, within) in BY_METRIC.items():
+                specs = [parse_spec(f"{metric}({one})") for one in variants[:n_variants]]
+                requests = under_standard(planner, dict.fromkeys(specs, cutoffs))
+                logical = Results(planner, requests).per_user()
+                other = physical(planner, logical)
+                assert stage not in {node.name for node in logical.nodes()}
+                assert stage in {node.name for node in other.nodes()}
+                expected = evaluator.engine.frame(logical)
+                assert_same(expected, evaluator.engine.frame(other), within)
+                assert expected.drop(columns=key).notna().any().all()
 
 
 def test_every_alternative_is_tested() -> None:
@@ -371,26 +355,16 @@ def test_statements_have_plain_sums() -> None:
         assert evaluator.sql(metrics, physical=True).count("1e15") == 2 * 5
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "key",
-    [KEYS[0], *(pytest.param(key, marks=pytest.mark.exhaustive) for key in KEYS[1:])],
-    ids=len,
-)
-def test_values_are_those_of_plain_sums(key: list[str]) -> None:
-    """All metrics that have values per user, at several cutoffs."""
-    names = [metric.name for metric in METRICS if metric.grain == "user"]
-    tables = world(5, key)
-    frames = []
-    for plain in (True, False):
-        with evaluator_of(tables) as evaluator:
-            planner = evaluator._session.planner
-            there = [name for name in names if can_be_planned(evaluator, name)]
-            assert len(there) > 20
-            specs = dict.fromkeys(map(parse_spec, there), (1, 4, None))
-            requests = under_standard(planner, specs)
-            plan = Results(planner, requests).per_user()
-            frames.append(evaluator.engine.frame(plan if plain else physical(planner, plan)))
+def test_values_are_those_of_plain_sums() -> None:
+    """All metrics that have values per user."""
+    with evaluator_of(world(5, KEYS[1])) as evaluator:
+        planner = evaluator._session.planner
+        names = [metric.name for metric in METRICS if metric.grain == "user"]
+        names = [name for name in names if can_be_planned(evaluator, name)]
+        assert len(names) > 20
+        requests = under_standard(planner, dict.fromkeys(map(parse_spec, names), (4,)))
+        plain = Results(planner, requests).per_user()
+        frames = [evaluator.engine.frame(plan) for plan in (plain, physical(planner, plain))]
     assert_same(*frames, 1e-9)  # blocks of components are rounded to units of 2^-40
 
 
@@ -402,30 +376,6 @@ def can_be_planned(evaluator: sm.Evaluator, metric: str) -> bool:
     return True
 
 
-def test_engines_run_no_plan_as_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an engine keeps of one plan serves others, so all of them have exact sums."""
-    seen: list[str] = []
-    prepared = DuckDBEngine._prepared
-
-    def watched(self: DuckDBEngine, plan: Plan) -> Any:
-        for node in plan.nodes():
-            seen.append(node.name)
-            if isinstance(node, Query):
-                assert exact_sums.exact(node.tree) is None, node.name
-            assert not isinstance(node, Rendered) or node.template != "results/resampled"
-        return prepared(self, plan)
-
-    monkeypatch.setattr(DuckDBEngine, "_prepared", watched)
-    with evaluator_of(by_score(world(6))) as evaluator:
-        metrics = ["ndcg", "map", "err", "money_recall", "surprisal", "alpha_ndcg"]
-        evaluator.evaluate(metrics, k=[2, 5], by="country", ci="bootstrap", resamples=20)
-        evaluator.per_user(metrics, k=5)
-        evaluator.compare(["ndcg"], k=5, baseline="popular", test="randomization", resamples=20)
-        evaluator.stage("positions", metric="ndcg")
-        evaluator.check(metrics)
-    assert {"positions", "resampled", "hits_values"} <= set(seen)
-
-
 # ---------------------------------------------------------------- the logical plan
 
 
@@ -435,10 +385,3 @@ def test_templates_of_the_logical_plan_know_no_dialect() -> None:
     logical = [path for path in files if ROOT / "physical" not in path.parents]
     assert {template.path for template in LOGICAL} <= set(logical)
     assert [path.name for path in logical if "dialect" in path.read_text(encoding="utf-8")] == []
-
-
-def test_alternatives_say_what_they_are() -> None:
-    for one in CATALOG.alternatives:
-        assert isinstance(one, Alternative)
-        assert one.title != one.name
-        assert (ROOT / f"{one.template_path}.sql.j2").samefile(one.path)

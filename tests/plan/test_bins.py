@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from tests.support.unchecked import Evaluator
 
 USERS = pd.DataFrame({
     "user_id": [1, 2, 3, 4, 5, 6, 7],
@@ -21,7 +22,7 @@ PRICES = pd.DataFrame({"item_id": [1, *(10 * n for n in range(1, 8))], "price": 
 
 @pytest.fixture(scope="module")
 def evaluator() -> Any:
-    with sm.Evaluator(LISTS, TRUTH, users=USERS, items=PRICES) as made:
+    with Evaluator(LISTS, TRUTH, users=USERS, items=PRICES) as made:
         yield made
 
 
@@ -36,7 +37,6 @@ def evaluator() -> Any:
         ("items.price(groups=2)", {"1: 0 to 3": 3, "2: 4 to 7": 4}),
     ],
 )
-@pytest.mark.every_case
 def test_bins_by_hand(by: str, sizes: dict[str, int], evaluator: sm.Evaluator) -> None:
     found = evaluator.evaluate("recall@1", by=by)
     column = found.columns[0]
@@ -47,7 +47,7 @@ def test_bins_by_hand(by: str, sizes: dict[str, int], evaluator: sm.Evaluator) -
 def test_bins_beside_other_slices_and_in_partitions(evaluator: sm.Evaluator) -> None:
     by = ["age(groups=3)", "city"]
     whole = evaluator.evaluate("recall@1", by=by)
-    with sm.Evaluator(LISTS, TRUTH, users=USERS, items=PRICES, partitions=3) as divided:
+    with Evaluator(LISTS, TRUTH, users=USERS, items=PRICES, partitions=3) as divided:
         pd.testing.assert_frame_equal(divided.evaluate("recall@1", by=by), whole)
 
 
@@ -62,7 +62,6 @@ def test_bins_beside_other_slices_and_in_partitions(evaluator: sm.Evaluator) -> 
         ("aged(groups=2)", "unknown column or slice 'aged'; did you mean 'Age'"),
     ],
 )
-@pytest.mark.every_case
 def test_bins_that_are_refused(by: str, error: str, evaluator: sm.Evaluator) -> None:
     with pytest.raises(sm.UsageError, match=error):
         evaluator.evaluate("recall@1", by=by)
@@ -75,5 +74,5 @@ def test_intervals_of_pandas_are_slices() -> None:
         (USERS[["user_id"]].assign(band=bands), ["(5, 25]", "(25, 100]", "(none)"]),
         (of_intervals, [f"({n}, {n + 1}]" for n in range(7)]),
     ):
-        with sm.Evaluator(LISTS, TRUTH, users=users) as evaluator:
+        with Evaluator(LISTS, TRUTH, users=users) as evaluator:
             assert list(evaluator.evaluate("recall@1", by="band")["band"]) == expected

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
-import pytest
 
 import sqlmetrics as sm
 from tests.support.sliced_world import MAIN, WORLD, assert_same, evaluate, stacked
+from tests.support.unchecked import Evaluator
 
 Labels = Callable[[str], dict[str, Any]]
 
@@ -22,7 +22,7 @@ def labels_by(history: Mapping[str, list[str]]) -> Iterator[Labels]:
     lists = {user: ["a"] for user in users}
     rows = [(user, item) for user, items in history.items() for item in items]
     past = pd.DataFrame(rows, columns=["user_id", "item_id"])
-    with sm.Evaluator(lists, lists, history=past) as evaluator:
+    with Evaluator(lists, lists, history=past) as evaluator:
 
         def labels(by: str) -> dict[str, Any]:
             name = by.partition("(")[0]
@@ -84,7 +84,7 @@ def popularity_labels(
     """Yield the labels of the items of a history, and of another one, for every share."""
     judged = [*sorted({item for _, item in history}), new]
     past = pd.DataFrame(history, columns=["user_id", "item_id"])
-    with sm.Evaluator({"u": judged}, {"u": judged}, history=past, items=set(judged)) as evaluator:
+    with Evaluator({"u": judged}, {"u": judged}, history=past, items=set(judged)) as evaluator:
         for share in shares:
             by_item = [f"popularity(head_share={share})", "item_id"]
             frame = evaluator.evaluate(["recall"], by_item=by_item)
@@ -115,7 +115,7 @@ def test_a_share_of_items_is_exact() -> None:
 def test_the_head_is_a_fifth_of_the_items() -> None:
     # no item is in common, which the checks refuse
     history = {"v": list("abcde"), "w": list("a")}
-    with sm.Evaluator(
+    with Evaluator(
         {"u": ["c"]}, {"u": list("abz")}, history=history, trust_input=True
     ) as evaluator:
         found = evaluator.evaluate(["precision(divisor=length)@1", "recall@1"], by="popularity")
@@ -124,7 +124,6 @@ def test_the_head_is_a_fifth_of_the_items() -> None:
     assert found["value"].tolist() == [0] * 6  # c is in the list, and not relevant
 
 
-@pytest.mark.thorough
 def test_month_is_that_of_the_interaction(world: sm.Evaluator) -> None:
     metrics = ["ndcg@5", "kendall_tau@5"]
     truth = WORLD["interactions"]
@@ -143,7 +142,7 @@ def test_month_of_repeated_interactions_is_the_first() -> None:
     truth = pd.DataFrame({"user_id": [1, 1, 1, 2], "item_id": ["a", "a", "b", "a"],
                           "timestamp": [pd.Timestamp(day) for day in days]})  # fmt: skip
     lists = {1: ["a", "b"], 2: ["b", "a"]}
-    with sm.Evaluator(lists, truth, settings={"duplicate_interactions": "set"}) as evaluator:
+    with Evaluator(lists, truth, settings={"duplicate_interactions": "set"}) as evaluator:
         found = evaluator.per_user(["mrr"], by_item="month")
     assert found[["user_id", "month", "mrr"]].to_numpy().tolist() == [
         [1, "2024-01", 1], [1, "2024-03", 0.5], [2, "2023-12", 0.5],
@@ -155,7 +154,7 @@ def test_slices_inside_a_month_come_in_their_order() -> None:
     truth = pd.DataFrame({"user_id": [1, 2, 3, 1, 2], "item_id": ["a", "b", "c", "b", "a"],
                           "timestamp": [pd.Timestamp(day) for day in days]})  # fmt: skip
     lists = {user: ["a", "b", "c"] for user in (1, 2, 3)}
-    with sm.Evaluator(lists, truth, history={9: ["a", "b"], 8: ["a"]}) as evaluator:
+    with Evaluator(lists, truth, history={9: ["a", "b"], 8: ["a"]}) as evaluator:
         found = evaluator.evaluate(
             ["recall"], by=["month", "popularity(head_share=0.5)"], combinations=True
         )

@@ -23,6 +23,7 @@ from tests.support.seen_items import (
     refused,
     scored,
 )
+from tests.support.unchecked import Evaluator
 
 
 def same(one: sm.Evaluator, other: sm.Evaluator, metrics: Any, k: Any = (1, 2, 3)) -> None:
@@ -33,7 +34,7 @@ def same(one: sm.Evaluator, other: sm.Evaluator, metrics: Any, k: Any = (1, 2, 3
 
 def test_what_is_left_is_ranked_again() -> None:
     """Of u1's a b c d, a and c were seen: d moves to place 2. So does b in u2's c a b."""
-    with sm.Evaluator(ranked(LISTS), RELEVANT, history=HISTORY, settings=DROP) as evaluator:
+    with Evaluator(ranked(LISTS), RELEVANT, history=HISTORY, settings=DROP) as evaluator:
         places = evaluator.stage("ranked").sort_values(["user_id", "rank"])
         assert places.groupby("user_id")["item_id"].apply("".join).to_dict() == LEFT
         assert places.groupby("user_id")["rank"].apply(list).to_dict() == {
@@ -48,8 +49,8 @@ def test_what_is_left_is_ranked_again() -> None:
 @pytest.mark.parametrize(
     ("of", "convention"),
     [
-        pytest.param(ranked, ["rectools", "standard"], marks=pytest.mark.thorough),
-        pytest.param(scored, "standard", marks=pytest.mark.thorough),
+        (ranked, ["rectools", "standard"]),
+        (scored, "standard"),
     ],
 )
 def test_lists_without_seen_items_give_the_same_numbers(of: Any, convention: Any) -> None:
@@ -66,8 +67,8 @@ def test_lists_without_seen_items_give_the_same_numbers(of: Any, convention: Any
     baseline = {"u1": "dcab", "u2": "ac"}
     left = {"u1": "db", "u2": "c"}
     with (
-        sm.Evaluator(of(LISTS), baseline=of(baseline), settings=DROP, **more) as one,
-        sm.Evaluator(kept, baseline=ranked(left), **more) as other,
+        Evaluator(of(LISTS), baseline=of(baseline), settings=DROP, **more) as one,
+        Evaluator(kept, baseline=ranked(left), **more) as other,
     ):
         same(one, other, ["ndcg", "map", "precision"])
         everything = ["surprisal", "popularity", "coverage", "inter_list_diversity", "roc_auc"]
@@ -76,7 +77,6 @@ def test_lists_without_seen_items_give_the_same_numbers(of: Any, convention: Any
         same(one, other, everything)
 
 
-@pytest.mark.thorough
 def test_several_models_keys_of_ones_own_and_slices() -> None:
     def keyed(frame: pd.DataFrame) -> pd.DataFrame:
         user = frame.pop("user_id")
@@ -92,8 +92,8 @@ def test_several_models_keys_of_ones_own_and_slices() -> None:
     # u2 has had d: the popular list of u2 loses it too
     sources[1]["popular"] = keyed(ranked({**left["popular"], "u2": "cb"}))
     with (
-        sm.Evaluator(sources[0], settings=DROP, **more) as one,
-        sm.Evaluator(sources[1], **more) as other,
+        Evaluator(sources[0], settings=DROP, **more) as one,
+        Evaluator(sources[1], **more) as other,
     ):
         same(one, other, ["ndcg", "unexpectedness", "coverage"])
         for options in ({"by": "activity"}, {"by_item": "category"}):
@@ -123,7 +123,7 @@ def test_a_metric_that_reads_the_table_itself(tmp_path: Path) -> None:
     (tmp_path / "metrics" / "n_rows.sql.j2").write_text(ROWS.lstrip())
     models = {"als": ranked(LISTS), "other": ranked(LEFT)}
     given: dict[str, Any] = {"history": HISTORY, "templates": tmp_path, "settings": DROP}
-    with sm.Evaluator(models, RELEVANT, **given) as evaluator:
+    with Evaluator(models, RELEVANT, **given) as evaluator:
         assert evaluator.evaluate("n_rows")["value"].to_list() == [7, 7]
         with pytest.raises(sm.UsageError, match="n_rows reads the table recommendations directly"):
             evaluator.evaluate("n_rows", by="activity")
@@ -132,8 +132,8 @@ def test_a_metric_that_reads_the_table_itself(tmp_path: Path) -> None:
 def test_lists_in_one_row() -> None:
     lists = pd.DataFrame({"user_id": list(LISTS), "item_id": [list(of) for of in LISTS.values()]})
     with (
-        sm.Evaluator(lists, RELEVANT, history=HISTORY, settings=DROP) as one,
-        sm.Evaluator(ranked(LEFT), RELEVANT, history=HISTORY) as other,
+        Evaluator(lists, RELEVANT, history=HISTORY, settings=DROP) as one,
+        Evaluator(ranked(LEFT), RELEVANT, history=HISTORY) as other,
     ):
         same(one, other, ["ndcg", "popularity"])
 
@@ -142,7 +142,7 @@ def test_gaps_of_the_ranks_as_given_are_refused_all_the_same() -> None:
     gaps = ranked(LISTS).query("user_id != 'u1' or item_id != 'b'")  # ranks 1, 3, 4
     given = {"recommendations": gaps, "interactions": RELEVANT, "history": HISTORY}
     refused(sm.DataError, "1 of 3 lists have gaps", "u1", settings=DROP, **given)
-    with sm.Evaluator(**given, settings={**DROP, "rank_gaps": "close"}) as evaluator:
+    with Evaluator(**given, settings={**DROP, "rank_gaps": "close"}) as evaluator:
         lists = evaluator.stage("ranked").sort_values("rank")
         assert list(lists[lists["user_id"] == "u1"]["rank"]) == [1]
 
@@ -152,13 +152,13 @@ def test_copies_of_seen_items_are_refused_all_the_same() -> None:
     given = {"recommendations": copies, "interactions": RELEVANT, "history": HISTORY}
     refused(sm.DataError, "1 of 9 rows repeat an item", settings=DROP, **given)
     # b of u1 is not relevant, b of u2 is second, after c, and so is d of u3: equal scores, c first
-    with sm.Evaluator(**given, settings={**DROP, "duplicate_recommendations": "keep"}) as evaluator:
+    with Evaluator(**given, settings={**DROP, "duplicate_recommendations": "keep"}) as evaluator:
         assert evaluator.per_user("mrr")["mrr"].to_list() == [0, 1 / 2, 1 / 2]
 
 
 def test_users_whose_lists_are_gone_have_no_recommendations() -> None:
     history = pairs([("u1", item) for item in "abcd"])
-    with sm.Evaluator(ranked(LISTS), RELEVANT, history=history, settings=DROP) as evaluator:
+    with Evaluator(ranked(LISTS), RELEVANT, history=history, settings=DROP) as evaluator:
         users = evaluator.per_user(["hit_rate", "hit_rate(audience=recommended)"], k=3)
         assert users["hit_rate"].to_list() == [0, 1, 1]
         assert math.isnan(users["hit_rate(audience=recommended)"].iloc[0])
@@ -171,7 +171,7 @@ def test_seen_items_need_a_history() -> None:
             sm.UsageError, f"{reader} needs the table history", "history=…",
             recommendations=ranked(LISTS), interactions=RELEVANT, settings=DROP, metrics=metrics,
         )  # fmt: skip
-    evaluator = sm.Evaluator(ranked(LISTS), RELEVANT, settings=DROP)
+    evaluator = Evaluator(ranked(LISTS), RELEVANT, settings=DROP)
     with pytest.raises(sm.UsageError, match="needs the table history"):
         evaluator.evaluate("ndcg@2", skip_missing=True)
 
@@ -194,7 +194,7 @@ def test_lists_of_seen_items_alone_are_refused() -> None:
 def test_a_convention_may_say_it_and_explain_walks_there(tmp_path: Path) -> None:
     path = tmp_path / "ours.toml"
     path.write_text('title = "Ours"\n[settings]\ndrop_seen = true\n')
-    with sm.Evaluator(ranked(LISTS), RELEVANT, history=HISTORY) as evaluator:
+    with Evaluator(ranked(LISTS), RELEVANT, history=HISTORY) as evaluator:
         steps = evaluator.explain("mrr@2", start=path)
     assert steps["setting"].to_list()[1:] == ["drop_seen"]
     assert steps[["before", "after"]].iloc[1].to_list() == ["true", "false"]

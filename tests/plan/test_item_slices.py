@@ -31,6 +31,7 @@ from tests.support.sliced_world import (
     of_items,
     stacked,
 )
+from tests.support.unchecked import Evaluator
 
 GRADED = ["err(max_grade=3)", "pfound(max_grade=3)", "kendall_tau", "spearman_rho"]
 JUDGED = [  # metrics of the relevant items
@@ -49,7 +50,6 @@ JUDGED = [  # metrics of the relevant items
 ]  # fmt: skip
 
 
-@pytest.mark.thorough
 def test_items_of_a_genre_are_all_that_is_relevant(world: sm.Evaluator, parts: Parts) -> None:
     """Every metric that has slices of items; `l` is not in items, `j` and `k` have no genre."""
     assert items_of("(none)") == ["j", "k", "l"]
@@ -58,7 +58,6 @@ def test_items_of_a_genre_are_all_that_is_relevant(world: sm.Evaluator, parts: P
     assert_same(found, parts.expected("category", lambda part: part.evaluate(JUDGED, k=4)))
 
 
-@pytest.mark.thorough
 def test_cutoffs_and_whole_lists_by_item(world: sm.Evaluator, parts: Parts) -> None:
     metrics = ["map@1", "map", "ndcg(gain=linear)", "roc_auc@6", "roc_auc"]
     found = world.evaluate(metrics, by_item="decade")
@@ -78,7 +77,7 @@ def test_slices_of_items_for_one_model() -> None:
 def test_lists_and_ranks_stay_as_they_are() -> None:
     lists, truth = {"u": list("abcd")}, {"u": ["b", "d", "z"]}
     items = pd.DataFrame({"item_id": list("abd"), "kind": ["x", "x", "y"]})
-    with sm.Evaluator(lists, truth, items=items) as evaluator:
+    with Evaluator(lists, truth, items=items) as evaluator:
         found = evaluator.evaluate(["mrr", "recall@3", "precision@4"], by_item="kind")
     # b at place 2 is all that is relevant in x, d at place 4 in y, z is in no list
     rows = found.pivot(index="kind", columns="metric", values="value")
@@ -92,7 +91,7 @@ def test_items_of_other_slices_are_judged_in_the_residual() -> None:
     lists = pd.DataFrame({"user_id": 1, "item_id": ["a", "b", "c"], "rank": [1, 2, 3]})
     truth = pd.DataFrame({"user_id": 1, "item_id": ["a", "b", "c"], "relevance": [1, 1, 0]})
     items = pd.DataFrame({"item_id": ["a", "b", "c"], "category": ["x", "y", "x"]})
-    with sm.Evaluator(lists, truth, items=items) as evaluator:
+    with Evaluator(lists, truth, items=items) as evaluator:
         metrics = ["rbp(output=residual, p=0.5)", "rbp(output=residual, p=0.5)@2"]
         found = evaluator.evaluate(metrics, by_item="category")
     rows = found[["category", "k", "value"]].fillna({"k": 0}).values.tolist()
@@ -105,7 +104,7 @@ def test_the_highest_grade_is_that_of_all_slices() -> None:
     tables = {**MAIN, "interactions": truth, "items": WORLD["items"]}
     asked: list[dict[str, Any]] = [{"by": "country"}, {"by_item": "item_id"}]
     assert truth["relevance"].max() == 3
-    with sm.Evaluator(**tables) as evaluator:
+    with Evaluator(**tables) as evaluator:
         for options in asked:
             found = evaluator.evaluate(["err@5", "pfound@5"], **options)
             graded = evaluator.evaluate(["err(max_grade=3)@5", "pfound(max_grade=3)@5"], **options)
@@ -117,7 +116,7 @@ def test_interactions_outside_the_slice_do_not_count() -> None:
     items = pd.DataFrame({"item_id": list("abcd"), "kind": list("xyyx")})
     metrics = ["bpref", "fallout(nonrelevant=catalogue)@1", "kendall_tau"]
     settings = {"catalogue": "items"}
-    with sm.Evaluator({"u": list("bca")}, truth, items=items, settings=settings) as evaluator:
+    with Evaluator({"u": list("bca")}, truth, items=items, settings=settings) as evaluator:
         whole = evaluator.evaluate(metrics)["value"].to_list()
         found = evaluator.evaluate(metrics, by_item="kind")
     # b, judged not relevant, is above a and c: 1 - 1/1. One of b and d is in the top 1. Of three
@@ -156,7 +155,7 @@ def many_users() -> Tables:
 @pytest.mark.parametrize("by", [["month"], ["popularity", "items.category"]], ids=",".join)
 def test_slices_of_items_fit_into_little_memory(by: list[str]) -> None:
     """Joined on the slice without the user, they would be a hundred million rows and more."""
-    with sm.Evaluator(**many_users(), memory_limit="200MB", temp_limit="20MB") as evaluator:
+    with Evaluator(**many_users(), memory_limit="200MB", temp_limit="20MB") as evaluator:
         found = evaluator.evaluate("recall@10", by=by)
         whole = evaluator.evaluate("recall@10", by=by, combinations=True)
     assert len(whole) > len(found) > 8
@@ -166,7 +165,7 @@ def test_slices_of_items_fit_into_little_memory(by: list[str]) -> None:
 @pytest.mark.parametrize("by", ["month", "popularity", "items.category"])
 def test_the_user_and_the_slice_of_a_row_come_from_one_table(by: str) -> None:
     """From two tables, an engine may join all users of a slice with each other."""
-    with sm.Evaluator(**many_users()) as evaluator:
+    with Evaluator(**many_users()) as evaluator:
         statement = sqlglot.parse_one(
             evaluator.sql(["recall@10", "ndcg@10"], by=by, physical=True), "duckdb"
         )
@@ -178,7 +177,6 @@ def test_the_user_and_the_slice_of_a_row_come_from_one_table(by: str) -> None:
         assert tables == {"item_slices"}, name
 
 
-@pytest.mark.thorough
 def test_who_is_averaged_over_in_a_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:
     choices = [
         "audience=recommended", "audience=judged", "audience=both", "audience=either",
@@ -191,7 +189,6 @@ def test_who_is_averaged_over_in_a_slice_of_items(world: sm.Evaluator, parts: Pa
     assert found["n_users"].nunique() > len(choices)  # they are different users
 
 
-@pytest.mark.thorough
 def test_repeated_interactions_in_a_slice_of_items() -> None:
     truth = WORLD["interactions"]
     repeated = pd.concat([truth, truth[::3].assign(relevance=1)])
@@ -272,7 +269,7 @@ def test_an_audience_that_does_not_depend_on_the_slice_is_refused(world: sm.Eval
 
 def test_aspects_of_users_have_no_slices_of_items() -> None:
     own = WORLD["interactions"].assign(aspect="x")[["user_id", "item_id", "aspect"]]
-    with sm.Evaluator(**MAIN, items=WORLD["items"], aspects=own) as evaluator:
+    with Evaluator(**MAIN, items=WORLD["items"], aspects=own) as evaluator:
         found = evaluator.evaluate(["alpha_ndcg@5"], by="country")
         assert found["country"].unique().tolist() == Parts.SLICES["country"]
         with pytest.raises(UsageError, match="alpha_ndcg reads aspects"):

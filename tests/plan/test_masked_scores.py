@@ -10,6 +10,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.export.duckdb_macros import script
 from tests.support.seen_items import DROP, HISTORY, LISTS, RELEVANT, pairs, ranked, refused
+from tests.support.unchecked import Evaluator
 
 INF = math.inf
 MASKED = pd.DataFrame(
@@ -22,7 +23,7 @@ LEAVE = {"masked_scores": "drop"}
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 def test_masked_rows_are_no_recommendations(kind: str) -> None:
     lists = MASKED.astype({"score": kind})
-    with sm.Evaluator(lists, RELEVANT, settings=LEAVE) as evaluator:
+    with Evaluator(lists, RELEVANT, settings=LEAVE) as evaluator:
         assert len(evaluator.stage("recommendations")) == 3
         assert evaluator.evaluate("coverage(counted=all,scale=count)@3")["value"].to_list() == [2]
         # precision(divisor=length): u1 has d b, of which d is relevant; u2 has b, which is
@@ -47,28 +48,28 @@ def test_other_scores_that_are_no_numbers_stay_refused(score: float | None) -> N
 def test_masked_rows_go_first_then_seen_items() -> None:
     history = pairs([("u1", "d")])
     given = {"interactions": RELEVANT, "history": history, "settings": {**LEAVE, **DROP}}
-    with sm.Evaluator(MASKED, **given) as evaluator:
+    with Evaluator(MASKED, **given) as evaluator:
         left = evaluator.stage("ranked")
     assert sorted(map(tuple, left[["user_id", "item_id"]].to_numpy())) == [("u1", "b"), ("u2", "b")]
 
 
 def test_masked_scores_mean_nothing_for_lists_with_ranks() -> None:
     lists = MASKED.assign(rank=[3, 2, 1, 1, 2])
-    with sm.Evaluator(lists, RELEVANT, settings=LEAVE) as evaluator:
+    with Evaluator(lists, RELEVANT, settings=LEAVE) as evaluator:
         with pytest.warns(
             sm.SqlmetricsWarning, match="masked_scores=drop has no effect, because rank"
         ):
             lengths = evaluator.stage("lists")
         assert sorted(lengths["n_recommended"]) == [2, 3]
     # the same lists, told to go by their scores
-    with sm.Evaluator(lists, RELEVANT, settings={**LEAVE, "order": "score"}) as evaluator:
+    with Evaluator(lists, RELEVANT, settings={**LEAVE, "order": "score"}) as evaluator:
         assert sorted(evaluator.stage("lists")["n_recommended"]) == [1, 2]
 
 
 def test_masked_rows_of_a_baseline() -> None:
     """Beside lists with ranks: a baseline is ordered by what it has."""
     given = {"baseline": MASKED, "settings": LEAVE}
-    with sm.Evaluator(ranked(LISTS), RELEVANT, **given) as evaluator:
+    with Evaluator(ranked(LISTS), RELEVANT, **given) as evaluator:
         # of u2's c a, the masked c is none of the baseline's: both are unexpected
         users = evaluator.per_user("unexpectedness", k=2).set_index("user_id")
         assert users["unexpectedness"].to_dict()["u2"] == 1

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import sqlmetrics as sm
+from tests.support.unchecked import Evaluator
 
 SIZES = ["small", "medium", "large", "extra 'large'", None]
 ORDER = ["small", "medium", "extra 'large'", "large", "huge"]  # nobody has the last size
@@ -53,7 +53,7 @@ def in_a_file(folder: Path) -> str:
 
 
 def slices_of(users: Any) -> list[str]:
-    with sm.Evaluator(LISTS, TRUTH, users=users, check=False) as evaluator:
+    with Evaluator(LISTS, TRUTH, users=users) as evaluator:
         return list(evaluator.evaluate("recall@1", by="size")["size"])
 
 
@@ -83,5 +83,5 @@ def test_slices_of_items_keep_it_too() -> None:
         {"item_id": ["a", "b"], "size": pd.Categorical(["small", "large"], ORDER, ordered=True)}
     )
     truth = {user: ["a", "b"] for user in range(5)}
-    with sm.Evaluator(LISTS, truth, items=items, check=False) as evaluator:
+    with Evaluator(LISTS, truth, items=items) as evaluator:
         assert list(evaluator.evaluate("recall@2", by="items.size")["size"]) == ["small", "large"]

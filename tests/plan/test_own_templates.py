@@ -9,6 +9,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.calls import findings_of
+from tests.support.unchecked import Evaluator
 
 LISTS = {1: [11, 12], 2: [12, 13], 3: [13, 11]}
 TRUTH = {1: [11], 2: [13], 3: [12]}
@@ -46,11 +47,10 @@ def folder_with(folder: Path, **files: str) -> Path:
     return folder
 
 
-@pytest.mark.thorough
 def test_slices_and_checks_read_further_columns(tmp_path: Path) -> None:
     own = folder_with(tmp_path, slices__decade=DECADE, checks__no_genre=WITHOUT_GENRE)
     tables = {"users": USERS, "items": ITEMS, "templates": own}
-    with sm.Evaluator(LISTS, TRUTH, **tables) as evaluator:
+    with Evaluator(LISTS, TRUTH, **tables) as evaluator:
         found = evaluator.evaluate("recall@2", by="decade")
         assert list(zip(found["decade"], found["n_users"], strict=True)) == [("10s", 1), ("40s", 2)]
         (finding,) = [f for f in findings_of(evaluator, k=2) if f.check == "no_genre"]
@@ -58,10 +58,10 @@ def test_slices_and_checks_read_further_columns(tmp_path: Path) -> None:
         assert len(evaluator.stage("items")) == 3  # lists stay in their rows
     renamed = USERS.rename(columns={"Age": "years"})
     mapped = {**tables, "users": renamed, "columns": {"users.age": "years"}, "partitions": 2}
-    with sm.Evaluator(LISTS, TRUTH, **mapped) as evaluator:
+    with Evaluator(LISTS, TRUTH, **mapped) as evaluator:
         pd.testing.assert_frame_equal(evaluator.evaluate("recall@2", by="decade"), found)
     with (
-        sm.Evaluator(LISTS, TRUTH, **{**tables, "users": renamed}) as evaluator,
+        Evaluator(LISTS, TRUTH, **{**tables, "users": renamed}) as evaluator,
         pytest.raises(sm.MissingTableError, match="needs the column age of the table users"),
     ):
         evaluator.evaluate("recall@2", by="decade")
@@ -95,13 +95,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-@pytest.mark.every_case
 def test_errors_name_the_file_and_the_line(case: str, tmp_path: Path) -> None:
     files, message = BROKEN[case]
     header = '{#---\ntitle = "x"\n---#}\n'
     own = folder_with(tmp_path, **{name: header + sql for name, sql in files.items()})
     with (
-        sm.Evaluator(LISTS, TRUTH, templates=own) as evaluator,
+        Evaluator(LISTS, TRUTH, templates=own) as evaluator,
         pytest.raises(sm.TemplateError, match=message),
     ):
         evaluator.evaluate("first@2")
@@ -110,7 +109,7 @@ def test_errors_name_the_file_and_the_line(case: str, tmp_path: Path) -> None:
 def test_a_further_column_that_is_not_declared(tmp_path: Path) -> None:
     text = DECADE.replace('{{- need("users", "age") -}}\n', "")
     own = folder_with(tmp_path, slices__decade=text)
-    with sm.Evaluator(LISTS, TRUTH, users=USERS, templates=own) as evaluator:
+    with Evaluator(LISTS, TRUTH, users=USERS, templates=own) as evaluator:
         with pytest.raises(sm.TemplateError, match=r"decade\.sql\.j2, line 5: users") as raised:
             evaluator.evaluate("recall@2", by="decade")
         assert '{{ need("users", "age") }}' in str(raised.value.remedy)
@@ -119,4 +118,4 @@ def test_a_further_column_that_is_not_declared(tmp_path: Path) -> None:
 def test_errors_in_the_header_have_the_line_of_the_file(tmp_path: Path) -> None:
     own = folder_with(tmp_path, first='{#---\ntitle = "x"\ngrain = \n---#}\nSELECT 1')
     with pytest.raises(sm.TemplateError, match=r"not valid TOML: .*line 3"):
-        sm.Evaluator(LISTS, TRUTH, templates=own)
+        Evaluator(LISTS, TRUTH, templates=own)

@@ -12,6 +12,7 @@ import sqlmetrics as sm
 from sqlmetrics.plan.request import Asked, PlannedRun
 from sqlmetrics.run import path
 from sqlmetrics.stats.intervals import Interval
+from tests.support.unchecked import Evaluator
 
 LISTS = pd.DataFrame(
     {"user_id": [1, 1, 2, 2], "item_id": [1, 2, 1, 3], "score": [0.9, 0.5, 0.7, 0.1]}
@@ -33,7 +34,7 @@ KINDS = [
 
 
 def planned(asked: Asked, **options: Any) -> PlannedRun:
-    with sm.Evaluator(**TABLES, **options) as evaluator:
+    with Evaluator(**TABLES, **options) as evaluator:
         return path.plan(evaluator._session, asked)
 
 
@@ -48,7 +49,7 @@ def test_plans_are_pickled_and_compared(asked: Asked) -> None:
 
 
 def test_planning_and_printing_leave_plans_as_they_were() -> None:
-    with sm.Evaluator(**TABLES) as evaluator:
+    with Evaluator(**TABLES) as evaluator:
         session = evaluator._session
         first = path.plan(session, KINDS[0])
         text = first.plan.statement()
@@ -60,7 +61,7 @@ def test_planning_and_printing_leave_plans_as_they_were() -> None:
 
 def test_warnings_belong_to_the_plan_that_they_are_about() -> None:
     logs = pd.DataFrame({"user_id": [1, 2], "item_id": [1, 1], "reward": [1, 0]})
-    with sm.Evaluator(LISTS, TRUTH, logs=logs) as evaluator:
+    with Evaluator(LISTS, TRUTH, logs=logs) as evaluator:
         assumed = path.plan(evaluator._session, Asked("ips@1")).plan.warnings
         assert any("no column propensity" in str(warning) for warning in assumed)
         assert path.plan(evaluator._session, Asked("ndcg@1")).plan.warnings == []

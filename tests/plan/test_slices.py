@@ -7,7 +7,7 @@ activity, popularity, month) are worked by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from tests.support.sliced_world import (
     of_users,
     stacked,
 )
+from tests.support.unchecked import Evaluator
 
 OF_USERS = [  # of every kind, also those that are no means or are undefined for some
     "ndcg(gain=exponential)", "recall", "alpha_ndcg", "money_recall", "err(max_grade=3)",
@@ -51,7 +52,6 @@ OF_USERS = [  # of every kind, also those that are no means or are undefined for
 # ---------------------------------------------------------------- slices of users
 
 
-@pytest.mark.thorough
 def test_a_slice_has_the_values_of_its_users_alone(world: sm.Evaluator, parts: Parts) -> None:
     # the popularity that debiased limits is that among all users
     metrics = [*OF_USERS, *(one for one in OF_RUNS if not one.startswith("debiased"))]
@@ -76,7 +76,7 @@ def test_debiased_limits_the_popularity_among_all_users() -> None:
     users = pd.DataFrame(
         {"user_id": list(truth), "country": ["A" if u == "v1" else "B" for u in truth]}
     )
-    with sm.Evaluator(lists, truth, users=users, check=False) as evaluator:
+    with Evaluator(lists, truth, users=users) as evaluator:
         found = evaluator.evaluate("debiased(of=precision)@2", by="country")
     # The items have 1, 1, 2, 2 and 10 users: quartiles 1 and 2, border 3, and p is left with 3/10.
     # v1 has a hit of p at 2 places, and a is left. In B: b of v2 and p of v7; v2 to v6 have an item
@@ -92,12 +92,11 @@ def test_debiased_recall_of_more_than_a_hundred_relevant_items() -> None:
     # alone. Of u, 100 + 1/10 items are left on average; one of them is i0, so m is 1 + 99 + 1/10.
     kept, m = 1 / 10, 100.1
     for item, hit in (("p", kept / 101), ("i0", 1 / m + kept * (1 - kept) / m**3)):
-        with sm.Evaluator({"u": [item]}, truth, check=False) as evaluator:
+        with Evaluator({"u": [item]}, truth) as evaluator:
             found = evaluator.evaluate("debiased(of=recall)@1")["value"].item()
         assert found == pytest.approx(hit / (1 + 9 * kept), rel=1e-12)
 
 
-@pytest.mark.thorough
 def test_one_model_is_sliced_as_several_are() -> None:
     metrics = ["dcg(gain=linear)", "popularity", "coverage", "inter_list_diversity", "auc", "ips"]
     labels = labels_of_users("age")
@@ -114,7 +113,6 @@ def test_one_model_is_sliced_as_several_are() -> None:
     assert "model" not in found
 
 
-@pytest.mark.thorough
 def test_intervals_are_those_of_the_users_alone(world: sm.Evaluator, parts: Parts) -> None:
     options: dict[str, Any] = {"ci": "bootstrap", "resamples": 40, "run_ci": True, "seed": 3}
     metrics = ["ndcg@5", "coverage@5"]
@@ -124,7 +122,6 @@ def test_intervals_are_those_of_the_users_alone(world: sm.Evaluator, parts: Part
 
 
 @pytest.mark.parametrize("option", [{"by": "country"}, {"by_item": "decade"}], ids=str)
-@pytest.mark.thorough
 def test_models_are_compared_inside_a_slice(
     world: sm.Evaluator, parts: Parts, option: dict[str, str]
 ) -> None:
@@ -160,7 +157,6 @@ def test_several_columns_slice_by_the_pairs_that_there_are(world: sm.Evaluator) 
     assert len(of_metric) == 13  # 4 countries with 3 ages, and who is not in the table
 
 
-@pytest.mark.thorough
 def test_combinations_also_slice_by_fewer_columns(world: sm.Evaluator) -> None:
     metrics = ["ndcg@5", "surprisal@5", "coverage(scale=count)@2", "inter_list_diversity@5"]
     found = world.evaluate(metrics, by=["country", "age"], combinations=True)
@@ -211,7 +207,7 @@ def test_combinations_also_slice_by_fewer_columns(world: sm.Evaluator) -> None:
 def test_slices_come_in_the_order_of_their_values(values: Any, order: list[str]) -> None:
     users = pd.DataFrame({"user_id": [1, 2, 3, 4, 5, 6], "kind of user": values})
     lists = {user: ["a"] for user in range(1, 7)}
-    with sm.Evaluator(lists, lists, users=users) as evaluator:
+    with Evaluator(lists, lists, users=users) as evaluator:
         found = evaluator.evaluate(["recall@1", "mrr"], by="kind of user")
     assert found["kind of user"].drop_duplicates().tolist() == order
     assert found["metric"].tolist() == ["recall", "mrr"] * len(order)
@@ -224,7 +220,7 @@ def test_a_column_may_have_a_name_that_the_queries_use(name: str) -> None:
     users = pd.DataFrame({"user_id": [1, 2, 3], name: [10, 9, 100]})
     lists = {1: ["a"], 2: ["b"], 3: ["c"], 4: ["a"]}
     truth = {1: ["a"], 2: ["z"], 3: ["c"], 4: ["a"]}
-    with sm.Evaluator(lists, truth, users=users, history=truth) as evaluator:
+    with Evaluator(lists, truth, users=users, history=truth) as evaluator:
         found = evaluator.evaluate(["recall@1", "coverage(scale=count)@1"], by=name)
     assert found[name].tolist() == ["9", "9", "10", "10", "100", "100", "(none)", "(none)"]
     assert found["value"].tolist() == [0, 0, 1, 1, 1, 1, 1, 1]
@@ -238,7 +234,6 @@ def with_column(table: str, name: str, values: Mapping[int, Any]) -> Tables:
     return {**MAIN, table: frame.assign(**{name: frame["user_id"].map(values)})}
 
 
-@pytest.mark.thorough
 def test_a_column_of_lists_or_truth_is_one_of_their_users() -> None:
     metrics = ["ndcg@5", "coverage@5"]
     arms = {user: "ab"[user % 2] for user in range(1, 41)}
@@ -253,7 +248,7 @@ def test_a_column_of_lists_or_truth_is_one_of_their_users() -> None:
     expected = evaluate({**MAIN, "users": as_users}, metrics, by="arm")
     assert set(expected["arm"]) == {"a", "b", "(none)"}
     of_both = {**of_lists, "interactions": with_column("interactions", "arm", arms)["interactions"]}
-    with sm.Evaluator(**of_both) as evaluator:
+    with Evaluator(**of_both) as evaluator:
         with pytest.raises(UsageError, match=r"arm.*recommendations\.arm or interactions\.arm"):
             evaluator.evaluate(metrics, by="arm")
         assert_same(evaluator.evaluate(metrics, by="interactions.arm"), expected)
@@ -298,7 +293,6 @@ def test_rows_of_users_may_be_repeated_but_not_differ(world: sm.Evaluator) -> No
         evaluate({**MAIN, "users": pd.concat([users, other])}, ["recall@5"], by="country")
 
 
-@pytest.mark.thorough
 def test_a_user_may_have_several_key_columns(world: sm.Evaluator) -> None:
     def in_sessions(frame: pd.DataFrame) -> pd.DataFrame:
         if "user_id" not in frame:
@@ -310,7 +304,7 @@ def test_a_user_may_have_several_key_columns(world: sm.Evaluator) -> None:
     metrics = ["ndcg@5", "surprisal@5", "coverage@5"]
     by: dict[str, Any] = {"by": ["country", "activity(warm_from=3)"], "combinations": True}
     by_item: dict[str, Any] = {"by": "age", "by_item": ["category", "month"]}
-    with sm.Evaluator(**tables, key=("user_id", "session")) as evaluator:
+    with Evaluator(**tables, key=("user_id", "session")) as evaluator:
         assert_same(evaluator.evaluate(metrics, **by), world.evaluate(metrics, **by))
         found = evaluator.per_user(["recall@5"], **by_item)
         found["user_id"] = found["user_id"] * 2 + (found.pop("session") == "s1")
@@ -319,7 +313,7 @@ def test_a_user_may_have_several_key_columns(world: sm.Evaluator) -> None:
         doubled = pd.concat([tables["users"], tables["users"].query("user_id == 3")])
         doubled["country"] = [*tables["users"]["country"], "US", "US"]
     with (
-        sm.Evaluator(**{**tables, "users": doubled}, key=("user_id", "session")) as evaluator,
+        Evaluator(**{**tables, "users": doubled}, key=("user_id", "session")) as evaluator,
         pytest.raises(DataError, match=r"user_id +session .*\n +3 +s0 .*\n +3 +s1 "),
     ):
         evaluator.evaluate(["recall@5"], by="country")
@@ -333,7 +327,6 @@ def test_a_user_may_have_several_key_columns(world: sm.Evaluator) -> None:
     [{"by": ["country", "activity(warm_from=4)"]}, {"by": "age", "by_item": "category"}],
     ids=["users", "items"],
 )
-@pytest.mark.thorough
 def test_conventions_are_sliced_as_each_alone(options: dict[str, Any]) -> None:
     names = ["standard", "trec_eval", "recbole"]
     metrics = ["recall@5", "ndcg@5"]
@@ -365,7 +358,6 @@ def test_rows_of_users_say_their_slices(world: sm.Evaluator) -> None:
     assert_same(found.drop(columns=["country", "age"]), plain)
 
 
-@pytest.mark.thorough
 def test_rows_of_users_come_once_per_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:
     found = world.per_user(["ndcg@5"], by="country", by_item="category")
     assert list(found.columns) == ["model", "user_id", "country", "category", "k", "ndcg"]
@@ -428,7 +420,6 @@ def own_slices(folder: Path, **files: str) -> Path:
     return folder
 
 
-@pytest.mark.thorough
 def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
     evaluator = {"templates": own_slices(tmp_path, length=LENGTH, grade=GRADE)}
     metrics = ["recall@5", "coverage@5"]
@@ -439,7 +430,7 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
         "long": evaluate(of_users(tables, long_), metrics),
         "short": evaluate(of_users(tables, set(sizes.index) - long_), metrics),
     }
-    with sm.Evaluator(**tables, **evaluator) as own:
+    with Evaluator(**tables, **evaluator) as own:
         found = own.evaluate(metrics, by="length(long_from=9)")
         assert found["length"].drop_duplicates().tolist() == ["long", "short", "no list"]
         with_list = found[found["length"] != "no list"].reset_index(drop=True)
@@ -465,7 +456,6 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
     assert_same(found[~nobody].reset_index(drop=True), stacked(of_grades, "grade"))
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -476,7 +466,7 @@ def test_a_template_of_ones_own_slices(tmp_path: Path) -> None:
 )
 def test_a_template_that_is_none(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(TemplateError, match=message):
-        sm.Evaluator(**ALS, templates=own_slices(tmp_path, **{name: text}))
+        Evaluator(**ALS, templates=own_slices(tmp_path, **{name: text}))
 
 
 # ---------------------------------------------------------------- what is refused
@@ -523,25 +513,17 @@ ERRORS: list[tuple[dict[str, Any], type[SqlmetricsError], str]] = [
 ]
 
 
-@pytest.fixture(scope="module", name="odd")
-def evaluator_with_odd_columns() -> Iterable[sm.Evaluator]:
+def test_what_cannot_be_sliced_by() -> None:
     users = WORLD["users"].assign(
         std=1, P_Value=1, shared=1, hobbies=[["x"]] * 41, address=[{"city": "x"}] * 41
     )
     items = WORLD["items"].assign(metric=1, maker=[{"name": "x"}] * 11)
     lists = ALS["recommendations"].assign(shared=1)
     tables = {**ALS, "users": users, "items": items, "recommendations": lists}
-    with sm.Evaluator(**tables) as evaluator:
-        yield evaluator
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize(("options", "kind", "message"), ERRORS, ids=[str(e[0]) for e in ERRORS])
-def test_what_cannot_be_sliced_by(
-    odd: sm.Evaluator, options: dict[str, Any], kind: type[SqlmetricsError], message: str
-) -> None:
-    with pytest.raises(kind, match=message):
-        odd.evaluate(["recall@5"], **options)
+    with Evaluator(**tables) as evaluator:
+        for options, kind, message in ERRORS:
+            with pytest.raises(kind, match=message):
+                evaluator.evaluate(["recall@5"], **options)
 
 
 @pytest.mark.parametrize(
@@ -557,14 +539,14 @@ def test_what_cannot_be_sliced_by(
 )
 def test_a_table_or_column_that_was_not_given(options: dict[str, Any], message: str) -> None:
     with (
-        sm.Evaluator({1: ["a"]}, {1: ["a"]}) as evaluator,
+        Evaluator({1: ["a"]}, {1: ["a"]}) as evaluator,
         pytest.raises(MissingTableError, match=message),
     ):
         evaluator.evaluate(["recall@5"], **options)
 
 
 def test_a_table_that_was_not_given_is_named_for_a_bare_column() -> None:
-    with sm.Evaluator({1: ["a"]}, {1: ["a"]}) as evaluator:
+    with Evaluator({1: ["a"]}, {1: ["a"]}) as evaluator:
         with pytest.raises(UsageError, match=r"'country'.*users was not given \(users=…\)"):
             evaluator.evaluate(["recall@5"], by="country")
         with pytest.raises(UsageError, match=r"'category'.*items was not given \(items=…\)"):
@@ -590,14 +572,13 @@ TIMES = pd.to_datetime(["2024-01-01", "2024-02-01"])
         ),
     ],
 )
-@pytest.mark.every_case
 def test_months_of_columns_of_another_type_are_refused(times: Any, by: str, message: str) -> None:
     truth = pd.DataFrame({"user_id": [1, 1], "item_id": ["a", "b"], "at": times})
     start = (
         r"interactions, column timestamp \(at\): the type in the table given as interactions is "
     )
     with (
-        sm.Evaluator({1: ["a", "b"]}, truth, columns={"interactions.timestamp": "at"}) as evaluator,
+        Evaluator({1: ["a", "b"]}, truth, columns={"interactions.timestamp": "at"}) as evaluator,
         pytest.raises(DataError, match=start + f".*{message}"),
     ):
         evaluator.evaluate(["recall"], by=by)
@@ -615,7 +596,7 @@ def test_a_slice_in_which_a_model_has_no_list_has_all_rows() -> None:
     lists = pd.DataFrame(rows, columns=["model", "user_id", "item_id", "rank"])
     truth = {1: ["b"], 2: ["b"], 3: ["c"]}
     metrics = ["recall@1", "coverage@1", "inter_list_diversity@1"]
-    with sm.Evaluator(lists, truth, users=users, history={9: list("abcd")}) as evaluator:
+    with Evaluator(lists, truth, users=users, history={9: list("abcd")}) as evaluator:
         found = evaluator.evaluate(metrics, by="kind").set_index(["model", "kind"])
     values = {key: rows["value"].tolist() for key, rows in found.groupby(level=[0, 1])}
     assert values == {
@@ -631,7 +612,7 @@ def test_slices_where_nobody_is_averaged_over() -> None:
     items = pd.DataFrame({"item_id": ["a", "b"], "genre": ["p", "q"]})
     truth = pd.DataFrame({"user_id": [1, 2], "item_id": ["a", "b"], "relevance": [0, 0]})
     tables = {"recommendations": {1: ["a"], 2: ["b"]}, "users": users, "items": items}
-    with sm.Evaluator(**tables, interactions=truth) as evaluator:
+    with Evaluator(**tables, interactions=truth) as evaluator:
         found = evaluator.evaluate(["recall@1"], by="kind")
         expected = evaluator.evaluate(["recall@1"])
         assert evaluator.per_user(["recall@1"], by="kind", by_item="genre").empty
@@ -643,7 +624,7 @@ def test_slices_where_nobody_is_averaged_over() -> None:
 def test_a_user_whose_label_looks_like_a_total_counts_once() -> None:
     users = pd.DataFrame({"user_id": [1, 2], "kind": ["(all)", "x"]})
     lists, truth = {1: ["a"], 2: ["b"], 3: ["c"]}, {1: ["a"], 2: ["z"], 3: ["z"]}
-    with sm.Evaluator(lists, truth, users=users, history=lists) as evaluator:
+    with Evaluator(lists, truth, users=users, history=lists) as evaluator:
         found = evaluator.evaluate(["recall@1"], by="kind", combinations=True)
         expected = evaluator.evaluate(["recall@1"])
     total = found[found["kind"] == "(all)"]
@@ -658,7 +639,6 @@ LABELS = st.lists(st.sampled_from(["a", "b", None, "absent"]), min_size=8, max_s
 TRUTHS = st.lists(st.sets(st.sampled_from("uvwxyz"), min_size=1), min_size=8, max_size=8)
 
 
-@pytest.mark.thorough
 @settings(
     derandomize=True,
     database=None,
@@ -672,7 +652,7 @@ def test_slices_of_users_add_up(labels: list[str | None], truths: list[set[str]]
     users = pd.DataFrame({"user_id": [99, *known], "kind": ["never", *known.values()]})
     lists = {user: list("zyxwvu"[user % 3 :]) for user in range(7)}  # user 7 has none
     truth = {user: sorted(items) for user, items in enumerate(truths)}
-    with sm.Evaluator(lists, truth, users=users) as evaluator:
+    with Evaluator(lists, truth, users=users) as evaluator:
         sliced = evaluator.evaluate(["ndcg@4", "recall@2"], by="kind")
         overall = evaluator.evaluate(["ndcg@4", "recall@2"])
     for _, row in overall.iterrows():
@@ -702,7 +682,6 @@ STATEMENTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", STATEMENTS, ids=str)
-@pytest.mark.thorough
 def test_the_statement_runs_alone(
     files: dict[str, str], world: sm.Evaluator, options: dict[str, Any]
 ) -> None:
@@ -710,7 +689,7 @@ def test_the_statement_runs_alone(
     metrics = ["ndcg@5", "recall@5"]
     if asked.pop("runs", False):
         metrics += ["coverage@5", "inter_list_diversity@5"]
-    with sm.Evaluator(**files) as evaluator:
+    with Evaluator(**files) as evaluator:
         statement = evaluator.sql(metrics, **asked)
     method = world.per_user if asked.pop("per_user", False) else world.evaluate
     expected = method(metrics, **asked)
@@ -732,7 +711,7 @@ def test_the_support_of_a_slice_without_lists_is_0(metric: str) -> None:
         "recall@2",
         *(f"{metric}(statistic={s})@2" for s in ("support", "effective_sample_size")),
     ]
-    with sm.Evaluator(recs, truth, logs=logs, users=users) as evaluator:
+    with Evaluator(recs, truth, logs=logs, users=users) as evaluator:
         found = evaluator.evaluate(calls, by="part")
     values = found.assign(what=found["metric"].str.extract(r"statistic=(\w+)")[0])
     of = {(part, what): v for part, what, v in values[["part", "what", "value"]].to_numpy()}
@@ -745,7 +724,7 @@ def test_the_support_of_a_slice_without_lists_is_0(metric: str) -> None:
 
 def test_a_metric_called_like_a_slice_of_items_is_refused_for_it() -> None:
     with (
-        sm.Evaluator({1: ["a"]}, {1: ["a"]}, history={1: ["a"]}) as evaluator,
+        Evaluator({1: ["a"]}, {1: ["a"]}, history={1: ["a"]}) as evaluator,
         pytest.raises(UsageError, match="reads listed_rows in popularity; slices of items support"),
     ):
         evaluator.evaluate("popularity(counted=rows)@1", by="popularity")

@@ -9,6 +9,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.export.duckdb_macros import script
+from tests.support.unchecked import Evaluator
 
 # the list d1 … d6: d3 and d6 are unjudged, d2 and d5 are judged and not relevant
 LISTS = {"u": ["d1", "d2", "d3", "d4", "d5", "d6"]}
@@ -25,7 +26,7 @@ TRUTH = graded(GRADES)
 
 
 def values(lists: Any, metrics: list[str], truth: Any = TRUTH, **settings: Any) -> list[float]:
-    with sm.Evaluator(lists, truth, settings=settings, check=False) as evaluator:
+    with Evaluator(lists, truth, settings=settings) as evaluator:
         return [float(value) for value in evaluator.evaluate(metrics)["value"]]
 
 
@@ -59,7 +60,7 @@ def test_scores_give_the_same_order_and_seen_items_go_first() -> None:
     scored = pd.DataFrame([("u", "d9", -math.inf), *rows], columns=["user_id", "item_id", "score"])
     history = pd.DataFrame({"user_id": ["u"], "item_id": ["d2"]})
     settings = {"unjudged": "drop", "masked_scores": "drop", "drop_seen": True}
-    with sm.Evaluator(scored, TRUTH, history=history, settings=settings) as evaluator:
+    with Evaluator(scored, TRUTH, history=history, settings=settings) as evaluator:
         ranked = evaluator.stage("ranked").sort_values("rank")
     assert ranked["item_id"].to_list() == ["d1", "d4", "d5"]
     assert ranked["rank"].to_list() == [1, 2, 3]
@@ -89,7 +90,7 @@ def test_the_grade_is_the_highest_of_all_users_or_max_grade() -> None:
 def test_a_highest_relevance_of_zero_makes_no_item_relevant() -> None:
     lists = {"u": ["x"], "stranger": ["x"]}
     truth = graded({"d2": 0})
-    with sm.Evaluator(lists, truth, settings={"unjudged": "best"}, check=False) as evaluator:
+    with Evaluator(lists, truth, settings={"unjudged": "best"}) as evaluator:
         frame = evaluator.evaluate(["precision(audience=judged)@1"])
     assert (frame["value"].item(), frame["n_users"].item()) == (0.0, 1)  # the highest grade is 0
 
@@ -108,7 +109,7 @@ REFUSED = {
 
 
 def test_metrics_without_this_choice_are_refused() -> None:
-    with sm.Evaluator(LISTS, TRUTH, check=False) as evaluator:
+    with Evaluator(LISTS, TRUTH) as evaluator:
         for metric, (unjudged, reason) in REFUSED.items():
             with pytest.raises(sm.UsageError, match=reason) as caught:
                 evaluator.evaluate([f"{metric}(unjudged={unjudged})@2"])
@@ -120,14 +121,14 @@ def test_metrics_without_this_choice_are_refused() -> None:
 def test_lists_without_a_judged_item() -> None:
     with (
         pytest.raises(sm.DataError, match="unjudged=drop removed all rows"),
-        sm.Evaluator({"u": ["x"], "v": ["d1"]}, TRUTH, settings={"unjudged": "drop"}) as evaluator,
+        Evaluator({"u": ["x"], "v": ["d1"]}, TRUTH, settings={"unjudged": "drop"}) as evaluator,
     ):
         evaluator.evaluate(["ndcg@2"])
 
 
 def test_slices_of_items_drop_the_same_items_and_credit_none() -> None:
     items = pd.DataFrame({"item_id": [*GRADES, "d3", "d6"], "kind": list("xxyyxxx")})
-    with sm.Evaluator(LISTS, TRUTH, items=items, check=False) as evaluator:
+    with Evaluator(LISTS, TRUTH, items=items) as evaluator:
         frame = evaluator.evaluate(["n_hits(unjudged=drop)@3"], by_item="kind")
         # d1 of kind x is first, and d4 of kind y third
         assert frame["value"].to_list() == [1, 1]
@@ -143,7 +144,7 @@ def test_macros_refuse_it() -> None:
 def test_explain_walks_to_a_convention_that_drops_them(tmp_path: Path) -> None:
     path = tmp_path / "ours.toml"
     path.write_text('title = "Ours"\n[settings]\nunjudged = "drop"\n')
-    with sm.Evaluator(LISTS, TRUTH, check=False) as evaluator:
+    with Evaluator(LISTS, TRUTH) as evaluator:
         steps = evaluator.explain("precision@3", start=path)
     assert steps["setting"].to_list()[1:] == ["unjudged"]
     assert steps["value"].to_list() == pytest.approx([2 / 3, 1 / 3])

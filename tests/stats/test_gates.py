@@ -12,8 +12,7 @@ import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
-
-pytestmark = pytest.mark.every_case  # no evaluation: all of them take a moment
+from tests.support.unchecked import Evaluator
 
 
 def row(**changed: Any) -> dict[str, Any]:
@@ -357,7 +356,7 @@ def test_python_raises_what_the_command_line_ends_with() -> None:
         "bad": pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 9, 9], "rank": 1}),
     }
     truth = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3]})
-    with sm.Evaluator(lists, truth) as evaluator:
+    with Evaluator(lists, truth) as evaluator:
         asked = {"metrics": "hit_rate@1", "baseline": "good"}
         frame = evaluator.compare(**asked, fail_if="hit_rate@1 < -70%")
         with pytest.raises(sm.GateError, match="hit_rate@1: difference") as caught:

@@ -1,8 +1,7 @@
 """p-values, intervals, effect sizes and corrections, from statistics that numpy sums up here.
 
-They are compared with scipy and numpy on generated differences of many shapes. Wilcoxon's test is
-compared with scipy on the differences that are not 0: with zeros among at most 50 differences
-scipy does not use its exact distribution. That of few differences is also counted out by hand.
+They are worked by hand, and few differences by all their signs; `test_compare.py` compares whole
+comparisons with scipy.
 """
 
 from __future__ import annotations
@@ -10,39 +9,20 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from numpy.random import Generator
 from numpy.testing import assert_allclose
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.stats.paired_tests import TESTS, adjusted, check_scipy, checked, finished
 
 NAN = math.nan
-# it took the distribution of untied differences also for tied ones
-OLD_SCIPY = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15)
-SIZES = [2, 3, 10, 14, 49, 50, 51, 52, 1000]
-# all are multiples of a power of 1/2, so that differences of sums with them are exact
-SHAPES: dict[str, Callable[[Generator, int], np.ndarray]] = {
-    "normal": lambda draw, n: np.round(draw.normal(0.1, 1, n) * 2**30) / 2**30,
-    "many ties": lambda draw, n: draw.choice([-3, -2, -1, 1, 2, 3, 4], n) / 4,
-    "many zeros": lambda draw, n: draw.choice([0, 0, 0, 1], n) * np.round(draw.normal(0, 2**30, n)),
-    "hits": lambda draw, n: draw.choice([-1.0, 0.0, 0.0, 1.0], n, p=[0.2, 0.3, 0.2, 0.3]),
-    "zeros over 50": lambda draw, n: np.pad(draw.normal(0.3, 1, min(n, 40)), (0, max(n - 40, 0))),
-}
 NUMBERS = ["value", "baseline_value", "difference", "std", "wins", "ties", "losses"]
 RANKS = ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
-
-
-def differences(shape: str, n: int) -> np.ndarray:
-    found = SHAPES[shape](np.random.default_rng(n), n)
-    found[:2] = 2.0, 1.0  # not all are equal, nor are all 0
-    return found
 
 
 def row_of(d: Any, baseline_value: float = 0.5, **more: Any) -> dict[str, Any]:
@@ -95,20 +75,6 @@ def one(d: Any, **asked: Any) -> pd.Series:
 # ---- the paired t-test and its interval --------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_t_test_and_the_normal_interval_are_those_of_scipy(shape: str) -> None:
-    samples = [differences(shape, n) for n in SIZES]
-    found = result(*map(row_of, samples), interval="normal", confidence=0.9)
-    for d, (_, row) in zip(samples, found.iterrows(), strict=True):
-        base = np.arange(len(d)) % 7.0
-        expected = scipy.stats.ttest_rel(base + d, base)
-        low, high = scipy.stats.t.interval(0.9, len(d) - 1, d.mean(), scipy.stats.sem(d))
-        assert_allclose(row["p_value"], expected.pvalue, rtol=1e-9)
-        assert_allclose([row["ci_low"], row["ci_high"]], [low, high], rtol=1e-9)
-        assert_allclose(row["effect_size"], d.mean() / np.std(d, ddof=1), rtol=1e-9)
-        assert (row["test"], row["n_users"]) == ("t", len(d))
-
-
 def test_a_difference_is_significant_where_its_interval_leaves_out_0() -> None:
     p = one([1, 2, 3, 4])["p_value"]
     at_the_edge = one([1, 2, 3, 4], interval="normal", confidence=1 - p)
@@ -134,17 +100,6 @@ def test_equal_differences_and_single_users() -> None:
 
 
 # ---- Wilcoxon's signed-rank test ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_wilcoxon_is_that_of_scipy(shape: str) -> None:
-    samples = [differences(shape, n) for n in SIZES]
-    found = result(*map(row_of, samples), test="wilcoxon")
-    for d, p in zip(samples, found["p_value"], strict=True):
-        if OLD_SCIPY and len(np.unique(np.abs(d[d != 0]))) < len(d) <= 50:
-            continue
-        if np.any(d != 0):
-            assert_allclose(p, scipy.stats.wilcoxon(d).pvalue, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -237,13 +192,6 @@ def test_bh_by_hand() -> None:
     assert p_adjusted([0.01, 0.04, 0.03, 0.005], "bh") == pytest.approx([0.02, 0.04, 0.04, 0.02])
     # 0.01 * 3/1 = 0.03 and 0.02 * 3/2 = 0.03 are lowered to 0.021 * 3/3
     assert p_adjusted([0.01, 0.02, 0.021], "bh") == pytest.approx([0.021] * 3)
-
-
-@pytest.mark.parametrize("n", [1, 2, 30])
-def test_bh_is_that_of_scipy(n: int) -> None:
-    p_values = np.random.default_rng(n).uniform(0, 1, n) ** 3
-    expected = scipy.stats.false_discovery_control(p_values)
-    assert_allclose(adjusted(p_values, "bh"), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("correction", "expected"), [("holm", 2), ("bh", 2), ("none", 1)])

@@ -19,7 +19,8 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.metrics.catalog import Catalog
 
-Evaluator = functools.partial(sm.Evaluator, threads=1)  # the tables are tiny
+# the tables are tiny: checks would warn of them
+Evaluator = functools.partial(sm.Evaluator, threads=1, check=False)
 RANKED = pa.table({"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
 SCORED = RANKED.append_column("score", pa.array([4.0, 3.0, 2.0, 1.0]))
 TRUTH = pa.table({"user_id": [1, 2], "item_id": [10, 12]})

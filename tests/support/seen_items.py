@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import sqlmetrics as sm
+from tests.support.unchecked import Evaluator
 
 LISTS = {"u1": "abcd", "u2": "cab", "u3": "dcb"}
 SEEN = {("u1", "a"), ("u1", "c"), ("u2", "a"), ("u9", "b")}
@@ -51,7 +51,7 @@ DROP = {"drop_seen": True}
 def refused(kind: type[Exception], *words: str, **given: Any) -> str:
     """Check that an evaluation is refused, with these words in its message."""
     metrics = given.pop("metrics", "ndcg@2")
-    with pytest.raises(kind) as caught, sm.Evaluator(**given) as evaluator:
+    with pytest.raises(kind) as caught, Evaluator(**given) as evaluator:
         evaluator.evaluate(metrics)
     for word in words:
         assert word in str(caught.value)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 import sqlmetrics as sm
+from tests.support.unchecked import Evaluator
 
 Tables = dict[str, pd.DataFrame]
 ITEMS = list("abcdefghijkl")
@@ -101,7 +102,7 @@ MAIN = {  # what most tests need of it
 
 
 def evaluate(tables: Mapping[str, Any], *asked: Any, **options: Any) -> pd.DataFrame:
-    with sm.Evaluator(**tables, **options.pop("evaluator", {})) as evaluator:
+    with Evaluator(**tables, **options.pop("evaluator", {})) as evaluator:
         return evaluator.evaluate(*asked, **options)
 
 
@@ -192,7 +193,7 @@ class Parts:
                 tables = of_items(WORLD, items_of_decade(label))
             else:
                 tables = WORLD
-            self.open[column, label] = sm.Evaluator(**tables, settings=SETTINGS)
+            self.open[column, label] = Evaluator(**tables, settings=SETTINGS)
         return self.open[column, label]
 
     def expected(self, column: str, get: Callable[[sm.Evaluator], pd.DataFrame]) -> pd.DataFrame:
