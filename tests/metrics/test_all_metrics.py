@@ -25,7 +25,6 @@ EXAMPLE_TABLES = {
 EXAMPLE_SETTINGS = {"relevant_from": 2}
 
 
-@pytest.mark.thorough
 def test_all_metrics_at_five_cutoffs_are_one_table() -> None:
     models = {name: DATA / f"recommendations_{name}.parquet" for name in ("als", "popular")}
     with sm.Evaluator(
@@ -48,7 +47,6 @@ def test_metrics_that_need_ratings_or_a_whole_catalogue_are_not_among_all() -> N
     assert CATALOG.metrics.keys() - ALL.keys() == of_ratings | {"cwl", "gauc", "pearson"}
 
 
-@pytest.mark.thorough
 def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
     result = everything.evaluate("all")
     assert result["metric"].tolist() == list(ALL)
@@ -61,7 +59,6 @@ def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
     assert {metric: values[metric] for metric in known} == close(known)
 
 
-@pytest.mark.thorough
 def test_all_per_user_is_every_metric_that_has_such_values(everything: sm.Evaluator) -> None:
     frame = everything.per_user("all@2")
     of_users = [metric.name for metric in ALL.values() if metric.grain == "user"]
@@ -71,7 +68,6 @@ def test_all_per_user_is_every_metric_that_has_such_values(everything: sm.Evalua
     assert frame.notna().all(axis=None)
 
 
-@pytest.mark.thorough
 def test_all_at_a_cutoff(everything: sm.Evaluator) -> None:
     at_ten = everything.evaluate("all@10")
     assert at_ten["metric"].tolist() == list(ALL)
@@ -93,7 +89,6 @@ def test_all_takes_no_parameters(everything: sm.Evaluator, spec: str) -> None:
         assert "settings={'NAME': …}" in str(caught.value)
 
 
-@pytest.mark.thorough
 def test_settings_reach_all() -> None:
     truth = more(GRADED, {"user_id": 3, "item_id": 10, "relevance": 1})  # user 3 has no list
     settings = {"audience": "both", "map.divisor": "k"}

@@ -69,7 +69,6 @@ def test_no_setting_of_a_convention_is_idle(name: str) -> None:
             assert param.parse(value, name) != param.parse(otherwise, name), (metric_name, setting)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -130,7 +129,6 @@ def test_a_file_with_the_name_of_one_that_there_is(tmp_path: Path) -> None:
         evaluator(convention=path)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -162,7 +160,6 @@ def every() -> Iterator[sm.Evaluator]:
 SPECS = ["map", "ndcg(gain=linear)", "hit_rate", "precision@2", "r_precision"]
 
 
-@pytest.mark.exhaustive
 def test_several_in_one_call_equal_each_alone(every: sm.Evaluator) -> None:
     together = every.evaluate(SPECS, k=[1, 3])
     assert together.columns.tolist()[:4] == ["model", "convention", "metric", "k"]

@@ -1,143 +1,184 @@
-"""Properties of results for any data: ranges, independence of the order of rows."""
+"""Properties of results for any data, each of every metric, with a drawn value of its settings."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 import sqlmetrics as sm
 from tests.support.calls import canonical
-from tests.support.worlds import (
-    CATALOG,
-    CUTOFFS,
-    FEW,
-    OF_EVERY_METRIC,
-    SOME,
-    VARIANTS,
-    of_users,
-    variants,
-    world,
+from tests.support.worlds import CATALOG, CUTOFFS, VARIANTS, of_users, world
+
+PARTS = 6  # of the metrics: one part in a draw
+SEARCH = settings(
+    derandomize=False,
+    database=None,
+    deadline=None,
+    max_examples=3,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
 )
+Tables = dict[str, pd.DataFrame]
+
+# What must not change a value. Several at once are drawn, and a failure shrinks to one.
+CHANGES = [
+    "order of rows",
+    "files",
+    "threads",
+    "another user",
+    "larger cutoff",
+    "scaled scores",
+    "model column",
+    "model sources",
+]
+TO_THE_LAST_BIT = {"order of rows", "files", "threads", "another user", "larger cutoff"}
+OF_SCORES = {"doubly_robust"} | {
+    metric.name for metric in CATALOG.metrics.values() if metric.family == "ratings"
+}
 
 
-def assert_same(
-    evaluator: sm.Evaluator, world_specs: list[str], world_values: tuple[pd.DataFrame, pd.DataFrame]
-) -> None:
-    """Check per-user values bit by bit, and means to 1e-12."""
-    users = evaluator.per_user(of_users(world_specs), k=CUTOFFS)
-    means = evaluator.evaluate(world_specs, k=CUTOFFS)
-    pd.testing.assert_frame_equal(users, world_values[0], check_exact=True)
-    pd.testing.assert_frame_equal(means, world_values[1], rtol=0, atol=1e-12)
+def family_of(spec: str) -> str:
+    return spec.partition("(")[0]
 
 
-@pytest.mark.parametrize(
-    ("world_specs", "threads", "seed"),
-    [
-        pytest.param(SOME, 8, 3, marks=pytest.mark.thorough),
-        pytest.param(FEW, 8, 3, marks=pytest.mark.exhaustive),
-        pytest.param(VARIANTS, 2, 2, marks=pytest.mark.exhaustive),
-    ],
-    indirect=["world_specs"],
-)
-def test_order_of_rows_and_threads_change_nothing(
-    world_tables: dict[str, pd.DataFrame],
-    world_specs: list[str],
-    world_values: tuple[pd.DataFrame, pd.DataFrame],
-    threads: int,
-    seed: int,
-) -> None:
-    shuffled = {name: t.sample(frac=1, random_state=seed) for name, t in world_tables.items()}
-    with sm.Evaluator(**shuffled, threads=threads) as evaluator:
-        assert_same(evaluator, world_specs, world_values)
+def part(number: int) -> st.SearchStrategy[list[str]]:
+    """Draw a spec of each of these metrics; the simplest has no parameter."""
+    names = list(CATALOG.metrics)[number::PARTS]
+    of_metric = {name: [spec for spec in VARIANTS if family_of(spec) == name] for name in names}
+    return st.tuples(*map(st.sampled_from, of_metric.values())).map(list)
 
 
-@pytest.mark.thorough
-@OF_EVERY_METRIC
-def test_files_give_the_same_as_frames(
-    world_files: dict[str, str],
-    world_specs: list[str],
-    world_values: tuple[pd.DataFrame, pd.DataFrame],
-) -> None:
-    with sm.Evaluator(**world_files) as evaluator:
-        assert_same(evaluator, world_specs, world_values)
+@st.composite
+def worlds(draw: Any) -> Tables:
+    tables = world(draw(st.integers(0, 10**6)), users=draw(st.integers(4, 9)), n_items=40)
+    items = [set(tables[name]["item_id"]) for name in ("recommendations", "interactions", "logs")]
+    assume(items[0] & items[1] and items[0] & items[2])  # others are refused
+    assume(all(map(len, tables.values())))
+    return tables
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("seed", "one_of"),
-    [(0, 4), *(pytest.param(seed, 1, marks=pytest.mark.exhaustive) for seed in (0, 1, 2))],
-)
-def test_bounded_metrics_stay_in_their_range(seed: int, one_of: int) -> None:
-    unbounded = (
-        # an ideal of k positions worth 1 each is no bound for grades above 1
-        lambda spec: "ideal=all_k" in spec and "gain=binary" not in spec,
-        # weights that rise from rank 2 to rank 3 let a list beat the one in the best order
-        lambda spec: "discount=course" in spec,
-        lambda spec: CATALOG.metrics[spec.partition("(")[0]].range is None,
-    )
-    specs = variants(every_combination=True)[::one_of]
-    specs = [spec for spec in specs if not any(holds(spec) for holds in unbounded)]
-    with sm.Evaluator(**world(seed)) as evaluator:
-        users = evaluator.per_user(of_users(specs), k=[1, 7])
-        means = evaluator.evaluate(specs, k=[1, 7]).set_index("metric")["value"]
-        names = {spec: canonical(evaluator, spec) for spec in specs}
+def with_another_user(tables: Tables) -> Tables:
+    """Add a user with items and grades that other users have, so that the catalogue is the same."""
+    more = dict(tables)
+    for name in ("recommendations", "interactions", "baseline"):
+        rows = tables[name].drop_duplicates("item_id").assign(user_id=999)
+        if name == "baseline":
+            rows["rank"] = range(1, len(rows) + 1)
+        more[name] = pd.concat([tables[name], rows], ignore_index=True)
+    return more
+
+
+def changed(tables: Tables, changes: set[str], folder: Path) -> dict[str, Any]:
+    """Return arguments of an evaluator whose values must be the same."""
+    tables = dict(tables)
+    if "another user" in changes:
+        tables = with_another_user(tables)
+    lists = tables["recommendations"]
+    if "scaled scores" in changes:
+        lists = lists.assign(score=lists["score"] * 8)
+    if {"model column", "model sources"} & changes:
+        # of the other model, items come in another order, and a user has no list
+        other = lists[lists["user_id"] != lists["user_id"].max()]
+        other = other.assign(score=1 - other["score"])
+        lists = pd.concat([lists.assign(model="this"), other.assign(model="other")])
+    tables["recommendations"] = lists
+    if "order of rows" in changes:
+        tables = {name: table.sample(frac=1, random_state=3) for name, table in tables.items()}
+    given: dict[str, Any] = dict(tables)
+    if "model sources" in changes:
+        of_models = tables["recommendations"].groupby("model")
+        given["recommendations"] = {
+            name: rows.drop(columns="model") for name, rows in of_models if len(rows)
+        }
+    if "files" in changes:
+        for name in tables:
+            sources = given[name] if isinstance(given[name], dict) else {"": given[name]}
+            for model, frame in sources.items():
+                frame.to_parquet(folder / f"{name}{model}.parquet", row_group_size=97)
+            paths = {model: folder / f"{name}{model}.parquet" for model in sources}
+            given[name] = paths if isinstance(given[name], dict) else paths[""]
+    return given | {"threads": 8 if "threads" in changes else 1}
+
+
+def answers(
+    given: dict[str, Any], specs: list[str], k: list[int]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return values per user of metrics that have them, and values of the run of the others."""
+    users = of_users(specs)
+    runs = [spec for spec in specs if spec not in users]
+    with sm.Evaluator(**given, check=False) as evaluator:
+        per_user = evaluator.per_user(users, k=k) if users else pd.DataFrame()
+        means = evaluator.evaluate(runs, k=k) if runs else pd.DataFrame()
+    return per_user, means
+
+
+def of_this_model(frame: pd.DataFrame) -> pd.DataFrame:
+    if "model" in frame:
+        frame = frame[frame["model"] == "this"].drop(columns="model")
+    return frame[frame["k"].isin(CUTOFFS)].reset_index(drop=True)
+
+
+def within_range(per_user: pd.DataFrame, means: pd.DataFrame, names: dict[str, str]) -> None:
+    """Check bounded metrics; of the specs below, the bounds are those of other parameters."""
     for spec, name in names.items():
-        bounds = CATALOG.metrics[spec.partition("(")[0]].range
-        assert bounds is not None
-        values = users[name].dropna() if name in users else means[name].dropna()
-        assert values.between(*bounds).all(), (spec, values.min(), values.max())
+        bounds = CATALOG.metrics[family_of(spec)].range
+        # an ideal of k positions worth 1 each is no bound for grades above 1; weights that rise
+        # from rank 2 to rank 3 let a list beat the one in the best order
+        if bounds is None or "ideal=all_k" in spec or "discount=course" in spec:
+            continue
+        values = per_user[name] if name in per_user else means["value"][means["metric"] == name]
+        assert values.dropna().between(*bounds).all(), (spec, values.min(), values.max())
 
 
-def test_another_user_changes_nobody_elses_value(
-    world_tables: dict[str, pd.DataFrame],
-    world_specs: list[str],
-    world_values: tuple[pd.DataFrame, pd.DataFrame],
+@pytest.mark.parametrize("number", range(PARTS))
+def test_changes_of_the_question_that_change_no_value(
+    number: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    newcomers = {  # not in the history, which is what popularity is about; nor a higher grade
-        "recommendations": {"user_id": 999, "item_id": range(50), "score": 99.0},
-        "interactions": {"user_id": 999, "item_id": range(0, 90, 2), "relevance": 4},
-        "baseline": {"user_id": 999, "item_id": range(9), "rank": range(1, 10)},
-    }
-    more = dict(world_tables)
-    for name, columns in newcomers.items():
-        more[name] = pd.concat([world_tables[name], pd.DataFrame(columns)], ignore_index=True)
-    with sm.Evaluator(**more) as evaluator:
-        # who is drawn at random may change
-        users = evaluator.per_user(
-            [s for s in of_users(world_specs) if "sample" not in s], k=CUTOFFS
-        )
-    others = users[users["user_id"] != 999].reset_index(drop=True)
-    assert len(others) < len(users)
-    pd.testing.assert_frame_equal(others, world_values[0][list(others.columns)], check_exact=True)
+    folder = tmp_path_factory.mktemp("tables")
+
+    @SEARCH
+    @given(
+        tables=worlds(),
+        specs=part(number),
+        changes=st.sets(st.sampled_from(CHANGES), min_size=1, max_size=4),
+    )
+    def search(tables: Tables, specs: list[str], changes: set[str]) -> None:
+        if "scaled scores" in changes:
+            specs = [spec for spec in specs if family_of(spec) not in OF_SCORES]
+        if "another user" in changes:  # who is drawn at random may change
+            specs = [spec for spec in of_users(specs) if "sample" not in spec]
+        per_user, means = answers({**tables, "threads": 1}, specs, CUTOFFS)
+        cutoffs = [*CUTOFFS, 25] if "larger cutoff" in changes else CUTOFFS
+        again = answers(changed(tables, changes, folder), specs, cutoffs)
+        exact = changes <= TO_THE_LAST_BIT
+        for wanted, frame in zip((per_user, means), again, strict=True):
+            if wanted.empty:
+                continue
+            found = of_this_model(frame)
+            if "another user" in changes:
+                found = found[found["user_id"] != 999].reset_index(drop=True)
+            if exact and "user_id" in wanted:
+                pd.testing.assert_frame_equal(found, wanted, check_exact=True)
+            else:
+                pd.testing.assert_frame_equal(found, wanted, rtol=1e-12, atol=1e-12)
+        with sm.Evaluator(**tables, check=False) as evaluator:
+            within_range(per_user, means, {spec: canonical(evaluator, spec) for spec in specs})
+
+    search()
 
 
-def test_mean_of_users_is_the_mean(world_values: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    users, means = world_values
-    for (metric, k), rows in means.groupby(["metric", "k"]):
-        if metric in users.columns:
-            values = users.loc[users["k"] == k, metric]
-            mean, std = values.mean(), values.std()
-            assert rows["value"].item() == pytest.approx(mean, abs=1e-12, nan_ok=True)
-            assert rows["n_users"].item() == values.count()
-            assert rows["std"].item() == pytest.approx(std, abs=1e-12, nan_ok=True)
-
-
-@pytest.mark.exhaustive
-def test_several_models_equal_each_by_itself(world_tables: dict[str, pd.DataFrame]) -> None:
-    other = world(2)["recommendations"]
-    models = {"first": world_tables["recommendations"], "second": other}
-    rest = {name: table for name, table in world_tables.items() if name != "recommendations"}
-    specs = [*CATALOG.metrics, "precision(divisor=length, audience=recommended)"]
-    specs += ["recall(audience=either)", "mrr(audience=both)"]
-    specs += ["inter_list_diversity(sample_users=9)", "intra_list_diversity(sample_users=3)"]
-    with sm.Evaluator(models, **rest) as evaluator:
-        together = evaluator.evaluate(specs, k=CUTOFFS)
-        users = evaluator.per_user(["ndcg", "map"], k=CUTOFFS)
-    assert together.columns[0] == users.columns[0] == "model"
-    for model, lists in models.items():
-        with sm.Evaluator(lists, **rest) as evaluator:
-            alone = evaluator.evaluate(specs, k=CUTOFFS)
-            alone_users = evaluator.per_user(["ndcg", "map"], k=CUTOFFS)
-        for rows, single in ((together, alone), (users, alone_users)):
-            part = rows[rows["model"] == model].drop(columns="model").reset_index(drop=True)
-            pd.testing.assert_frame_equal(part, single, rtol=0, atol=1e-12)
+def test_the_mean_of_users_is_the_mean() -> None:
+    specs = of_users(CATALOG.metrics)
+    with sm.Evaluator(**world(1), check=False, threads=1) as evaluator:
+        users, means = evaluator.per_user(specs, k=[1, 5]), evaluator.evaluate(specs, k=[1, 5])
+    assert len(means) == 2 * len(specs)
+    for row in means.to_dict("records"):
+        values = users.loc[users["k"] == row["k"], row["metric"]]
+        assert row["n_users"] == values.count(), row
+        for name, expected in (("value", values.mean()), ("std", values.std())):
+            assert row[name] == pytest.approx(expected, abs=1e-12, nan_ok=True), row

@@ -68,7 +68,6 @@ def test_a_column_that_was_not_given(table: str, column: str) -> None:
                 assert words in str(caught.value)
 
 
-@pytest.mark.thorough
 def test_a_column_that_is_named_as_the_message_proposes(everything: sm.Evaluator) -> None:
     metrics = [metric for group in COLUMNS.values() for metric in group]
     given = dict(EVERYTHING)
@@ -118,7 +117,6 @@ def test_skip_missing_names_a_metric_once(smallest: sm.Evaluator) -> None:
     assert pairs == [("mrr", 1), ("mrr", 2)]
 
 
-@pytest.mark.thorough
 def test_skip_missing_leaves_out_nothing_that_can_be_computed(everything: sm.Evaluator) -> None:
     found = everything.evaluate("all@2", skip_missing=True)  # a warning would be an error here
     pd.testing.assert_frame_equal(found, everything.evaluate("all@2"))

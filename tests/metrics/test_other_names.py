@@ -43,7 +43,6 @@ def calls(metric: str, *conventions: str) -> list[str]:
         ("IPrec@0.25", "ir_measures", "interpolated_precision(recall=0.25)@None"),
     ],
 )
-@pytest.mark.every_case
 def test_names_under_their_convention(metric: str, convention: str, ours: str | None) -> None:
     if ours is None:
         with pytest.raises(UsageError, match="unknown parameter 'divide_by_k'"):
@@ -86,7 +85,6 @@ def test_a_name_of_one_convention_applies_to_all() -> None:
         ("ndgc", "; did you mean 'ndcg'"),
     ],
 )
-@pytest.mark.every_case
 def test_unknown_names_are_looked_up_in_the_conventions(metric: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
         calls(metric, "standard")

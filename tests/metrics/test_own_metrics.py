@@ -237,7 +237,6 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
         assert fragment in result.output
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "text", "fragments"),
     [

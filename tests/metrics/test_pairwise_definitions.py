@@ -110,7 +110,6 @@ def test_worlds_are_hard_enough(world: World) -> None:
     assert len(values) < len(lengths) - 10  # lists with fewer than two vectors
 
 
-@pytest.mark.thorough
 def test_intra_list_diversity_is_the_mean_over_pairs_of_items(world: World) -> None:
     connection = world.connection()
     with world.evaluator() as evaluator:

@@ -16,7 +16,6 @@ def read(numbers: Any) -> ReportedNumber:
     return number
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "value", "half_a_unit"),
     [
@@ -57,7 +56,6 @@ def test_long_numbers_match_up_to_the_noise_of_sums() -> None:
     assert not reading.matches(0.7857142857142857 + 1e-8)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "largest", "percentages"),
     [
@@ -90,7 +88,6 @@ def test_parts() -> None:
     assert len(read_numbers({"map@10": 0.4, "ndcg@10": 0.5})) == 2
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [

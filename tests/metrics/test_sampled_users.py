@@ -53,7 +53,6 @@ def evaluate(tables: dict[str, pd.DataFrame], metrics: Any, k: Any = None, **mor
     )
 
 
-@pytest.mark.thorough
 def test_a_sample_of_all_lists_of_each_model_is_exact(world: World) -> None:
     names = [sampled(name, sample_users=45, runs=3) for name in SAMPLED]
     with world.evaluator() as evaluator:
@@ -66,7 +65,6 @@ def test_a_sample_of_all_lists_of_each_model_is_exact(world: World) -> None:
 
 
 @pytest.mark.parametrize("size", [USERS, 10**6])
-@pytest.mark.thorough
 def test_a_sample_of_everybody_is_exact(crowd: dict[str, pd.DataFrame], size: int) -> None:
     names = [sampled(name, sample_users=size, runs=2) for name in SAMPLED]
     values, _ = evaluate(crowd, [*SAMPLED, *names], k=[2, 10])
@@ -77,7 +75,6 @@ def test_a_sample_of_everybody_is_exact(crowd: dict[str, pd.DataFrame], size: in
             assert values[drawn, k] == pytest.approx(values[exact, k], rel=0, abs=1e-12)
 
 
-@pytest.mark.thorough
 def test_a_seed_draws_the_same_users(crowd: dict[str, pd.DataFrame]) -> None:
     """On any number of threads, in any order of rows; another seed draws others."""
     names = [sampled(name, sample_users=100, runs=3, seed=4) for name in SAMPLED]
@@ -93,7 +90,6 @@ def test_a_seed_draws_the_same_users(crowd: dict[str, pd.DataFrame]) -> None:
 
 
 @pytest.mark.parametrize("over", OVER)
-@pytest.mark.thorough
 def test_sampled_users_keep_their_own_values(crowd: dict[str, pd.DataFrame], over: str) -> None:
     """`runs` times `sample_users` users have the value that they have without a sample."""
     name = sampled(OVER[over], sample_users=40, runs=5)
@@ -112,7 +108,6 @@ def test_sampled_users_keep_their_own_values(crowd: dict[str, pd.DataFrame], ove
         assert one == other
 
 
-@pytest.mark.thorough
 def test_a_sampled_mean_is_as_near_as_theory_says(crowd: dict[str, pd.DataFrame]) -> None:
     """Of n out of N users drawn without replacement the mean strays by s · sqrt((1 - n/N) / n)."""
     seeds = range(1, 21)
@@ -127,7 +122,6 @@ def test_a_sampled_mean_is_as_near_as_theory_says(crowd: dict[str, pd.DataFrame]
     assert_like_draws(list(values.values()), exact, spread)
 
 
-@pytest.mark.thorough
 def test_a_sampled_diversity_of_lists_is_as_near_as_theory_says(
     crowd: dict[str, pd.DataFrame],
 ) -> None:

@@ -25,7 +25,6 @@ def test_stored_gaps_are_about_the_tables_as_they_are_made_now() -> None:
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 5])
-@pytest.mark.every_case
 @pytest.mark.filterwarnings("ignore:gap. . of . slices have fewer than 30 users")
 def test_gaps_are_those_of_fairlearn(n_groups: int) -> None:
     (name,) = STORED["data"]

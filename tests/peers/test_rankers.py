@@ -79,7 +79,6 @@ def test_grades_that_are_probabilities(metric: str, spec: str) -> None:
     assert value == pytest.approx(AS_PROBABILITIES[metric], abs=6e-7)
 
 
-@pytest.mark.thorough
 def test_scikit_learn_on_drawn_lists() -> None:
     draw = random.Random(11)
     lists = {"no positives": ([0, 0, 0], [1.0, 1.0, 0.5]), "one": ([2, 2], [1.0, 1.0])}

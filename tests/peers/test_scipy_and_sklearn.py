@@ -142,16 +142,7 @@ WORLDS = {
 }
 
 
-MORE_WORLDS = {"integer ids by rank", "integer ids by score, fractions"}  # where time is no matter
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(world, id=name, marks=[pytest.mark.thorough] if name in MORE_WORLDS else [])
-        for name, world in WORLDS.items()
-    ],
-)
+@pytest.fixture(scope="module", params=WORLDS.values(), ids=WORLDS)
 def world(request: pytest.FixtureRequest) -> World:
     return request.param  # type: ignore[no-any-return]
 
@@ -245,7 +236,6 @@ def test_worlds_are_hard_enough(world: World) -> None:
     assert any(is_defined(*world.matched(user, None)) for user in set(world.grades) - audience)
 
 
-@pytest.mark.thorough
 def test_correlations_agree_with_scipy(world: World) -> None:
     with world.evaluator() as evaluator:
         at_cutoffs = evaluator.per_user([*CORRELATIONS], k=CUTOFFS)
@@ -339,7 +329,6 @@ def test_auc_with_one_class_is_undefined(grade: int) -> None:
     assert frame["k"].tolist() == [5, 100]
 
 
-@pytest.mark.thorough
 def test_models_are_compared_by_themselves() -> None:
     """Lists of several models, of the same users, do not mix."""
     first, second = WORLDS["text ids by score"], World(11, "score", False)

@@ -18,10 +18,9 @@ import scipy.spatial.distance
 import scipy.stats
 
 import sqlmetrics as sm
+from tests.support.calls import canonical
 
 CUTOFFS = [1, 3, 10, 100]
-# the first alone, unless the slow tests are asked for
-FIRST_CUTOFF = [CUTOFFS[0], *(pytest.param(k, marks=pytest.mark.thorough) for k in CUTOFFS[1:])]
 ITEMS = range(60)
 USERS = range(80)
 Shares = dict[str, float]
@@ -53,13 +52,20 @@ class World:
             history=pd.DataFrame(seen, columns=["user_id", "item_id"]),
             items=items,
             settings={"catalogue": "items", "missing_attributes": "ignore"},
+            threads=1,
+            check=False,  # the lists are random
         )
 
-    def per_user(self, spec: str, k: int) -> dict[Any, float]:
+    def per_user(self, specs: list[str]) -> dict[tuple[str, int], dict[Any, float]]:
+        """Return {(spec, k): {user: value}} of all cutoffs."""
         with self.evaluator() as evaluator:
-            rows = evaluator.per_user(spec, k=k)
-        found = zip(rows["user_id"], rows[rows.columns[-1]], strict=True)
-        return {user: value for user, value in found if not pd.isna(value)}
+            rows = evaluator.per_user(specs, k=CUTOFFS)
+            names = {spec: canonical(evaluator, spec) for spec in specs}
+        return {
+            (spec, k): dict(rows[rows["k"] == k].set_index("user_id")[name].dropna())
+            for spec, name in names.items()
+            for k in CUTOFFS
+        }
 
 
 def shares(
@@ -108,67 +114,63 @@ WEIGHTS: dict[str, Callable[[int], float]] = {
 }
 
 
+def kl_from_target(q: Shares, target: Shares) -> float:
+    return float(scipy.stats.entropy(*aligned(q, target)))
+
+
 def assert_equal(found: Mapping[Any, float], expected: Mapping[Any, float]) -> None:
     assert len(expected) > 20
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("divergence", DIVERGENCES)
-@pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.every_case
-def test_calibration(seed: int, divergence: str, weight: str) -> None:
-    world = World(seed)
-    k = CUTOFFS[(seed + len(divergence) + len(weight)) % len(CUTOFFS)]
-    expected = {}
-    for user, items in world.lists.items():
-        q = shares(items[:k], world.categories, WEIGHTS[weight])
-        p = shares(world.history.get(user, []), world.categories, WEIGHTS["none"])
-        if p and q:
-            expected[user] = DIVERGENCES[divergence](p, q)
-    spec = f"calibration(divergence={divergence}, rank_weight={weight})"
-    assert_equal(world.per_user(spec, k), expected)
+def test_calibration() -> None:
+    world = World(1)
+    specs = {
+        f"calibration(divergence={divergence}, rank_weight={weight})": (divergence, weight)
+        for divergence in DIVERGENCES
+        for weight in WEIGHTS
+    }
+    for (spec, k), found in world.per_user(list(specs)).items():
+        divergence, weight = specs[spec]
+        expected = {}
+        for user, items in world.lists.items():
+            q = shares(items[:k], world.categories, WEIGHTS[weight])
+            p = shares(world.history.get(user, []), world.categories, WEIGHTS["none"])
+            if p and q:
+                expected[user] = DIVERGENCES[divergence](p, q)
+        assert_equal(found, expected)
 
 
-@pytest.mark.parametrize("k", FIRST_CUTOFF)
-@pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.every_case
-def test_category_entropy(k: int, weight: str) -> None:
+def test_category_entropy() -> None:
     world = World(3)
-    of_lists = {user: shares(items[:k], world.categories, WEIGHTS[weight])
-                for user, items in world.lists.items()}  # fmt: skip
-    expected = {user: scipy.stats.entropy([*of.values()], base=2)
-                for user, of in of_lists.items() if of}  # fmt: skip
-    assert_equal(world.per_user(f"category_entropy(rank_weight={weight})", k), expected)
+    specs = {f"category_entropy(rank_weight={weight})": weight for weight in WEIGHTS}
+    for (spec, k), found in world.per_user(list(specs)).items():
+        of_lists = {user: shares(items[:k], world.categories, WEIGHTS[specs[spec]])
+                    for user, items in world.lists.items()}  # fmt: skip
+        expected = {user: scipy.stats.entropy([*of.values()], base=2)
+                    for user, of in of_lists.items() if of}  # fmt: skip
+        assert_equal(found, expected)
 
 
-@pytest.mark.parametrize("k", FIRST_CUTOFF)
-@pytest.mark.parametrize("scale", ["bits", "nats", "normalised", "effective"])
-@pytest.mark.every_case
-def test_item_entropy(k: int, scale: str) -> None:
+def test_item_entropy() -> None:
     world = World(4)
-    counts = [*Counter(item for items in world.lists.values() for item in items[:k]).values()]
-    bits = scipy.stats.entropy(counts, base=2)
-    scaled = {"bits": bits, "nats": scipy.stats.entropy(counts),
-              "normalised": bits / math.log2(len(ITEMS)), "effective": 2**bits}  # fmt: skip
+    scales = ["bits", "nats", "normalised", "effective"]
     with world.evaluator() as evaluator:
-        found = evaluator.evaluate(f"item_entropy(scale={scale})", k=k)["value"].item()
-    assert found == pytest.approx(scaled[scale], abs=1e-12)
+        frame = evaluator.evaluate([f"item_entropy(scale={scale})" for scale in scales], k=CUTOFFS)
+    for k in CUTOFFS:
+        counts = [*Counter(item for items in world.lists.values() for item in items[:k]).values()]
+        bits = scipy.stats.entropy(counts, base=2)
+        expected = [bits, scipy.stats.entropy(counts), bits / math.log2(len(ITEMS)), 2**bits]
+        assert frame["value"][frame["k"] == k].tolist() == pytest.approx(expected, abs=1e-12), k
 
 
-def kl_from_target(q: Shares, target: Shares) -> float:
-    return float(scipy.stats.entropy(*aligned(q, target)))
-
-
-@pytest.mark.parametrize("k", FIRST_CUTOFF)
-@pytest.mark.parametrize("divergence", ["tv", "js", "kl"])
-@pytest.mark.every_case
-def test_awrf(k: int, divergence: str) -> None:
+def test_awrf() -> None:
     world = World(5)
     target = shares([*ITEMS], world.groups, WEIGHTS["none"])
-    compared = {"tv": tv, "js": js, "kl": kl_from_target}[divergence]
-    of_lists = {user: shares(items[:k], world.groups, WEIGHTS["geometric"])
-                for user, items in world.lists.items()}  # fmt: skip
-    expected = {user: compared(of, target) for user, of in of_lists.items() if of}
-    spec = f"awrf(divergence={divergence}, patience=0.85)"
-    assert_equal(world.per_user(spec, k), expected)
+    compared = {"tv": tv, "js": js, "kl": kl_from_target}
+    specs = {f"awrf(divergence={name}, patience=0.85)": name for name in compared}
+    for (spec, k), found in world.per_user(list(specs)).items():
+        of_lists = {user: shares(items[:k], world.groups, WEIGHTS["geometric"])
+                    for user, items in world.lists.items()}  # fmt: skip
+        expected = {user: compared[specs[spec]](of, target) for user, of in of_lists.items() if of}
+        assert_equal(found, expected)

@@ -74,7 +74,9 @@ def values(
         asked.setdefault(cell["k"] is not None, set()).add(cell["name"])
         cutoffs.add(cell["k"])
     found: dict[tuple[str, str, int | None], float] = {}
-    with sm.Evaluator(**as_read(name, tables), convention=named(name)) as evaluator:
+    with sm.Evaluator(
+        **as_read(name, tables), convention=named(name), threads=1, check=False
+    ) as evaluator:
         for has_cutoffs, names in asked.items():
             specs = sorted({covers[theirs] for theirs in names})
             result = evaluator.evaluate(specs, k=sorted(cutoffs - {None}) if has_cutoffs else None)

@@ -95,7 +95,6 @@ def test_models_with_hostile_names(expected: list[float]) -> None:
     assert len(users) == 3 * len(names)
 
 
-@pytest.mark.thorough
 def test_ids_with_hostile_texts(expected: list[float]) -> None:
     """Users and items are texts that mean something to somebody; ranks give the order."""
     texts = [name for name in dict.fromkeys(HOSTILE) if "\ud800" not in name]

@@ -61,7 +61,6 @@ def failed(
 
 # ---------------------------------------------------------------- full disks
 @pytest.mark.parametrize("name", ["values.csv", "values.parquet"])
-@pytest.mark.thorough
 def test_a_full_disk_keeps_the_old_result(data: Path, place: Path, name: str) -> None:
     (place / name).write_text("what was there before")
     command_name = "evaluate" if name == "values.csv" else "per-user"
@@ -77,8 +76,7 @@ def test_a_full_disk_keeps_the_old_result(data: Path, place: Path, name: str) ->
     assert temporary_files(place) == []
 
 
-@pytest.mark.parametrize("unbuffered", ["1", pytest.param("", marks=pytest.mark.thorough)])
-@pytest.mark.thorough
+@pytest.mark.parametrize("unbuffered", ["1", ("")])
 def test_a_full_disk_behind_stdout(
     data: Path, place: Path, monkeypatch: pytest.MonkeyPatch, unbuffered: str
 ) -> None:
@@ -91,7 +89,6 @@ def test_a_full_disk_behind_stdout(
     )  # fmt: skip
 
 
-@pytest.mark.thorough
 def test_a_full_disk_for_parts(data: Path, place: Path) -> None:
     asked = ["evaluate", "-r", data / "ranks.parquet", "-i", data / "truth.parquet", "ndcg", "map",
              "-k", "1:20", "-o", place / "parts", "--partition"]  # fmt: skip
@@ -109,7 +106,7 @@ def test_a_full_disk_for_parts(data: Path, place: Path) -> None:
     ("arguments", "word"),
     [
         # what partitions hand over
-        pytest.param(["--partitions", "3"], "partition 1/3", marks=pytest.mark.thorough),
+        (["--partitions", "3"], "partition 1/3"),
         (["--partitions", "1", "--memory-limit", "10MB", "--threads", "1"], "computing"),
     ],
 )
@@ -146,7 +143,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.thorough
 def test_a_small_file_system(data: Path, place: Path, small_disk: Path) -> None:
     """A result goes to the temporary folder first, and from there to another file system."""
     with sm.Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
@@ -172,7 +168,6 @@ def test_a_small_file_system(data: Path, place: Path, small_disk: Path) -> None:
     assert temporary_files(place) == []
 
 
-@pytest.mark.thorough
 def test_a_folder_that_takes_no_files(data: Path) -> None:
     """Root may write everywhere but for file systems of the kernel."""
     if not Path("/proc/self").is_dir():
@@ -185,8 +180,7 @@ def test_a_folder_that_takes_no_files(data: Path) -> None:
 
 
 # ---------------------------------------------------------------- memory
-@pytest.mark.parametrize("limit", ["3MB", pytest.param("12MB", marks=pytest.mark.thorough)])
-@pytest.mark.thorough
+@pytest.mark.parametrize("limit", ["3MB", ("12MB")])
 def test_too_little_memory(data: Path, place: Path, limit: str) -> None:
     (place / "out.csv").write_text("old")
     failed(

@@ -20,9 +20,8 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.metrics.catalog import Catalog
 from tests.support.hostile import (
-    FEW,
-    MANY,
     PIECES,
+    SEARCH,
     history_table,
     hostile_text,
     lists_table,
@@ -74,20 +73,9 @@ def request(evaluator: sm.Evaluator, kind: str, text: str) -> None:
 
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_requests(evaluator: sm.Evaluator, kind: str) -> None:
-    @settings(FEW, max_examples=3)
+    @settings(SEARCH, max_examples=3)
     @given(text=hostile_text)
     @example(text="x'; DROP TABLE precious; --")
-    def search(text: str) -> None:
-        request(evaluator, kind, text)
-
-    search()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("kind", REQUESTS)
-def test_more_requests(evaluator: sm.Evaluator, kind: str) -> None:
-    @MANY
-    @given(text=hostile_text)
     def search(text: str) -> None:
         request(evaluator, kind, text)
 
@@ -107,8 +95,7 @@ anything = st.one_of(
 )
 
 
-@pytest.mark.thorough
-@settings(FEW, max_examples=15)
+@settings(SEARCH, max_examples=15)
 @given(value=anything, name=st.sampled_from(["metrics", "k", "by", "by_item", "ci", "seed"]))
 def test_arguments_of_any_type(value: Any, name: str) -> None:
     given = {"metrics": "recall@3", "k": 2, name: value}
@@ -119,8 +106,7 @@ def test_arguments_of_any_type(value: Any, name: str) -> None:
 OF_EVALUATOR = ["settings", "columns", "key", "convention", "fallback", "templates"]
 
 
-@pytest.mark.thorough
-@settings(FEW, max_examples=40)
+@settings(SEARCH, max_examples=20)
 @given(
     value=st.one_of(
         anything,
@@ -134,7 +120,7 @@ def test_arguments_of_an_evaluator(value: Any, name: str) -> None:
     own_error_or(lambda: sm.Evaluator(lists_table(), truth_table(), **{name: value}).close())
 
 
-@settings(FEW, max_examples=20)
+@settings(SEARCH, max_examples=12)
 @given(
     name=st.sampled_from(sorted(Catalog.load().known_settings())),
     value=st.one_of(st.sampled_from(PIECES), st.floats(), st.integers(), st.none(), st.booleans()),
@@ -205,19 +191,9 @@ def command_line(line: list[str]) -> None:
         assert result.stdout == "", line
 
 
-@settings(FEW, max_examples=12)
+@settings(SEARCH, max_examples=25)
 @given(line=command_lines())
 def test_command_lines(folder: Path, line: list[str]) -> None:
-    with contextlib.chdir(folder):
-        before = sorted(folder.rglob("*"))
-        command_line(line)
-        assert sorted(folder.rglob("*")) == before
-
-
-@pytest.mark.thorough
-@settings(MANY, max_examples=300)
-@given(line=command_lines())
-def test_more_command_lines(folder: Path, line: list[str]) -> None:
     with contextlib.chdir(folder):
         before = sorted(folder.rglob("*"))
         command_line(line)

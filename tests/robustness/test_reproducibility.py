@@ -124,7 +124,6 @@ def as_it_is(path: Path, _: Path) -> Path:
 
 
 FIRST = Way(as_it_is, {"threads": 1})
-# the default suite: one way of each kind
 WAYS = {
     "8 threads, many files": Way(many_files, {"threads": 8}),
     "frames in partitions": Way(in_polars, {"threads": 2, "partitions": 3}),
@@ -138,7 +137,6 @@ WAYS = {
     "dicts": Way(dicts, {"threads": 2}),
     "little memory": Way(row_groups, {"threads": 2, "memory_limit": "400MB"}),
 }
-UNLIKE = ("8 threads, many files", "frames in partitions", "dicts", "little memory")
 
 
 @dataclass(frozen=True)
@@ -241,7 +239,7 @@ def assert_means_close(found: pd.DataFrame, wanted: pd.DataFrame, values: pd.Dat
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    write_demo(folder, users=250, per_user=20, seed=5, models=2)
+    write_demo(folder, users=120, per_user=20, seed=5, models=2)
     return folder
 
 
@@ -250,11 +248,7 @@ def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Answer:
     return answer(data, FIRST, tmp_path_factory.mktemp("first"))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "name",
-    [name if name in UNLIKE else pytest.param(name, marks=pytest.mark.exhaustive) for name in WAYS],
-)
+@pytest.mark.parametrize("name", WAYS)
 def test_every_way_gives_the_same_answer(
     data: Path, first: Answer, name: str, tmp_path: Path
 ) -> None:
@@ -295,7 +289,6 @@ def test_distances_of_any_size_do_not_depend_on_the_order_of_rows() -> None:
         pd.testing.assert_frame_equal(found[0], other, check_exact=True)
 
 
-@pytest.mark.thorough
 def test_lists_that_are_read_by_several_threads(tmp_path: Path) -> None:
     """DuckDB reads row groups of 122,880 rows side by side, and hashes in as many parts."""
     folder = tmp_path / "data"

@@ -75,7 +75,7 @@ RUNS: dict[str, tuple[str, type[BaseException] | None]] = {
     ("metric", "partitions"),
     [
         *((metric, None) for metric in RUNS),
-        *(pytest.param(metric, 2, marks=pytest.mark.thorough) for metric in RUNS),
+        *((metric, 2) for metric in RUNS),
     ],
 )
 def test_a_connection_and_its_transaction_stay_as_they_were(
@@ -137,7 +137,6 @@ def test_rules_that_rows_break_leave_a_transaction_open(
 
 
 # ---------------------------------------------------------------- two runs at once
-@pytest.mark.thorough
 def test_two_runs_at_once_in_one_database(
     connection: duckdb.DuckDBPyConnection, data: Path
 ) -> None:
@@ -177,7 +176,6 @@ with duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read") as connection:
 """
 
 
-@pytest.mark.thorough
 def test_two_processes_with_one_database_file(data: Path, tmp_path: Path) -> None:
     """Readers run side by side. Beside a writer, the engine refuses to open the file."""
     path = str(tmp_path / "a.duckdb")

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import math
+from typing import Any
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
 from tests.support.hostile import (
-    FEW,
-    MANY,
     METRICS,
+    SEARCH,
     history_table,
     list_rows,
     lists_table,
     own_error_or,
-    some,
     truth_table,
     values,
 )
@@ -50,35 +49,35 @@ ID_TYPES = {
 NO_IDS = {"BOOLEAN", "STRUCT", "MAP", "LIST", "ARRAY", "UNION", "NULL"}
 
 
-@pytest.mark.parametrize("column", ["user_id", "item_id"])
-@pytest.mark.parametrize("kind", some(ID_TYPES, ["HUGEINT", "ENUM"]))
-def test_types_of_ids(kind: str, column: str, expected: list[float]) -> None:
-    with duckdb.connect() as connection:
-        tables = {}
-        for name, table in (
-            ("recommendations", lists_table()), ("interactions", truth_table()),
-            ("history", history_table()),
-        ):  # fmt: skip
-            connection.register("given", table)
-            expression = ID_TYPES[kind].replace("id", column)
-            try:
-                connection.execute(
-                    f"CREATE TABLE {name} AS SELECT * REPLACE ({expression} AS {column}) FROM given"
-                )
-            except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException):
-                pytest.skip(f"this version of DuckDB has no {kind}")
-            connection.unregister("given")
-            tables[name] = name
+def test_types_of_ids(expected: list[float]) -> None:
+    """Users and items have the same type."""
+    tables = {
+        "recommendations": lists_table(),
+        "interactions": truth_table(),
+        "history": history_table(),
+    }
+    wrong = {}
+    for kind, expression in ID_TYPES.items():
+        ids = ", ".join(
+            f"({expression.replace('id', column)}) AS {column}" for column in ("user_id", "item_id")
+        )
+        with duckdb.connect() as connection:
+            for name, table in tables.items():
+                connection.register("given", table)
+                connection.execute(f"CREATE TABLE {name} AS SELECT * REPLACE ({ids}) FROM given")
+                connection.unregister("given")
 
-        def call() -> list[float]:
-            with sm.Evaluator(**tables, connection=connection) as evaluator:
-                found = values(evaluator.evaluate(METRICS))
-                assert len(evaluator.per_user(METRICS[:-1], k=2)["user_id"].unique()) == 3
-                sliced = evaluator.evaluate("recall@2", by="activity")
-                assert sum(sliced["n_users"]) == 3
-                return found
+            def call(connection: duckdb.DuckDBPyConnection = connection) -> list[float]:
+                names = {name: name for name in tables}
+                with sm.Evaluator(**names, connection=connection, check=False) as evaluator:
+                    sliced = evaluator.evaluate("recall@2", by="activity")
+                    assert sum(sliced["n_users"]) == 3
+                    return values(evaluator.evaluate(METRICS))
 
-        assert own_error_or(call) == (None if kind in NO_IDS else expected)
+            found = own_error_or(call)
+        if found != (None if kind in NO_IDS else expected):
+            wrong[kind] = found
+    assert wrong == {}
 
 
 def test_times_with_a_zone_need_no_further_package() -> None:
@@ -106,46 +105,54 @@ NUMBER_TYPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("column", ["score", "rank", "relevance"])
-@pytest.mark.parametrize("kind", some(NUMBER_TYPES, ["DECIMAL(38, 9)"]))
-def test_types_of_numbers(kind: str, column: str) -> None:
-    """Numbers of any type order and count as they do in double precision; all else is refused."""
-    table, name = (truth_table(), "truth") if column == "relevance" else (lists_table(), "lists")
-    metrics = ["ndcg(gain=linear)@3", "recall@2", "err(max_grade=4)@3", "map"]
-    options = {"settings": {} if column != "score" else {"order": "score"}}
-    with sm.Evaluator(lists_table(), truth_table(), **options) as evaluator:
-        plain = values(evaluator.evaluate(metrics))
-    with duckdb.connect() as connection:
-        connection.register("given", table)
-        try:
+METRICS_OF_NUMBERS = ["ndcg(gain=linear)@3", "recall@2", "err(max_grade=4)@3", "map"]
+
+
+def of_numbers(lists: Any, truth: Any, column: str, **more: Any) -> list[float]:
+    settings = {"order": "score"} if column == "score" else {}
+    with sm.Evaluator(lists, truth, settings=settings, check=False, **more) as evaluator:
+        return values(evaluator.evaluate(METRICS_OF_NUMBERS))
+
+
+def converted(connection: duckdb.DuckDBPyConnection, table: pa.Table, column: str, to: str) -> bool:
+    """Make the table `converted`, where numbers can be converted to a type."""
+    connection.register("given", table)
+    for text in (f"CAST({column} AS {to})", f"CAST({column}::VARCHAR AS {to})"):
+        with contextlib.suppress(duckdb.Error):
             connection.execute(
-                f"CREATE TABLE {name} AS SELECT * REPLACE (CAST({column} AS {kind}) AS {column}) "
-                "FROM given"
+                f"CREATE TABLE converted AS SELECT * REPLACE ({text} AS {column}) FROM given"
             )
-        except duckdb.Error:
-            with contextlib.suppress(duckdb.Error):
-                connection.execute(
-                    f"CREATE TABLE {name} AS SELECT * REPLACE "
-                    f"(CAST({column}::VARCHAR AS {kind}) AS {column}) FROM given"
+            connection.unregister("given")
+            return True
+    return False
+
+
+@pytest.mark.parametrize("column", ["score", "rank", "relevance"])
+def test_types_of_numbers(column: str) -> None:
+    """Numbers of any type order and count as they do in double precision; all else is refused."""
+    of_truth = column == "relevance"
+    plain = of_numbers(lists_table(), truth_table(), column)
+    all_one = truth_table().set_column(2, "relevance", pa.array([1.0] * 5))
+    of_booleans = of_numbers(lists_table(), all_one, column)
+    for kind, taken in NUMBER_TYPES.items():
+        with duckdb.connect() as connection:
+            table = truth_table() if of_truth else lists_table()
+            if not converted(connection, table, column, kind):
+                continue
+            lists, truth = (
+                (lists_table(), "converted") if of_truth else ("converted", truth_table())
+            )
+            found = own_error_or(
+                lambda lists=lists, truth=truth, connection=connection: of_numbers(
+                    lists, truth, column, connection=connection
                 )
-        connection.unregister("given")
-        if not connection.execute("SELECT 1 FROM duckdb_tables()").fetchall():
-            pytest.skip(f"no number can be written as {kind}")
-        sources = (lists_table(), "truth") if column == "relevance" else ("lists", truth_table())
-
-        def call() -> list[float]:
-            with sm.Evaluator(*sources, **options, connection=connection) as evaluator:
-                return values(evaluator.evaluate(metrics))
-
-        found = own_error_or(call)
-    if NUMBER_TYPES[kind] is True:
-        assert found == pytest.approx(plain, rel=1e-12)
-    elif NUMBER_TYPES[kind] is False:
-        assert found is None
-    elif found is not None and column == "relevance" and kind == "BOOLEAN":
-        truth = truth_table().set_column(2, "relevance", pa.array([1.0] * 5))
-        with sm.Evaluator(lists_table(), truth) as evaluator:
-            assert found == values(evaluator.evaluate(metrics))
+            )
+        if taken is True:
+            assert found == pytest.approx(plain, rel=1e-12), kind
+        elif taken is False:
+            assert found is None, kind
+        elif found is not None and of_truth and kind == "BOOLEAN":
+            assert found == of_booleans
 
 
 SPECIAL = [
@@ -160,26 +167,36 @@ BOUNDED = [
 ]
 
 
-def within_range(frame: pd.DataFrame) -> None:
+def within_range(frame: pd.DataFrame, highest: float = 1) -> None:
     for row in frame.to_dict("records"):
         if not pd.isna(row["value"]):
-            assert -1e-9 <= row["value"] <= 1 + 1e-9, row
+            assert -1e-9 <= row["value"] <= highest + 1e-9, row
 
 
-special_numbers = st.lists(
-    st.one_of(st.sampled_from(SPECIAL), st.floats(width=64)), min_size=10, max_size=10
-)
 usual_numbers = st.sampled_from([1.0, 2.0, 0.0, -1.0, 0.5])
+regular_numbers = st.floats(allow_nan=False, allow_infinity=False)
+special_numbers = st.one_of(st.sampled_from(SPECIAL), st.floats(width=64))
+PRECISIONS = st.sampled_from(["double", "float"])
+GAINS = st.sampled_from(["binary", "linear", "exponential"])
+THRESHOLDS = st.sampled_from(["none", "-inf", "0", "1e300", "1e-300"])
 
 
-def special_scores(numbers: list[float | None], precision: str) -> None:
+def lists_of(size: int, *kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    """Draw numbers of one kind, or of a mixture."""
+    return st.one_of(*[st.lists(kind, min_size=size, max_size=size) for kind in kinds])
+
+
+@settings(SEARCH, max_examples=12)
+@given(numbers=lists_of(10, special_numbers, regular_numbers), precision=PRECISIONS)
+@example(numbers=[3.5e38, 1e100, -3.5e38, 0, 1, 2, 3, 4, 5, 6], precision="float")
+def test_special_scores(numbers: list[float | None], precision: str) -> None:
     """Scores of any size order a list as they do in Python; what is no number is refused."""
     lists = (
         lists_table()
         .select(["user_id", "item_id"])
         .append_column("score", pa.array(numbers, pa.float64()))
     )
-    options = {"settings": {"score_type": precision}}
+    options: dict[str, Any] = {"settings": {"score_type": precision}, "check": False}
 
     def call() -> list[float]:
         with sm.Evaluator(lists, truth_table(), **options) as evaluator:
@@ -201,25 +218,15 @@ def special_scores(numbers: list[float | None], precision: str) -> None:
         assert found == values(evaluator.evaluate(METRICS[:-1]))
 
 
-@FEW
-@given(numbers=special_numbers, precision=st.sampled_from(["double", "float"]))
-@example(numbers=[3.5e38, 1e100, -3.5e38, 0, 1, 2, 3, 4, 5, 6], precision="float")
-@pytest.mark.thorough
-def test_special_scores(numbers: list[float | None], precision: str) -> None:
-    special_scores(numbers, precision)
-
-
-@pytest.mark.thorough
-@MANY
+@settings(SEARCH, max_examples=12)
 @given(
-    numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=10, max_size=10),
-    precision=st.sampled_from(["double", "float"]),
+    numbers=lists_of(
+        5, st.one_of(usual_numbers, st.sampled_from(SPECIAL)), usual_numbers | regular_numbers
+    ),
+    gain=GAINS,
+    threshold=THRESHOLDS,
 )
-def test_more_special_scores(numbers: list[float | None], precision: str) -> None:
-    special_scores(numbers, precision)
-
-
-def special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
+def test_special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
     """Whatever the relevance is: refused, or values between 0 and 1."""
     truth = truth_table().set_column(2, "relevance", pa.array(numbers, pa.float64()))
     history = pa.table({"user_id": [9] * 5, "item_id": [11, 12, 13, 14, 15]})
@@ -240,35 +247,9 @@ def items_table() -> pa.Table:
     return pa.table({"item_id": [11, 12, 13, 14, 15], "price": [1.0, 2.0, 3.0, 4.0, 5.0]})
 
 
-relevances = st.lists(st.one_of(usual_numbers, st.sampled_from(SPECIAL)), min_size=5, max_size=5)
-
-
-@FEW
-@given(
-    numbers=relevances,
-    gain=st.sampled_from(["binary", "linear", "exponential"]),
-    threshold=st.sampled_from(["none", "-inf", "0", "1e300", "1e-300"]),
-)
-def test_special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
-    special_relevance(numbers, gain, threshold)
-
-
-@pytest.mark.thorough
-@MANY
-@given(
-    numbers=st.lists(
-        st.one_of(usual_numbers, st.floats(allow_nan=False, allow_infinity=False)),
-        min_size=5,
-        max_size=5,
-    ),
-    gain=st.sampled_from(["binary", "linear", "exponential"]),
-    threshold=st.sampled_from(["none", "-inf", "0", "1e300", "1e-300"]),
-)
-def test_more_special_relevance(numbers: list[float | None], gain: str, threshold: str) -> None:
-    special_relevance(numbers, gain, threshold)
-
-
-def special_attributes(numbers: list[float | None]) -> None:
+@SEARCH
+@given(numbers=lists_of(15, st.one_of(usual_numbers, st.sampled_from(SPECIAL))))
+def test_special_attributes(numbers: list[float | None]) -> None:
     """Prices, vectors, rewards and propensities of any size: refused, or numbers, never NaN."""
     prices, vectors = numbers[:5], [numbers[place : place + 2] for place in range(5, 15, 2)]
     items = pa.table(
@@ -287,31 +268,14 @@ def special_attributes(numbers: list[float | None]) -> None:
         }
     )
     with sm.Evaluator(lists_table(), truth_table(), items=items, logs=logs) as evaluator:
-        for metric in ("money_precision", "money_recall", "intra_list_diversity"):
-            found = own_error_or(lambda metric=metric: evaluator.evaluate(f"{metric}@3"))
-            if found is not None and metric != "intra_list_diversity":
-                within_range(found)
-            elif found is not None:
-                assert all(pd.isna(v) or -1e-9 <= v <= 2 + 1e-9 for v in found["value"])
-        for metric in ("ctr", "ips", "doubly_robust"):
-            own_error_or(lambda metric=metric: evaluator.evaluate(f"{metric}@3"))
-
-
-attributes = st.lists(st.one_of(usual_numbers, st.sampled_from(SPECIAL)), min_size=15, max_size=15)
-
-
-@FEW
-@given(numbers=attributes)
-@pytest.mark.thorough
-def test_special_attributes(numbers: list[float | None]) -> None:
-    special_attributes(numbers)
-
-
-@pytest.mark.thorough
-@MANY
-@given(numbers=attributes)
-def test_more_special_attributes(numbers: list[float | None]) -> None:
-    special_attributes(numbers)
+        for metrics, highest in (
+            (["money_precision@3", "money_recall@3"], 1),
+            (["intra_list_diversity@3"], 2),
+        ):
+            found = own_error_or(lambda metrics=metrics: evaluator.evaluate(metrics))
+            if found is not None:
+                within_range(found, highest)
+        own_error_or(lambda: evaluator.evaluate(["ctr@3", "ips@3", "doubly_robust@3"]))
 
 
 def test_null_anywhere_is_refused() -> None:

@@ -13,19 +13,12 @@ import pytest
 from tests.support.commands import command, temporary_files
 from tests.support.processes import ENDLESS, PATIENCE, wait_for
 
-N_MOMENTS = 8
+N_MOMENTS = 3
 
 
 @pytest.mark.parametrize(
     ("stage", "how"),
-    [
-        pytest.param("input", signal.SIGTERM, marks=pytest.mark.thorough),
-        ("writing", signal.SIGINT),
-        pytest.param("reader", signal.SIGTERM, marks=pytest.mark.thorough),
-        pytest.param("input", signal.SIGINT, marks=pytest.mark.thorough),
-        pytest.param("writing", signal.SIGTERM, marks=pytest.mark.thorough),
-        pytest.param("reader", signal.SIGINT, marks=pytest.mark.thorough),
-    ],
+    [("input", signal.SIGTERM), ("writing", signal.SIGINT), ("reader", signal.SIGTERM)],
 )
 def test_a_run_that_is_stopped_at_any_stage(
     data: Path, place: Path, stage: str, how: signal.Signals
@@ -71,7 +64,6 @@ def test_a_run_that_is_stopped_at_any_stage(
     assert temporary_files(place) == []
 
 
-@pytest.mark.thorough
 def test_a_run_that_is_stopped_at_any_time(data: Path, place: Path) -> None:
     """At moments all over the run, from the start of the process to its end."""
     arguments = ["evaluate", "-r", data / "scores.parquet", "-i", data / "truth.parquet", "all",

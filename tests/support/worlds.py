@@ -9,7 +9,6 @@ import random
 from collections.abc import Iterable
 
 import pandas as pd
-import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
@@ -145,14 +144,6 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
         "logs": (logs, ["user_id", "item_id", "reward", "propensity"]),
     }
     return {name: pd.DataFrame(rows, columns=names) for name, (rows, names) in columns.items()}
-
-
-OF_EVERY_METRIC = pytest.mark.parametrize(
-    "world_specs",
-    [SOME, *(pytest.param(specs, marks=pytest.mark.exhaustive) for specs in (FEW, VARIANTS))],
-    ids=len,
-    indirect=True,
-)
 
 
 @functools.cache
