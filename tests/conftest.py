@@ -1,4 +1,8 @@
-"""Fixtures and collection of the whole suite; the plugins are modules of tests/support."""
+"""Fixtures of the whole suite, and its two options.
+
+Everything runs, always, except the tests of other engines (tests/engines: --engines) and of the
+report in a browser (tests/browser: --browser), which need packages of their own.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +15,29 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.plan import kept_plans
-from sqlmetrics.sql import kept_texts
 from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
 from tests.support.worlds import FEW, SOME, VARIANTS, values, world
 
-pytest_plugins = (
-    "tests.support.suites",
-    "tests.support.coverage_watch",
-    "tests.support.case_selection",
-)
-
-# the longest tests: a worker that starts one of them last would end long after the other
-LONGEST = (
-    "test_every_template_is_lint_clean",
-    "test_rendered_queries_are_lint_clean",
-    "test_fused_equals_alone_for_every_combination_of_settings",
-    "test_templates_are_portable",
-    "test_small_worlds_with_all_tables",
-    "test_generated_parts_are_current",
-)
+OPTIONAL = {"engines": "engines", "browser": "report,browser"}
+"""Folders of tests that run with an option of their name, and the extras that they need."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engines",
+        action="store_true",
+        help="also tests/engines: needs pip install -e '.[engines]'; .ci/run does",
+    )
+    parser.addoption(
+        "--spark-connect",
+        action="store_true",
+        help="with --engines, for tests/engines/test_metrics.py -k spark: through Spark Connect",
+    )
+    parser.addoption(
+        "--browser",
+        action="store_true",
+        help="also tests/browser: needs pip install -e '.[report,browser]'; .ci/run does",
+    )
     parser.addoption(
         "--renew",
         action="store_true",
@@ -41,9 +45,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.name.partition("[")[0] not in LONGEST)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    within = {collection_path, *collection_path.parents}
+    left_out = [name for name in OPTIONAL if not config.getoption(name)]
+    return True if any(TESTS / name in within for name in left_out) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,6 +63,11 @@ def pytest_terminal_summary(
     seed = getattr(config.option, "randomly_seed", None)  # with -q, its plugin does not print it
     if seed is not None and terminalreporter.stats.keys() & {"failed", "error"}:
         terminalreporter.write_line(f"the tests ran in a random order: --randomly-seed {seed}")
+    for name, extras in OPTIONAL.items():
+        if (TESTS / name).exists() and not config.getoption(name):
+            terminalreporter.write_line(
+                f"tests/{name} left out: they run with --{name}, and need pip install -e '.[{extras}]'"
+            )
 
 
 def pytest_collection_finish() -> None:
@@ -74,26 +84,11 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _nothing_kept() -> Iterator[None]:
-    """Keep no plans and texts between processes: tests replace parts of the planner."""
+def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep plans as always, but not where those of the user are."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (kept_plans, kept_texts):
-            patch.setattr(module, "_can_keep", lambda _: False)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_data_warnings() -> Iterator[None]:
-    """Have evaluators look for data warnings only in the tests that ask for it, with check=….
-
-    The tables of most tests are tiny, so that checks would warn of them, and checking takes a
-    third of the time of evaluating. Commands check as they always do.
-    """
-    defaults = sm.Evaluator.__init__.__kwdefaults__
-    assert defaults["check"] is None
-    defaults["check"] = False
-    yield
-    defaults["check"] = None
 
 
 _GIVEN = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sqlmetrics as sm
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 TRUTH = {"u1": ["a"], "u2": ["b"]}
 HISTORY = {"u1": ["d"], "u2": [], "x": ["a", "b", "c", "d"]}

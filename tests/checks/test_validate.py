@@ -19,7 +19,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.checks.validate import _number_text
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 R = pd.DataFrame({"user_id": [1, 1, 2, 2], "item_id": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
 S = R.drop(columns="rank").assign(score=[4.0, 3.0, 2.0, 1.0])

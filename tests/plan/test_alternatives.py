@@ -32,7 +32,7 @@ from tests.support.templates import (
     slicing,
     under_standard,
 )
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 KEYS = [["user_id"], ["user_id", "shop"]]
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 USERS = pd.DataFrame({
     "user_id": [1, 2, 3, 4, 5, 6, 7],

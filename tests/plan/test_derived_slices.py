@@ -10,7 +10,7 @@ import pandas as pd
 
 import sqlmetrics as sm
 from tests.support.sliced_world import MAIN, WORLD, assert_same, evaluate, stacked
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 Labels = Callable[[str], dict[str, Any]]
 

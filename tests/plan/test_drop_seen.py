@@ -23,7 +23,7 @@ from tests.support.seen_items import (
     refused,
     scored,
 )
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 
 def same(one: sm.Evaluator, other: sm.Evaluator, metrics: Any, k: Any = (1, 2, 3)) -> None:

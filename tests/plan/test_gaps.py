@@ -18,7 +18,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
 from tests.support.sliced_world import SETTINGS, WORLD
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 GAPS = ["difference", "ratio", "mad", "std"]
 

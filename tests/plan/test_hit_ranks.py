@@ -12,7 +12,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.sql.templates import environment
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 READS_WHOLE_LISTS = "surprisal"
 TIES = ["item_asc", "item_desc", "item_asc_text", "item_desc_text", "row"]

@@ -31,7 +31,7 @@ from tests.support.sliced_world import (
     of_items,
     stacked,
 )
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 GRADED = ["err(max_grade=3)", "pfound(max_grade=3)", "kendall_tau", "spearman_rho"]
 JUDGED = [  # metrics of the relevant items

@@ -16,7 +16,7 @@ from sqlmetrics.plan import values as planning
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.run import path
 from sqlmetrics.sql.query_graph import Plan
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 N_USERS, N_ITEMS, LENGTH = 30, 60, 25
 METRICS = ["ndcg(gain=exponential)", "map"]

@@ -10,7 +10,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.export.duckdb_macros import script
 from tests.support.seen_items import DROP, HISTORY, LISTS, RELEVANT, pairs, ranked, refused
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 INF = math.inf
 MASKED = pd.DataFrame(

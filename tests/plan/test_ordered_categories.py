@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 SIZES = ["small", "medium", "large", "extra 'large'", None]
 ORDER = ["small", "medium", "extra 'large'", "large", "huge"]  # nobody has the last size

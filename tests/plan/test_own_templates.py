@@ -9,7 +9,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.calls import findings_of
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 LISTS = {1: [11, 12], 2: [12, 13], 3: [13, 11]}
 TRUTH = {1: [11], 2: [13], 3: [12]}

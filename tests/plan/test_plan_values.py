@@ -12,7 +12,7 @@ import sqlmetrics as sm
 from sqlmetrics.plan.request import Asked, PlannedRun
 from sqlmetrics.run import path
 from sqlmetrics.stats.intervals import Interval
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 LISTS = pd.DataFrame(
     {"user_id": [1, 1, 2, 2], "item_id": [1, 2, 1, 3], "score": [0.9, 0.5, 0.7, 0.1]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 LISTS = pd.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 11, 10], "rank": [1, 2, 1]})
 TRUTH = pd.DataFrame({"user_id": [1, 2], "item_id": [11, 12]})

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 from tests.support.worlds import CUTOFFS
 
 TABLES = ["recommendations", "interactions", "history", "items", "aspects", "baseline", "logs"]

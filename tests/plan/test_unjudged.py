@@ -9,7 +9,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.export.duckdb_macros import script
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 # the list d1 … d6: d3 and d6 are unjudged, d2 and d5 are judged and not relevant
 LISTS = {"u": ["d1", "d2", "d3", "d4", "d5", "d6"]}

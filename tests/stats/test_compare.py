@@ -23,7 +23,7 @@ from numpy.testing import assert_allclose
 import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from tests.support.calls import at_k
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 NAN = math.nan
 # it took the distribution of untied differences also for tied ones

@@ -12,7 +12,7 @@ import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.stats.gates import Gate, check_known, failures, parse_gate
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 
 def row(**changed: Any) -> dict[str, Any]:

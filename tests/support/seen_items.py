@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 LISTS = {"u1": "abcd", "u2": "cab", "u3": "dcb"}
 SEEN = {("u1", "a"), ("u1", "c"), ("u2", "a"), ("u9", "b")}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 import sqlmetrics as sm
-from tests.support.unchecked import Evaluator
+from tests.support.evaluators import Evaluator
 
 Tables = dict[str, pd.DataFrame]
 ITEMS = list("abcdefghijkl")
