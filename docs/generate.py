@@ -33,10 +33,17 @@ from sqlmetrics.report import analysis, figures
 ROOT = Path(__file__).resolve().parent.parent
 FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
 COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
-PAGES = [  # pages whose commands and Python run, by their path in docs
+
+
+def _runs(page: str) -> bool:
+    """Return whether commands or Python of a page run."""
+    return re.search(r"<!-- (run|prints|shown)\b", page) is not None
+
+
+PAGES = [  # by their path in docs
     page.relative_to(ROOT / "docs").as_posix()
     for page in sorted((ROOT / "docs").rglob("*.md"))
-    if re.search(r"<!-- (run|prints|shown)\b", page.read_text(encoding="utf-8"))
+    if _runs(page.read_text(encoding="utf-8"))
 ]
 EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 
@@ -249,39 +256,48 @@ def with_prints(page: str) -> str:
         )
 
 
+def tables(catalog: Catalog) -> dict[Path, str]:
+    """Return the wanted text of the files whose generated parts are only tables and lists.
+
+    The output of commands and Python stays as it is.
+    """
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = {name: text_of(name) for name in PAGES}
+    for name, mark, content in (
+        ("reference/checks.md", "checks", checks_table(catalog)),
+        ("how-to/report.md", "limits", limits_table()),
+        ("reference/settings.md", "settings", settings_table(catalog)),
+        ("reference/settings.md", "own-settings", own_settings_table(catalog)),
+        ("explanation/decisions/README.md", "decisions", decisions_list()),
+    ):
+        pages[name] = replaced(pages.get(name) or text_of(name), mark, content)
+    return {
+        ROOT / "README.md": replaced(readme, "metrics", families_table(catalog)),
+        **{ROOT / "docs" / name: with_conventions(page, catalog) for name, page in pages.items()},
+        ROOT / "zensical.toml": navigation(catalog),
+        ROOT / "docs/reference/options.md": options_page(),
+        ROOT / "docs/reference/dialects.md": dialects_page(catalog, table),
+    }
+
+
 def generate() -> dict[Path, str]:
-    """Return the wanted text of every file that is generated, or in part."""
+    """Return the wanted text of every file that is generated, or in part; it takes minutes."""
     catalog = Catalog.load()
     known = all_settings(catalog)
     chosen = {name: choices(catalog, name, known) for name in catalog.metrics}
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    files = tables(catalog)
+    readme = files.pop(ROOT / "README.md")
     readme = replaced(readme, "example", example(readme))
     readme = replaced(readme, "explain", console(COMPARED) + "\n\n" + console(EXPLAINED))
-    readme = replaced(readme, "metrics", families_table(catalog))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
-    pages = {name: text_of(name) for name in PAGES}
-    for name, (mark, content) in {
-        "reference/checks.md": ("checks", checks_table(catalog)),
-        "how-to/report.md": ("limits", limits_table()),
-        "reference/settings.md": ("settings", settings_table(catalog)),
-        "explanation/decisions/README.md": ("decisions", decisions_list()),
-    }.items():
-        pages[name] = replaced(text_of(name), mark, content)
-    pages["reference/settings.md"] = replaced(
-        pages["reference/settings.md"], "own-settings", own_settings_table(catalog)
-    )
+    run = {path: with_prints(with_runs(text)) for path, text in files.items() if _runs(text)}
     return {
         ROOT / "README.md": with_runs(readme),
-        **{
-            ROOT / "docs" / name: with_prints(with_runs(with_conventions(page, catalog)))
-            for name, page in pages.items()
-        },
+        **files,
+        **run,
         **metric_pages(catalog, known, chosen),
-        ROOT / "zensical.toml": navigation(catalog),
         ROOT / "docs/reference/conventions.md": conventions_page(catalog, known, chosen),
-        ROOT / "docs/reference/options.md": options_page(),
-        ROOT / "docs/reference/dialects.md": dialects_page(catalog, table),
     }
 
 

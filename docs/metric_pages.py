@@ -133,15 +133,18 @@ def _index(catalog: Catalog) -> str:
 
 
 def _page(catalog: Catalog, metric: Metric, evaluator: sm.Evaluator) -> str:
-    parts = [f"# {metric.title} (`{metric.name}`)\n", _facts(catalog, metric)]
-    parts.append(_formula(metric))
+    before, after = descriptions(catalog, metric)
+    return "\n".join([*before, _sql(catalog, metric, evaluator), *after])
+
+
+def descriptions(catalog: Catalog, metric: Metric) -> tuple[list[str], list[str]]:
+    """Return the parts of a page before its SQL and after it, which need no evaluator."""
+    before = [f"# {metric.title} (`{metric.name}`)\n", _facts(catalog, metric), _formula(metric)]
     if metric.params:
-        parts.append(_settings(metric))
-    parts.append(_sql(catalog, metric, evaluator))
+        before.append(_settings(metric))
     cases = ROOT / "tests" / "cases" / f"{metric.name}.toml"
-    if cases.exists():
-        parts.append(_cases(metric, cases.read_text(encoding="utf-8")))
-    return "\n".join(parts)
+    after = [_cases(metric, cases.read_text(encoding="utf-8"))] if cases.exists() else []
+    return before, after
 
 
 def _facts(catalog: Catalog, metric: Metric) -> str:

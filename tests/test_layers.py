@@ -24,17 +24,6 @@ def test_every_package_says_what_it_is() -> None:
         assert init.read_text(encoding="utf-8").startswith('"""'), init
 
 
-def test_only_the_door_lies_flat() -> None:
-    """Only entry points and modules without a package of their own are at the top level."""
-    assert {path.name for path in PACKAGE.glob("*.py")} == {
-        "__init__.py", "__main__.py", "array_metric.py", "evaluator.py",  # the door
-        "errors.py", "lazy.py", "messages.py", "terminal.py", "shapes.py", "hashes.py",
-        "masking.py",
-        "wording.py", "files.py", "disk_cache.py", "rows.py", "version.py", "interrupts.py",
-        "demo.py",
-    }  # fmt: skip
-
-
 def test_layers_name_every_module() -> None:
     """A new package must be added to the layers."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -1,4 +1,6 @@
-"""Templates are in the SQL that means the same everywhere, and give the same numbers.
+"""Queries are in the SQL that means the same everywhere, and give the same numbers.
+
+The templates in all their choices are checked in test_templates.py.
 
 DuckDB has alternatives of its own for some queries; other engines run the templates as they are, or
 other alternatives. DuckDB can run both: here it does, and finds the same numbers.
@@ -22,14 +24,7 @@ from sqlmetrics.sql.portable import RULES, problems
 from sqlmetrics.sql.query_graph import Query
 from sqlmetrics.sql.transpile import printed
 from tests.support.calls import replan
-from tests.support.templates import (
-    ALTERNATIVES,
-    LOGICAL,
-    nodes_of,
-    plans_of_calls,
-    renderings,
-    text_in_plan,
-)
+from tests.support.templates import nodes_of, plans_of_calls, text_in_plan
 
 OTHER = "spark"  # of all dialects, the one with most alternatives that are printed
 
@@ -41,44 +36,6 @@ def parsed(sql: str) -> sqlglot.exp.Expr:
     return sqlglot.parse_one(sql, read="duckdb")
 
 
-def broken(sql: str) -> list[str]:
-    return [f"{problem.rule}: {problem.found}" for problem in problems(parsed(sql))]
-
-
-def wrong_in(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Check queries (text -> what they are): what is wrong with which."""
-    found = {label: broken(text) for text, label in texts.items()}
-    return {label: wrong for label, wrong in found.items() if wrong}
-
-
-# other alternatives are in the SQL of one engine
-PRINTED = [*LOGICAL, *(one for one in ALTERNATIVES if one.printed_for)]
-
-
-@pytest.mark.every_case  # each has other templates; all but the first are thorough
-@pytest.mark.parametrize(
-    "eighth", [0, *(pytest.param(other, marks=pytest.mark.thorough) for other in range(1, 8))]
-)
-def test_templates_are_portable(eighth: int) -> None:
-    """With every choice of a setting, and every two choices together."""
-    texts = {
-        text: label
-        for one in PRINTED[eighth::8]
-        for label, text in renderings(one, True, dialect=OTHER)
-    }
-    assert len(texts) > 35
-    assert wrong_in(texts) == {}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("dialect", [pytest.param(OTHER, marks=pytest.mark.exhaustive), "postgres"])
-def test_templates_are_portable_in_every_choice(dialect: str) -> None:
-    texts = {text: label for one in PRINTED for label, text in renderings(one, dialect=dialect)}
-    assert len(texts) > 1000
-    assert wrong_in(texts) == {}
-
-
-@pytest.mark.thorough
 def test_queries_of_results_are_portable() -> None:
     """Those that put values together, and those that the planner makes of metrics that share."""
     seen = 0
@@ -194,14 +151,10 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "sql"), BAD, ids=[f"{rule}-{sql}" for rule, sql in BAD])
-def test_rules_find_what_is_not_portable(rule: str, sql: str) -> None:
-    found = problems(parsed(sql))
-    assert [problem.rule for problem in found] == [rule] * max(len(found), 1)
-
-
-def test_every_rule_has_an_example() -> None:
-    assert {rule for rule, _ in BAD} == {rule.name for rule in RULES}
+def test_rules_find_what_is_not_portable() -> None:
+    found = {sql: {problem.rule for problem in problems(parsed(sql))} for _, sql in BAD}
+    assert found == {sql: {rule} for rule, sql in BAD}
+    assert {rule for rule, _ in BAD} == {rule.name for rule in RULES}, "each has an example"
 
 
 GOOD = [
@@ -234,9 +187,8 @@ GOOD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("sql", GOOD)
-def test_rules_leave_the_rest_alone(sql: str) -> None:
-    assert broken(sql) == []
+def test_rules_leave_the_rest_alone() -> None:
+    assert {sql: found for sql in GOOD if (found := problems(parsed(sql)))} == {}
 
 
 def test_a_problem_says_what_to_do() -> None:
@@ -384,7 +336,6 @@ METRICS = [
 ]  # fmt: skip
 
 
-@pytest.mark.thorough
 def test_all_metrics_are_the_same(both: tuple[sm.Evaluator, sm.Evaluator]) -> None:
     native, other = (one.evaluate(METRICS, k=[1, 4, 20]) for one in both)
     assert_same(native, other)

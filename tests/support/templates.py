@@ -193,13 +193,14 @@ def values_of(param: Param) -> list[Any]:
     return NUMBERS[param.name]
 
 
-def names_in(source: str) -> set[str]:
+@functools.cache  # parsing a template takes longer than rendering it
+def names_in(source: str) -> frozenset[str]:
     """Find the names that a template is given, also by templates that it extends or includes."""
     tree = environment().parse(source)
     names = jinja2.meta.find_undeclared_variables(tree)
     for other in tree.find_all((jinja2.nodes.Extends, jinja2.nodes.Include)):
         names |= names_in((ROOT / other.template.value).read_text(encoding="utf-8"))
-    return names
+    return frozenset(names)
 
 
 def names_set_in(source: str) -> set[str]:
