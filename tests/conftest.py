@@ -16,7 +16,8 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
-from tests.support.worlds import FEW, SOME, VARIANTS, values, world
+from tests.support.paths import TESTS
+from tests.support.worlds import values, world
 
 OPTIONAL = {"engines": "engines", "browser": "report,browser"}
 """Folders of tests that run with an option of their name, and the extras that they need."""
