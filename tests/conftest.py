@@ -17,7 +17,7 @@ import pytest
 import sqlmetrics as sm
 from tests.support.further_tables import EVERYTHING, RANKED, TRUTH, Evaluator
 from tests.support.paths import TESTS
-from tests.support.worlds import values, world
+from tests.support.worlds import world
 
 OPTIONAL = {"engines": "engines", "browser": "report,browser"}
 """Folders of tests that run with an option of their name, and the extras that they need."""
@@ -140,21 +140,3 @@ def world_files(world_tables: dict[str, pd.DataFrame], tmp_path_factory: Any) ->
     for name, frame in world_tables.items():
         frame.to_parquet(folder / f"{name}.parquet", row_group_size=97)
     return {name: str(folder / f"{name}.parquet") for name in world_tables}
-
-
-@pytest.fixture(
-    params=[
-        SOME,
-        pytest.param(FEW, marks=pytest.mark.exhaustive),
-        pytest.param(VARIANTS, marks=pytest.mark.exhaustive),
-    ],
-    ids=len,
-)
-def world_specs(request: pytest.FixtureRequest) -> list[str]:
-    found: list[str] = request.param
-    return found
-
-
-@pytest.fixture
-def world_values(world_specs: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return values(*world_specs)

@@ -23,6 +23,7 @@ from sqlmetrics.sql import exact_sums
 from sqlmetrics.sql.query_graph import Plan, Query, Rendered, parse
 from sqlmetrics.stats.intervals import Interval
 from tests.support.calls import replan
+from tests.support.evaluators import Evaluator
 from tests.support.templates import (
     CATALOG,
     LOGICAL,
@@ -32,7 +33,6 @@ from tests.support.templates import (
     slicing,
     under_standard,
 )
-from tests.support.evaluators import Evaluator
 
 KEYS = [["user_id"], ["user_id", "shop"]]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 import sqlmetrics as sm
-from tests.support.sliced_world import MAIN, WORLD, assert_same, evaluate, stacked
 from tests.support.evaluators import Evaluator
+from tests.support.sliced_world import MAIN, WORLD, assert_same, evaluate, stacked
 
 Labels = Callable[[str], dict[str, Any]]
 

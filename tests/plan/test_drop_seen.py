@@ -10,6 +10,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.describe.metric import describe_metric
 from sqlmetrics.metrics.catalog import Catalog
+from tests.support.evaluators import Evaluator
 from tests.support.seen_items import (
     DROP,
     HISTORY,
@@ -23,7 +24,6 @@ from tests.support.seen_items import (
     refused,
     scored,
 )
-from tests.support.evaluators import Evaluator
 
 
 def same(one: sm.Evaluator, other: sm.Evaluator, metrics: Any, k: Any = (1, 2, 3)) -> None:

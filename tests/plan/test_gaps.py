@@ -17,8 +17,8 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
-from tests.support.sliced_world import SETTINGS, WORLD
 from tests.support.evaluators import Evaluator
+from tests.support.sliced_world import SETTINGS, WORLD
 
 GAPS = ["difference", "ratio", "mad", "std"]
 

@@ -16,6 +16,7 @@ from sqlmetrics.errors import (
     UsageError,
 )
 from sqlmetrics.metrics.catalog import Catalog
+from tests.support.evaluators import Evaluator
 from tests.support.sliced_world import (
     ALS,
     LISTED,
@@ -31,7 +32,6 @@ from tests.support.sliced_world import (
     of_items,
     stacked,
 )
-from tests.support.evaluators import Evaluator
 
 GRADED = ["err(max_grade=3)", "pfound(max_grade=3)", "kendall_tau", "spearman_rho"]
 JUDGED = [  # metrics of the relevant items

@@ -9,8 +9,8 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.export.duckdb_macros import script
-from tests.support.seen_items import DROP, HISTORY, LISTS, RELEVANT, pairs, ranked, refused
 from tests.support.evaluators import Evaluator
+from tests.support.seen_items import DROP, HISTORY, LISTS, RELEVANT, pairs, ranked, refused
 
 INF = math.inf
 MASKED = pd.DataFrame(

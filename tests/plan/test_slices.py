@@ -26,6 +26,7 @@ from sqlmetrics.errors import (
     TemplateError,
     UsageError,
 )
+from tests.support.evaluators import Evaluator
 from tests.support.sliced_world import (
     ALS,
     EXACT,
@@ -41,7 +42,6 @@ from tests.support.sliced_world import (
     of_users,
     stacked,
 )
-from tests.support.evaluators import Evaluator
 
 OF_USERS = [  # of every kind, also those that are no means or are undefined for some
     "ndcg(gain=exponential)", "recall", "alpha_ndcg", "money_recall", "err(max_grade=3)",

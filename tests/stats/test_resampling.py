@@ -28,8 +28,8 @@ import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.templates import Keys, environment, macro
 from tests.support.calls import at_k
-from tests.support.resampling import INTEGERS, MODELS, ONE_MODEL, Array, lists_of, skewed, world
 from tests.support.evaluators import Evaluator
+from tests.support.resampling import INTEGERS, MODELS, ONE_MODEL, Array, lists_of, skewed, world
 
 GROUPS = 16**4
 PRIME = 2**31 - 1
