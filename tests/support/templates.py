@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -218,15 +219,17 @@ def renderings(
 ) -> Iterator[tuple[str, str]]:
     """Yield the SQL of a template for every choice that it looks at, and what was chosen.
 
-    `briefly`: several models only where they change more than the list of keys, and of many
-    combinations those in which two choices at most are not the first.
+    Where several models only change the list of keys, templates with many choices are rendered for
+    one model. `briefly`: so are the others, and of many combinations those in which two choices at
+    most are not the first.
     """
     used = names_in(template.body)
-    model_names = {"several_models", "model_of"} if briefly else MODEL_NAMES
     params = {**METRIC_PARAMS, **CATALOG.stage_params, **template.params}
     choices = {name: values_of(params[name]) for name in params if name in used}
     if "score_is_read" in used:
         choices["order"] = values_of(params["order"])
+    has_many = math.prod(map(len, choices.values())) > 500
+    model_names = {"several_models", "model_of"} if briefly or has_many else MODEL_NAMES
     facts = {
         "checked": [False, True] if "checked" in used else [False],
         "poor": [False, True] if used & READS_COLUMNS else [False],
