@@ -3,52 +3,44 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import sqlmetrics as sm
 from tests.support.calls import canonical, replan
-from tests.support.worlds import CUTOFFS, FEW, SOME, VARIANTS, variants
+from tests.support.worlds import CUTOFFS, SOME, VARIANTS, variants, world
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        25,
-        pytest.param(9, marks=pytest.mark.thorough),
-        pytest.param(1, marks=pytest.mark.exhaustive),
-    ],
-)
-def test_fused_equals_alone_for_every_combination_of_settings(
-    world_tables: dict[str, pd.DataFrame], step: int
-) -> None:
-    """Each of some hundreds takes its time: most runs take some of them."""
-    every = variants(every_combination=True)[::step]
+def assert_fused_equals_alone(tables: dict[str, pd.DataFrame], specs: list[str]) -> None:
+    with sm.Evaluator(**tables, threads=1, check=False) as evaluator:  # random tables
+        fused = evaluator.evaluate(specs, k=[2, 10])
+        replan(evaluator, fuse=False)
+        alone = evaluator.evaluate(specs, k=[2, 10])
+    pd.testing.assert_frame_equal(fused, alone, rtol=0, atol=1e-12)
+
+
+def test_fused_equals_alone_for_every_setting(world_tables: dict[str, pd.DataFrame]) -> None:
     # DuckDB plans no statement with all of them
-    for specs in (every[first : first + 150] for first in range(0, len(every), 150)):
-        with sm.Evaluator(**world_tables) as evaluator:
-            fused = evaluator.evaluate(specs, k=[2, 10])
-            replan(evaluator, fuse=False)
-            alone = evaluator.evaluate(specs, k=[2, 10])
-        pd.testing.assert_frame_equal(fused, alone, rtol=0, atol=1e-12)
+    for first in range(0, len(VARIANTS), 150):
+        assert_fused_equals_alone(world_tables, VARIANTS[first : first + 150])
 
 
-@pytest.mark.thorough
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    "world_specs",
-    [FEW, *(pytest.param(specs, marks=pytest.mark.exhaustive) for specs in (SOME, VARIANTS))],
-    ids=len,
-    indirect=True,
-)
-def test_each_metric_asked_for_singly_gives_the_same(
-    world_tables: dict[str, pd.DataFrame], world_values: tuple[pd.DataFrame, pd.DataFrame]
-) -> None:
-    with sm.Evaluator(**world_tables) as evaluator:
-        for name, together in world_values[1].groupby("metric", sort=False):
+COMBINATIONS = variants(every_combination=True)
+
+
+@settings(max_examples=3, deadline=None, print_blob=True, phases=[Phase.reuse, Phase.generate])
+@given(st.sets(st.sampled_from(COMBINATIONS), min_size=1, max_size=15))
+def test_fused_equals_alone_for_combinations_of_settings(specs: set[str]) -> None:
+    """There are over a thousand, and each run draws others."""
+    assert_fused_equals_alone(world(1), sorted(specs))
+
+
+def test_a_metric_asked_for_singly_gives_the_same(world_tables: dict[str, pd.DataFrame]) -> None:
+    with sm.Evaluator(**world_tables, threads=1, check=False) as evaluator:  # random tables
+        together = evaluator.evaluate(SOME, k=CUTOFFS)
+        for name, rows in together.groupby("metric", sort=False):
             singly = evaluator.evaluate([str(name)], k=CUTOFFS)
-            pd.testing.assert_frame_equal(
-                singly, together.reset_index(drop=True), rtol=0, atol=1e-12
-            )
+            pd.testing.assert_frame_equal(singly, rows.reset_index(drop=True), rtol=0, atol=1e-12)
 
 
 STAGE_SETTINGS = [
@@ -69,7 +61,6 @@ STAGE_SETTINGS = [
 ]
 
 
-@pytest.mark.thorough
 def test_settings_of_stages_in_one_call_equal_calls_of_their_own(
     world_tables: dict[str, pd.DataFrame],
 ) -> None:

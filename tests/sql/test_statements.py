@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import duckdb
 import pandas as pd
-import pytest
 
 import sqlmetrics as sm
 from tests.support.calls import replan
@@ -26,7 +25,6 @@ def test_printed_sql_run_by_hand_gives_the_numbers(
         pd.testing.assert_frame_equal(ours, theirs, check_dtype=False, rtol=0, atol=1e-12)
 
 
-@pytest.mark.exhaustive
 def test_whole_lists_run_by_hand(world_files: dict[str, str]) -> None:
     with sm.Evaluator(**world_files) as evaluator:
         text, ours = evaluator.sql(MANY), evaluator.evaluate(MANY)
