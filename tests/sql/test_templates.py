@@ -73,9 +73,9 @@ OF_COLUMNS = {"aggregate", "quantile", "masked_scores"}
 # ---------------------------------------------------------------- lint
 
 
-def lint(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """Lint files as `sqlfluff lint` does, but one rendering of each: file -> what is wrong."""
-    config = FluffConfig.from_path(str(ROOT), overrides={"render_variant_limit": 1})
+def lint(paths: Iterable[Path], **overrides: Any) -> dict[str, list[str]]:
+    """Lint files as `sqlfluff lint` does: file -> what is wrong with it."""
+    config = FluffConfig.from_path(str(ROOT), overrides=overrides)
     result = Linter(config=config).lint_paths(tuple(map(str, paths)))
     return {
         record["filepath"]: [
@@ -109,7 +109,7 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("read_once")
 def test_every_template_is_lint_clean() -> None:
     """`sqlfluff lint sql_templates` renders each up to eight times, which takes over a minute."""
-    found = lint(FILES)
+    found = lint(FILES, render_variant_limit=1)
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
     assert sorted(found) == sorted(map(str, FILES))
 
@@ -136,7 +136,7 @@ def test_lint_finds_what_is_wrong(tmp_path: Path, body: str, code: str) -> None:
 def test_rendered_queries_are_lint_clean() -> None:
     """What files alone cannot show: how macros and branches meet in a query.
 
-    The longest query of each folder, and of each template of results and the like.
+    The longest query of each folder of templates.
     """
     texts: dict[str, str] = {}
 
@@ -148,8 +148,8 @@ def test_rendered_queries_are_lint_clean() -> None:
             note(template.path.parent.name, text)
     for _, node in nodes_of(all_plans()).values():
         if file_of(node):
-            note(file_of(node), text_in_plan(node))
-    assert len(texts) > 60
+            note(file_of(node).partition("/")[0], text_in_plan(node))
+    assert len(texts) > 20
     config = FluffConfig.from_path(
         str(ROOT), overrides={"rules": RENDERED_RULES, "exclude_rules": "", "templater": "raw"}
     )

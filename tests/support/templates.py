@@ -219,9 +219,9 @@ def renderings(
 ) -> Iterator[tuple[str, str]]:
     """Yield the SQL of a template for every choice that it looks at, and what was chosen.
 
-    Where several models only change the list of keys, templates with many choices are rendered for
-    one model. `briefly`: so are the others, and of many combinations those in which two choices at
-    most are not the first.
+    `briefly`: several models only where they change more than the list of keys, and of many
+    combinations those in which two choices at most are not the first. Templates with very many
+    choices are rendered for one model in any case, and briefly at the second pair of cutoffs.
     """
     used = names_in(template.body)
     params = {**METRIC_PARAMS, **CATALOG.stage_params, **template.params}
@@ -244,7 +244,7 @@ def renderings(
         plans = planner(**fact, dialect=dialect)
         for cutoff in cutoffs:
             chosen_values = list(itertools.product(*choices.values()))
-            if briefly and len(chosen_values) > 40:
+            if (briefly and len(chosen_values) > 40) or (has_many and cutoff is CUTOFFS[1]):
                 chosen_values = [c for c in chosen_values if n_unusual(c, choices) <= 2]
             for chosen in chosen_values:
                 choice = dict(zip(choices, chosen, strict=True))
