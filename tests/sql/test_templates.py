@@ -61,7 +61,7 @@ RENDERED_RULES = (
     "references.from, structure.unused_join, aliasing.unique, ambiguous.column_count, "
     "ambiguous.join, ambiguous.set_columns, capitalisation, convention.select_trailing_comma"
 )
-# one is best at 1, the other counts items that the recommender promotes, which is a goal or a fault
+# the first is best at 1; the template of the second names no direction
 WITHOUT_DIRECTION = {"calibration_ratio", "least_item_promoted"}
 # settings that a stage declares for others to read: the checks
 NOT_IN_ITS_STAGE = {"missing_attributes", "masked_scores"}
@@ -342,8 +342,8 @@ def test_every_name_is_known() -> None:
         if not isinstance(template, Metric):
             known |= set(METRIC_PARAMS)
             read = used | NOT_IN_ITS_STAGE
-        unknown[template.name] = used - names_set_in(template.body) - known
-        unread_params[template.name] = set(template.params) - read
+        unknown[template.path] = used - names_set_in(template.body) - known
+        unread_params[template.path] = set(template.params) - read
     assert {name: names for name, names in unknown.items() if names} == {}
     assert {name: names for name, names in unread_params.items() if names} == {}
 
