@@ -1,8 +1,9 @@
 """Queries that a person writes by hand give the rows of the package."""
 
+import json
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-import sqlmetrics as sm
-from tests.support.by_hand import QUERIES
+from tests.support.by_hand import QUERIES, evaluator
 from tests.support.paths import DATA
 from tests.support.worlds import CATALOG, world
 
@@ -19,6 +19,7 @@ from tests.support.worlds import CATALOG, world
 RANDOM = {"sparse": (40, 150), "dense": (120, 30)}
 WORLDS = ("examples", *RANDOM)
 Row = tuple[Any, ...]
+VALUES = {"value", "n_users", "std", "ci_low", "ci_high"}
 
 
 def write_examples(folder: Path) -> None:
@@ -44,81 +45,102 @@ def write_random(folder: Path, users: int, n_items: int) -> None:
         frame.to_parquet(folder / f"{name}.parquet", index=False)
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    found = {name: tmp_path_factory.mktemp(name) for name in WORLDS}
-    write_examples(found["examples"])
-    for name, size in RANDOM.items():
-        write_random(found[name], *size)
+@pytest.fixture(scope="module", params=WORLDS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found: Path = tmp_path_factory.mktemp(request.param)
+    if request.param == "examples":
+        write_examples(found)
+    else:
+        write_random(found, *RANDOM[request.param])
     return found
 
 
-def by_hand(sql: str, folder: Path) -> tuple[Sequence[str], list[Row]]:
+@pytest.fixture
+def connection(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(f"SET file_search_path = '{folder}'")
-        result = connection.execute(sql)
-        assert result.description is not None
-        return [column[0] for column in result.description], result.fetchall()
+        yield connection
 
 
-def by_package(asked: dict[str, Any], folder: Path) -> tuple[Sequence[str], list[Row], str]:
+def fetched(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[list[str], list[Row]]:
+    result = connection.execute(sql)
+    return [column[0] for column in result.description], result.fetchall()
+
+
+def groups() -> list[list[str]]:
+    """Return the names of queries that differ in their metrics only: one call asks for them all."""
+    by_call: dict[str, list[str]] = {}
+    for name, query in QUERIES.items():
+        others = {key: value for key, value in query.asked.items() if key != "metrics"}
+        by_call.setdefault(json.dumps(others, sort_keys=True), []).append(name)
+    return list(by_call.values())
+
+
+def by_package(names: list[str], folder: Path) -> tuple[list[str], list[Row], str]:
     """Return the columns and rows of the package, and the statement that it prints."""
-    tables: dict[str, Any] = {name: str(folder / f"{name}.parquet") for name in asked["tables"]}
-    if "models" in asked:
-        tables["recommendations"] = {
-            model: str(folder / f"recommendations_{model}.parquet") for model in asked["models"]
-        }
-    choices = {name: asked[name] for name in ("settings", "convention") if name in asked}
+    asked = QUERIES[names[0]].asked
+    metrics = list(dict.fromkeys(one for name in names for one in QUERIES[name].asked["metrics"]))
     options = {name: asked[name] for name in ("by", "ci") if name in asked}
-    with sm.Evaluator(**tables, **choices, threads=1) as evaluator:
+    with evaluator(asked, lambda table: str(folder / f"{table}.parquet")) as one:
         if asked.get("per_user"):
-            frame = evaluator.per_user(asked["metrics"], **options)
-            printed = evaluator.sql(asked["metrics"], per_user=True, **options)
+            frame = one.per_user(metrics, **options)
+            printed = one.sql(metrics, per_user=True, **options)
             return list(frame.columns), list(frame.itertuples(index=False, name=None)), printed
-        rows = evaluator.rows(asked["metrics"], **options)
-        return rows.names, list(rows.values), evaluator.sql(asked["metrics"], **options)
+        rows = one.rows(metrics, **options)
+        return list(rows.names), list(rows.values), one.sql(metrics, **options)
 
 
-def in_order(names: Sequence[str], rows: Sequence[Row]) -> list[Row]:
-    """Return rows by their keys, with None for every missing value."""
-    values = {"value", "n_users", "std", "ci_low", "ci_high"}
-    keys = [place for place, name in enumerate(names) if name not in values]
+def in_order(names: Sequence[str], rows: Iterable[Row]) -> list[Row]:
+    """Return rows by their keys, each once, with None for every missing value."""
+    keys = [place for place, name in enumerate(names) if name not in VALUES]
     found = [tuple(None if pd.isna(value) else value for value in row) for row in rows]
-    return sorted(found, key=lambda row: [str(row[place]) for place in keys])
+    by_key = {tuple(str(row[place]) for place in keys): row for row in found}
+    return [by_key[key] for key in sorted(by_key)]
 
 
-def assert_same(
-    names: Sequence[str], rows: list[Row], other_names: Sequence[str], others: list[Row]
+def differences(names: Sequence[str], rows: Iterable[Row], others: Iterable[Row]) -> list[str]:
+    """Compare rows: numbers to 1e-9."""
+    ours, theirs = in_order(names, rows), in_order(names, others)
+    if len(ours) != len(theirs) or not ours:
+        return [f"{len(ours)} and {len(theirs)} rows"]
+    return [
+        f"{row} and {other}"
+        for row, other in zip(ours, theirs, strict=True)
+        if not all(map(is_same, row, other))
+    ]
+
+
+def is_same(value: Any, other: Any) -> bool:
+    if isinstance(value, int | float) and isinstance(other, int | float):
+        return math.isclose(value, other, rel_tol=0, abs_tol=1e-9)
+    return bool(value == other)
+
+
+@pytest.mark.parametrize("names", groups(), ids=lambda names: f"{names[0]} and {len(names) - 1}")
+def test_queries_by_hand_return_the_rows_of_the_package(
+    names: list[str], folder: Path, connection: duckdb.DuckDBPyConnection
 ) -> None:
-    assert list(names) == list(other_names)
-    assert len(rows) == len(others) > 0
-    for row, other in zip(in_order(names, rows), in_order(names, others), strict=True):
-        for value, wanted in zip(row, other, strict=True):
-            if isinstance(value, int | float) and isinstance(wanted, int | float):
-                assert math.isclose(value, wanted, rel_tol=0, abs_tol=1e-9), (row, other)
-            else:
-                assert value == wanted, (row, other)
-
-
-@pytest.mark.parametrize("place", WORLDS)
-@pytest.mark.parametrize("name", QUERIES)
-def test_query_by_hand_returns_the_rows_of_the_package(
-    name: str, place: str, folders: dict[str, Path]
-) -> None:
-    query = QUERIES[name]
-    names, rows = by_hand(query.sql, folders[place])
-    expected_names, expected, _ = by_package(query.asked, folders[place])
-    assert_same(names, rows, expected_names, expected)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("place", ["dense", "sparse"])
-def test_every_printed_statement_returns_the_rows_of_the_package(
-    place: str, folders: dict[str, Path]
-) -> None:
-    for query in QUERIES.values():
-        names, rows, printed = by_package(query.asked, folders[place])
-        assert_same(*by_hand(printed, folders[place]), names, rows)
+    """So does the statement that the package prints for all of them."""
+    columns, rows, printed = by_package(names, folder)
+    wrong, by_hand = {}, []
+    for name in names:
+        found_columns, found = fetched(connection, QUERIES[name].sql)
+        assert found_columns == columns, name
+        by_hand += found
+        if "metric" in columns:
+            places = [columns.index("metric"), columns.index("k")]
+            keys = {tuple(row[place] for place in places) for row in found}
+            own = [row for row in rows if tuple(row[place] for place in places) in keys]
+            assert len(keys) == len(QUERIES[name].asked["metrics"]), name
+        else:
+            own = rows
+        if found := differences(columns, found, own):
+            wrong[name] = found[:3]
+    assert wrong == {}
+    assert len(in_order(columns, by_hand)) == len(rows)  # no row of the package is left
+    printed_columns, of_printed = fetched(connection, printed)
+    assert printed_columns == columns
+    assert differences(columns, of_printed, rows) == []
 
 
 def test_every_metric_has_a_query() -> None:

@@ -23,7 +23,6 @@ def is_in(column: str, text: str) -> bool:
     return re.search(rf"\b{column.removesuffix('N')}", text) is not None
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("stage", DESCRIBED, ids=lambda stage: stage.name)
 def test_stages_have_the_columns_that_they_describe(stage: Stage) -> None:
     included = re.findall(r'{% include "([^"]+)" %}', stage.body)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sqlmetrics.describe.conventions import all_settings, choices, describe_convention
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.settings import Settings
@@ -29,7 +27,6 @@ def test_choices_of_map() -> None:
     }
 
 
-@pytest.mark.thorough
 def test_choices_of_an_alias_are_those_of_its_metric() -> None:
     known = all_settings(CATALOG)
     assert choices(CATALOG, "ap", known) == choices(CATALOG, "map", known)

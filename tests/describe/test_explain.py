@@ -87,18 +87,7 @@ def test_explain_lenskit_to_standard_at_one_and_with_a_worse_list() -> None:
     assert frame["value"].tolist()[-1] == 0.5
 
 
-# conventions that differ from standard in different settings; the others where time is no matter
-UNLIKE = ("course", "jurity", "replay-0.12", "trec_eval")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in UNLIKE or place % 3 == 0 else pytest.mark.exhaustive)
-        for place, name in enumerate(NAMES[1:])
-    ],
-)
-@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES[1:])
 def test_the_ends_are_the_two_numbers_and_the_steps_add_up(name: str) -> None:
     """Both ways, for every metric of the default set that the convention covers, and two models."""
     with sm.Evaluator(**TWO_MODELS, convention=[name, "standard"]) as both:

@@ -48,7 +48,6 @@ def test_the_last_digit_of_a_value_decides_no_order() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.thorough
 def test_conventions_with_equal_values_have_equal_ranks() -> None:
     """Six divide by all relevant items and count the user without a list as 0."""
     frame, messages = identified("map@3=0.2500")
@@ -69,7 +68,6 @@ def test_conventions_with_equal_values_have_equal_ranks() -> None:
     assert messages == ""
 
 
-@pytest.mark.thorough
 def test_two_numbers_tell_conventions_apart() -> None:
     """Recommenders has Jurity's map, but not its ndcg."""
     frame, _ = identified("map@3=0.4028", "ndcg@3=.345")
@@ -83,7 +81,6 @@ def test_two_numbers_tell_conventions_apart() -> None:
     assert frame["difference"][0] == exactly(frame["value"][0] - 0.4028)
 
 
-@pytest.mark.thorough
 def test_the_settings_give_the_number_under_the_standard() -> None:
     frame, _ = identified("map@3=0.4028", "ndcg@3=.345")
     with evaluator() as ours:
@@ -92,7 +89,6 @@ def test_the_settings_give_the_number_under_the_standard() -> None:
             assert value == exactly(row["value"])
 
 
-@pytest.mark.thorough
 def test_a_convention_with_one_setting_changed() -> None:
     """(5/9 + 1/2 + 5/9) / 3: the standard, but only users with a hit."""
     frame, messages = identified("map@3=0.5370")
@@ -104,7 +100,6 @@ def test_a_convention_with_one_setting_changed() -> None:
     assert "no convention gives map@3=0.5370 as it is" in messages
 
 
-@pytest.mark.exhaustive
 def test_the_nearest_values_where_nothing_matches() -> None:
     frame, messages = identified("map@3=0.99")
     assert not frame["matches"].any()
@@ -119,7 +114,6 @@ def test_the_nearest_values_where_nothing_matches() -> None:
     assert set(one["convention"]) == {"jurity"}
 
 
-@pytest.mark.thorough
 def test_percentages() -> None:
     frame, messages = identified("map@3=25.00")
     assert frame["convention"].tolist() == [
@@ -154,7 +148,6 @@ def test_every_convention_is_found_or_named() -> None:
     assert messages == "mrr: omitted jurity, sklearn: there is no such metric there"
 
 
-@pytest.mark.thorough
 def test_names_of_the_library() -> None:
     """Recommenders has two averages; that of all relevant items has the name map."""
     frame, _ = told("map@3=0.3125", {"convention": "recommenders"})
@@ -173,7 +166,6 @@ def test_cutoffs_to_try() -> None:
     assert whole["matches"].all()
 
 
-@pytest.mark.thorough
 def test_models() -> None:
     both, _ = told({"map@3": 0.3222}, {"convention": "standard"}, **TWO_MODELS)
     assert both.columns.tolist() == ["model", *COLUMNS]
@@ -189,7 +181,6 @@ def test_models() -> None:
         told("one: map@3=0.2")
 
 
-@pytest.mark.thorough
 def test_conventions_that_refuse_the_rows_are_named() -> None:
     lists = pd.concat([FIVE_USERS["recommendations"], FIVE_USERS["recommendations"].head(1)])
     frame, messages = told("recall@3=0.38", recommendations=lists)

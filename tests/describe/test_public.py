@@ -78,7 +78,6 @@ def test_the_description_of_a_stage_has_its_columns_and_readers() -> None:
         ("ndcg", "trec", "unknown convention 'trec'"),
     ],
 )
-@pytest.mark.every_case
 def test_names_that_nothing_has(name: str, convention: str, error: str) -> None:
     with pytest.raises(sm.UsageError, match=error):
         sm.description(name, convention=convention)

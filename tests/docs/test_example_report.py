@@ -90,7 +90,6 @@ def test_the_page_is_made_in_its_folder() -> None:
     assert read == {"../data"}
 
 
-@pytest.mark.exhaustive
 def test_the_command_gives_the_same_file_twice(folder: Path) -> None:
     ((command, shows),) = shell_blocks((EXAMPLE / "README.md").read_text(encoding="utf-8"))
     pages = []
@@ -118,7 +117,6 @@ def test_the_notebook_is_stored_without_outputs() -> None:
         assert (EXAMPLE / path).exists(), path
 
 
-@pytest.mark.thorough
 def test_the_notebook_runs(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = pytest.importorskip("ipykernel.kernelspec", reason="in the extra ci")
     client_of = pytest.importorskip("nbclient", reason="in the extra ci").NotebookClient

@@ -145,7 +145,6 @@ def test_a_dry_run_of_dbt_reads_no_rows(everything: Path) -> None:
         assert connection.sql("SELECT count(*) FROM sqlmetrics_per_user").fetchall() == [(0,)]
 
 
-@pytest.mark.thorough
 def test_every_model_and_its_columns_are_described(
     everything: Path, everything_built: duckdb.DuckDBPyConnection
 ) -> None:
@@ -169,7 +168,6 @@ def test_every_model_and_its_columns_are_described(
                 assert column.get("description"), (name, column["name"])
 
 
-@pytest.mark.thorough
 def test_columns_of_metrics_say_how_and_by_whom_they_are_defined(everything: Path) -> None:
     schema = yaml_of(everything, "models/schema.yml")
     columns = {
@@ -211,7 +209,6 @@ def test_a_package_depends_on_its_name(tmp_path: Path) -> None:
             small(tmp_path / "other", name=wrong)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_packages_for_other_systems_are_in_their_sql(tmp_path: Path, dialect: str) -> None:
     small(tmp_path / "package", dialect=dialect, metrics=["ndcg", "map", "recall"])
@@ -245,7 +242,6 @@ def assert_same_summary(connection: duckdb.DuckDBPyConnection, expected: pd.Data
     assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.thorough
 def test_every_metric_is_what_evaluate_returns(
     everything: Path, everything_built: duckdb.DuckDBPyConnection
 ) -> None:
@@ -268,7 +264,6 @@ def test_every_metric_is_what_evaluate_returns(
     )  # fmt: skip
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "of_users"),
     [
@@ -304,7 +299,6 @@ def test_slices_and_intervals_are_what_evaluate_returns(
     )  # fmt: skip
 
 
-@pytest.mark.thorough
 def test_conventions_and_their_metrics_stay_apart(tmp_path: Path) -> None:
     options: dict[str, Any] = {"convention": ["rectools", "standard", "replay"], "baseline": None}
     with evaluator(named, **options) as one:
@@ -440,7 +434,6 @@ def test_keys_are_tested_for_null(everything: Path) -> None:
     assert not_null["sqlmetrics_summary"] == ["metric"]
 
 
-@pytest.mark.thorough
 def test_stages_are_tested_for_what_they_declare_unique(everything: Path) -> None:
     wanted = {f"{model}_unique" for model, stage in stages_of(everything).items() if stage.unique}
     assert len(wanted) > 5

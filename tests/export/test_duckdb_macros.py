@@ -198,15 +198,8 @@ def assert_same(found: pd.DataFrame, expected: pd.DataFrame, where: str) -> None
 # ---------------------------------------------------------------- the same numbers
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        one if one == "rank and score" else pytest.param(one, marks=pytest.mark.exhaustive)
-        for one in WORLDS
-    ],
-)
+@pytest.mark.parametrize("kind", WORLDS)
 @pytest.mark.filterwarnings("ignore:.*there is no column relevance")  # cwl assumes 1
-@pytest.mark.thorough
 def test_every_macro_gives_what_the_evaluator_gives(kind: str) -> None:
     tables = WORLDS[kind](world())
     metrics = [name for name in of_metrics() if kind != "few columns" or name not in NEED_MORE]
@@ -224,7 +217,6 @@ def test_every_macro_gives_what_the_evaluator_gives(kind: str) -> None:
                 assert_same(found, rows, f"{metric} at {cutoffs}")
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", WORLDS)
 def test_sets_of_metrics_give_what_the_evaluator_gives(kind: str) -> None:
     tables = WORLDS[kind](world())
@@ -244,7 +236,6 @@ def test_sets_of_metrics_give_what_the_evaluator_gives(kind: str) -> None:
         assert set(connection.sql(f"SELECT k FROM sm_per_user({names})").fetchall()) == {(10,)}
 
 
-@pytest.mark.thorough
 def test_every_metric_has_a_macro_with_the_tables_that_it_reads() -> None:
     # pr_auc ranks by score; the others of its family need the scores themselves
     scored = {m.name for m in CATALOG.metrics.values() if m.family == "ratings"} - {"pr_auc"}
@@ -285,7 +276,6 @@ def of_convention(name: str) -> str:
     "convention",
     [*UNLIKE, "jurity", "trec_eval"],
 )
-@pytest.mark.thorough
 @pytest.mark.parametrize("copies", [False, True])
 def test_macros_follow_their_convention(convention: str, copies: bool) -> None:
     """Lists have ranks, which order them under any convention; so have baselines."""
@@ -314,7 +304,6 @@ def test_macros_follow_their_convention(convention: str, copies: bool) -> None:
     assert compared or copies
 
 
-@pytest.mark.thorough
 def test_settings_reach_the_macros() -> None:
     settings = {"ties": "item_desc", "map.divisor": "k", "intra_list_diversity.over": "category"}
     tables = ordered_by_score(world())
@@ -332,7 +321,6 @@ def test_settings_reach_the_macros() -> None:
     assert "-- With ties=item_desc." in text
 
 
-@pytest.mark.exhaustive
 def test_ways_to_order_may_differ_between_metrics() -> None:
     settings = {"ndcg.ties": "item_desc"}
     tables = ordered_by_score(world())
@@ -342,7 +330,6 @@ def test_ways_to_order_may_differ_between_metrics() -> None:
         assert_same(called(connection, "evaluate", macros()["evaluate"], 3), expected, "both")
 
 
-@pytest.mark.thorough
 def test_named_metrics_are_what_a_script_has() -> None:
     """Metrics of users and of the run, over tables that no two of them share, side by side."""
     chosen = ["surprisal", "kendall_tau", "doubly_robust", "snips", "coverage"]
@@ -373,7 +360,6 @@ def test_named_metrics_are_what_a_script_has() -> None:
         script("course", metrics=["surprisal"])
 
 
-@pytest.mark.thorough
 def test_scores_count_where_ranks_do_not() -> None:
     tables, settings = world(), {"order": "score"}
     with (
@@ -495,7 +481,6 @@ def test_cutoffs(shell: duckdb.DuckDBPyConnection, k: str, expected: list[int | 
 
 
 @pytest.mark.parametrize("k", ["0", "-1", "2.5", "[1, 0]"])
-@pytest.mark.thorough
 def test_cutoffs_that_are_none(shell: duckdb.DuckDBPyConnection, k: str) -> None:
     with pytest.raises(duckdb.Error, match="k must be one or several positive whole numbers, not"):
         shell.sql(f"FROM sm_ndcg('recs', 'truth', k := {k})").fetchall()
@@ -616,7 +601,6 @@ def test_a_column_that_a_parameter_would_replace_is_refused(tmp_path: Path) -> N
         script(templates=[tmp_path], metrics=["unclear"])
 
 
-@pytest.mark.thorough
 def test_what_has_no_macro_is_named() -> None:
     text = of_convention("course")
     assert "surprisal" not in macros_of(text)
@@ -632,7 +616,6 @@ def test_what_has_no_macro_is_named() -> None:
         script(settings={"tie": "row"})
 
 
-@pytest.mark.thorough
 def test_the_script_is_readable() -> None:
     text = standard()
     assert text.startswith(f"-- sqlmetrics {sm.__version__}: ")
@@ -657,7 +640,6 @@ def test_the_script_is_readable() -> None:
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
-@pytest.mark.thorough
 def test_every_template_of_the_shell_is_in_the_script() -> None:
     names = {path.name for path in (template_root() / "duckdb_macros").glob("*.sql.j2")}
     used: set[str] = set()
@@ -673,7 +655,6 @@ def test_every_template_of_the_shell_is_in_the_script() -> None:
 # ---------------------------------------------------------------- command line and page
 
 
-@pytest.mark.thorough
 def test_command_line(tmp_path: Path) -> None:
     path = tmp_path / "sqlmetrics.sql"
     runner = CliRunner()
@@ -706,7 +687,6 @@ def shown(page: str) -> list[tuple[str, list[list[str]]]]:
     ]
 
 
-@pytest.mark.thorough
 def test_the_page_of_the_shell_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "how-to" / "shell.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT / "examples" / "data")

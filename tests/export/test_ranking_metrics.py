@@ -115,7 +115,6 @@ def assert_as_evaluated(
                     assert known is not None or value is None or value != value, (metric, k, name)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("truth", ["judged", "liked"])
 def test_values_of_scored_lists_are_those_of_evaluate(
     warehouse: duckdb.DuckDBPyConnection, truth: str
@@ -131,7 +130,6 @@ def test_values_of_scored_lists_are_those_of_evaluate(
     assert_as_evaluated(warehouse, given, evaluator, metrics)
 
 
-@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:interactions. there is no column relevance")
 def test_values_of_ranks_without_relevance_are_those_of_evaluate(
     warehouse: duckdb.DuckDBPyConnection,
@@ -179,13 +177,11 @@ def test_some_files_are_current() -> None:
         assert path.read_text(encoding="utf-8") == text, "run python dbt/generate.py"
 
 
-@pytest.mark.thorough
 def test_more_files_are_current() -> None:
     for path, text in generator().files(METRICS[::8], cutoffs=[7919]).items():
         assert path.read_text(encoding="utf-8") == text, "run python dbt/generate.py"
 
 
-@pytest.mark.exhaustive
 def test_all_files_are_current() -> None:
     wanted = generator().files(cutoffs=[7919])
     assert set(wanted) == {*FILES, PACKAGE / "README.md"}, "run python dbt/generate.py"
@@ -205,7 +201,6 @@ def test_a_metric_has_a_test_of_the_better_direction() -> None:
         assert (f"test_{metric}_at_most" in names) == (better is False), metric
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("adapter", generator().ADAPTERS)
 def test_every_adapter_has_sql_of_its_own_dialect(adapter: str) -> None:
     macros = macros_of(PACKAGE, adapter)
@@ -236,7 +231,6 @@ def test_another_adapter_is_refused() -> None:
 RELATIONS = {"recommendations": "recs", "interactions": "truth"}
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("metric", "arguments", "message"),
     [
@@ -262,7 +256,6 @@ def test_wrong_arguments_are_named(metric: str, arguments: dict[str, Any], messa
         getattr(of_duckdb(), metric)(**arguments)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("threshold", "problem"), [(0.4, None), (0.6, "recall@1 is less than 0.6")]
 )
@@ -274,7 +267,6 @@ def test_a_low_value_is_found(threshold: float, problem: str | None) -> None:
     assert duckdb.sql(text).fetchall() == ([] if problem is None else [(problem, 0.5, 2)])
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(("threshold", "n_found"), [(3, 0), (1, 1)])
 def test_a_high_value_is_found(threshold: float, n_found: int) -> None:
     lists = "(VALUES (1, 'a', 1), (1, 'b', 2)) AS lists (user_id, item_id, rank)"
@@ -290,7 +282,6 @@ def test_an_undefined_value_is_found() -> None:
     assert duckdb.sql(text).fetchall() == [("first_rank@5 is more than 9", None, 0)]
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("rows", "arguments", "problems"),
     [
@@ -316,7 +307,6 @@ def test_invalid_lists_are_found(
     assert all(": " in problem for problem, _ in found)  # what to do
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("rows", "problems"),
     [
@@ -336,7 +326,6 @@ def test_invalid_interactions_are_found(rows: str, problems: list[tuple[str, int
     )] == problems  # fmt: skip
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("test", ["valid_recommendations", "valid_interactions"])
 def test_an_empty_table_is_found(test: str) -> None:
     empty = "(SELECT 1 AS user_id, 1 AS item_id, 1 AS rank WHERE FALSE)"

@@ -147,21 +147,9 @@ SHAPES = {
         models=("a", "b"),
     ),
 }
-OFTEN = {  # run always; the other shapes mostly overlap with these
-    "keys named like columns of the report",
-    "metrics of the whole run only",
-    "models that share no users",
-}
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        pytest.param(shape, id=name, marks=() if name in OFTEN else pytest.mark.thorough)
-        for name, shape in SHAPES.items()
-    ],
-)
-@pytest.mark.thorough
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_shapes(shape: Shape) -> None:
     with sm.Evaluator(**shape.tables) as evaluator:
         theirs = evaluator.evaluate(shape.metrics, shape.k)
@@ -192,7 +180,6 @@ def _check_examples(study: Study, shape: Shape) -> None:
             assert [item.rank for item in own.items] == list(range(1, len(own.items) + 1))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_reports_of_all_shapes(shape: Shape) -> None:
     with sm.Evaluator(**shape.tables) as evaluator:
@@ -242,7 +229,6 @@ def test_a_report_of_metrics_of_the_whole_run() -> None:
     assert_sound(content)
 
 
-@pytest.mark.thorough
 def test_the_legend_of_wins_has_the_order_of_the_bars(study: Study) -> None:
     (chart,) = [
         figure.chart
@@ -388,12 +374,10 @@ ANSWERS = (
             {**FEW, "recommendations": RECOMMENDED, **TABLES, "items": GROUPED_ITEMS},
             Question(METRICS, K),
             ANSWERS,
-            marks=pytest.mark.thorough,
             id="whole",
         ),
     ],
 )
-@pytest.mark.thorough
 def test_partitions_change_nothing(
     tables: dict[str, Any], question: Question, answers: tuple[str, ...]
 ) -> None:
@@ -414,7 +398,6 @@ def few(**more: Any) -> sm.Evaluator:
     return sm.Evaluator(TWO, TRUTH, **more)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -506,7 +489,7 @@ def test_what_is_missing_is_said() -> None:
             assert study.values["label"].unique().tolist() == ["ndcg@4"]
 
 
-@pytest.mark.parametrize("call", [pytest.param("report", marks=pytest.mark.thorough), "plot"])
+@pytest.mark.parametrize("call", ["report", "plot"])
 def test_altair_is_missing(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     arguments = ["ndcg@4"] if call == "report" else ["scores", "ndcg@4"]
@@ -525,7 +508,6 @@ def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bundle")
-@pytest.mark.thorough
 def test_the_command(files: list[str], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     more = ["--title", "A & B", "--no-examples", "--primary", "precision", "--alpha", "0.1"]
@@ -618,7 +600,6 @@ def renamed(table: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("bundle")
-@pytest.mark.thorough
 def test_hostile_names_are_only_text() -> None:
     # except for its texts, the page is the same as with other names
     pages, contents = [], []
@@ -661,7 +642,6 @@ def expressions(chart: Any) -> Iterator[str]:
 # ---------------------------------------------------------------- size and imports
 
 
-@pytest.mark.exhaustive
 def test_a_large_report_is_small() -> None:
     random = np.random.default_rng(0)
     users, items = range(600), np.arange(1000)

@@ -200,7 +200,6 @@ def test_lift_by_activity_is_that_of_evaluate() -> None:
     assert set(drawn.table["activity"]) == {f"{name} ({n})" for name, n in sizes.items()}
 
 
-@pytest.mark.thorough
 def test_trade_offs_have_the_further_metrics_by_default() -> None:
     categories = [groups or ["other"] for groups in GROUPED_ITEMS["category"]]
     tables = {"history": HISTORY, "items": GROUPED_ITEMS.assign(category=categories)}
@@ -270,7 +269,6 @@ def test_what_missing_figures_need(tables: dict[str, Any], missing: str) -> None
     assert not any(notes.values())
 
 
-@pytest.mark.thorough
 def test_a_convention_without_popularity_lift() -> None:
     truth = TRUTH.assign(relevance=1)
     with sm.Evaluator(RECOMMENDED, truth, history=HISTORY, convention="ranx") as evaluator:

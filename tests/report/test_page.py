@@ -69,7 +69,6 @@ def test_nothing_comes_from_elsewhere(html: str) -> None:
     assert not re.search(r"url\(|@import", laid_out._file("page.css"))
 
 
-@pytest.mark.thorough
 def test_a_page_is_small() -> None:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
@@ -102,7 +101,6 @@ def test_empty_parts_leave_no_headings(html: str) -> None:
     assert len(bare.scripts) == 1  # no charts, no Vega
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("cell", "text"),
     [

@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
-import random
-
+import duckdb
 import pandas as pd
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import sqlmetrics as sm
 from tests.support.calls import canonical, replan
-from tests.support.worlds import CUTOFFS, FEW, variants
+from tests.support.worlds import CUTOFFS, FEW, SOME, variants, world
 
 
-def test_fused_equals_alone_for_combinations_of_settings(
-    world_tables: dict[str, pd.DataFrame],
-) -> None:
-    """Other combinations in every run, from the seed of the run; each takes its time."""
-    specs = random.sample(variants(every_combination=True), 120)
-    with sm.Evaluator(**world_tables, check=False) as evaluator:
+def assert_fused_equals_alone(tables: dict[str, pd.DataFrame], specs: list[str]) -> None:
+    with sm.Evaluator(**tables, threads=1, check=False) as evaluator:  # random tables
         fused = evaluator.evaluate(specs, k=[2, 10])
         replan(evaluator, fuse=False)
         alone = evaluator.evaluate(specs, k=[2, 10])
     pd.testing.assert_frame_equal(fused, alone, rtol=0, atol=1e-12)
 
 
-def test_each_metric_asked_for_singly_gives_the_same(
-    world_tables: dict[str, pd.DataFrame],
-) -> None:
-    with sm.Evaluator(**world_tables, check=False) as evaluator:
-        metrics = evaluator.evaluate(FEW, k=CUTOFFS)
-        for name, together in metrics.groupby("metric", sort=False):
+def test_fused_equals_alone_for_every_metric(world_tables: dict[str, pd.DataFrame]) -> None:
+    assert_fused_equals_alone(world_tables, FEW)
+
+
+COMBINATIONS = variants(every_combination=True)
+
+
+@settings(max_examples=3, deadline=None, print_blob=True, phases=[Phase.reuse, Phase.generate])
+@given(st.sets(st.sampled_from(COMBINATIONS), min_size=1, max_size=15))
+def test_fused_equals_alone_for_combinations_of_settings(specs: set[str]) -> None:
+    """There are over a thousand; each run draws others, and also runs the printed statement."""
+    tables, named = world(1), sorted(specs)
+    assert_fused_equals_alone(tables, named)
+    with duckdb.connect(config={"threads": 1}) as shell:
+        for name, frame in tables.items():
+            shell.register(f"frame_{name}", frame)
+            shell.execute(f"CREATE TABLE own_{name} AS FROM frame_{name}")
+        names = {name: f"own_{name}" for name in tables}
+        with sm.Evaluator(**names, connection=shell, check=False) as evaluator:  # random tables
+            ours = evaluator.evaluate(named, k=[2, 10])
+            by_hand = shell.execute(evaluator.sql(named, k=[2, 10])).df()
+    pd.testing.assert_frame_equal(ours, by_hand, check_dtype=False, rtol=0, atol=1e-12)
+
+
+def test_a_metric_asked_for_singly_gives_the_same(world_tables: dict[str, pd.DataFrame]) -> None:
+    with sm.Evaluator(**world_tables, threads=1, check=False) as evaluator:  # random tables
+        together = evaluator.evaluate(SOME, k=CUTOFFS)
+        for name, rows in together.groupby("metric", sort=False):
             singly = evaluator.evaluate([str(name)], k=CUTOFFS)
-            pd.testing.assert_frame_equal(
-                singly, together.reset_index(drop=True), rtol=0, atol=1e-12
-            )
+            pd.testing.assert_frame_equal(singly, rows.reset_index(drop=True), rtol=0, atol=1e-12)
 
 
 STAGE_SETTINGS = [

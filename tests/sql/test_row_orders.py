@@ -260,7 +260,6 @@ PROBES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.thorough
 def test_every_other_query_keeps_the_first_rows() -> None:
     nodes = [(label, node) for label, node in nodes_of(all_plans()).values() if file_of(node)]
     texts = {text_in_plan(node): f"{node.name}: {label}" for label, node in nodes}

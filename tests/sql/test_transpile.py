@@ -222,7 +222,6 @@ def test_pass(name: str, dialect: str, query: str, expected: str) -> None:
     assert text_of(query, dialect) == expected, name
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(("name", "dialect", "query", "why"), REFUSED)
 def test_pass_refuses(name: str, dialect: str, query: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):

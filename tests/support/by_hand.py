@@ -14,10 +14,12 @@ The query reads the tables as Parquet files in one folder and returns the rows o
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import sqlmetrics as sm
 from tests.support.paths import TESTS
 
 FOLDER = TESTS / "by_hand"
@@ -41,3 +43,14 @@ class Query:
 
 
 QUERIES = {path.stem: Query.read(path) for path in sorted(FOLDER.glob("*.sql"))}
+
+
+def evaluator(asked: Mapping[str, Any], of: Callable[[str], Any]) -> sm.Evaluator:
+    """Open the tables that a query asks for; `of` returns a table by the name of its file."""
+    tables: dict[str, Any] = {name: of(name) for name in asked["tables"]}
+    if "models" in asked:
+        tables["recommendations"] = {
+            model: of(f"recommendations_{model}") for model in asked["models"]
+        }
+    choices = {name: asked[name] for name in ("settings", "convention") if name in asked}
+    return sm.Evaluator(**tables, **choices, threads=1, check=False)  # it warns of random tables

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -219,14 +220,16 @@ def renderings(
     """Yield the SQL of a template for every choice that it looks at, and what was chosen.
 
     `briefly`: several models only where they change more than the list of keys, and of many
-    combinations those in which two choices at most are not the first.
+    combinations those in which two choices at most are not the first. Templates with very many
+    choices are rendered for one model in any case, and briefly at the second pair of cutoffs.
     """
     used = names_in(template.body)
-    model_names = {"several_models", "model_of"} if briefly else MODEL_NAMES
     params = {**METRIC_PARAMS, **CATALOG.stage_params, **template.params}
     choices = {name: values_of(params[name]) for name in params if name in used}
     if "score_is_read" in used:
         choices["order"] = values_of(params["order"])
+    has_many = math.prod(map(len, choices.values())) > 500
+    model_names = {"several_models", "model_of"} if briefly or has_many else MODEL_NAMES
     facts = {
         "checked": [False, True] if "checked" in used else [False],
         "poor": [False, True] if used & READS_COLUMNS else [False],
@@ -241,7 +244,7 @@ def renderings(
         plans = planner(**fact, dialect=dialect)
         for cutoff in cutoffs:
             chosen_values = list(itertools.product(*choices.values()))
-            if briefly and len(chosen_values) > 40:
+            if (briefly and len(chosen_values) > 40) or (has_many and cutoff is CUTOFFS[1]):
                 chosen_values = [c for c in chosen_values if n_unusual(c, choices) <= 2]
             for chosen in chosen_values:
                 choice = dict(zip(choices, chosen, strict=True))
