@@ -67,7 +67,7 @@ def pytest_terminal_summary(
     for name, extras in OPTIONAL.items():
         if (TESTS / name).exists() and not config.getoption(name):
             terminalreporter.write_line(
-                f"tests/{name} left out: they run with --{name}, and need pip install -e '.[{extras}]'"
+                f"tests/{name} left out: run with --{name}; they need pip install -e '.[{extras}]'"
             )
 
 

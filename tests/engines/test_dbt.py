@@ -158,7 +158,6 @@ def test_dbt_builds_the_values_of_users(project: Path) -> None:
                 ["model", "user_id", "metric", "k"], rtol=1e-12)  # fmt: skip
 
 
-@pytest.mark.exhaustive
 def test_a_repeated_row_fails_the_build(project: Path) -> None:
     copy = "(SELECT * FROM shop.recommendations_als LIMIT 1)"
     with duckdb.connect(str(project / "warehouse.duckdb")) as connection:
@@ -277,9 +276,7 @@ def ranking_metrics(tmp_path: Path) -> Path:
     return tmp_path / "ranking_metrics" / "integration_tests"
 
 
-@pytest.mark.parametrize(
-    "target", [pytest.param("duckdb", marks=pytest.mark.exhaustive), "postgres"]
-)
+@pytest.mark.parametrize("target", ["duckdb", "postgres"])
 def test_integration_tests_pass(
     ranking_metrics: Path, target: str, engines: Callable[[str], Engine]
 ) -> None:

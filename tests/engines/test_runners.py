@@ -332,7 +332,6 @@ def kind_of_session(session: Any, setting: str) -> tuple[str, str]:
     return type(session).__module__, session.conf.get(setting)
 
 
-@pytest.mark.exhaustive
 def test_the_cluster_shares_the_work(spark_cluster: SparkProcess) -> None:
     spark_cluster.load({"my recs": lists(7), "truth": lists(11)})
     spark_cluster.work()
@@ -349,14 +348,12 @@ def test_the_cluster_shares_the_work(spark_cluster: SparkProcess) -> None:
     assert (idle.remote_bytes, idle.local_bytes) == (0, 0)
 
 
-@pytest.mark.exhaustive
 def test_a_function_is_given_the_session_of_the_cluster(spark_cluster: SparkProcess) -> None:
     module, partitions = spark_cluster.call(kind_of_session, "spark.sql.shuffle.partitions")
     assert module == "pyspark.sql.session"
     assert partitions == "4"
 
 
-@pytest.mark.exhaustive
 def test_spark_connect(spark_connect: SparkProcess) -> None:
     module, partitions = spark_connect.call(kind_of_session, "spark.sql.shuffle.partitions")
     assert module == "pyspark.sql.connect.session"
