@@ -5,6 +5,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.calls import definitions
+from tests.support.evaluators import Evaluator
 from tests.support.further_tables import (
     ALL,
     CATALOG,
@@ -27,7 +28,7 @@ EXAMPLE_SETTINGS = {"relevant_from": 2}
 
 def test_all_metrics_at_five_cutoffs_are_one_table() -> None:
     models = {name: DATA / f"recommendations_{name}.parquet" for name in ("als", "popular")}
-    with sm.Evaluator(
+    with Evaluator(
         models,
         DATA / "interactions.parquet",
         **EXAMPLE_TABLES,

@@ -23,6 +23,7 @@ from tests.support.conventions import (
     evaluator,
     exactly,
 )
+from tests.support.evaluators import Evaluator
 from tests.support.notation import number
 
 # ---------------------------------------------------------------- the files
@@ -153,7 +154,7 @@ def test_what_is_no_convention(options: dict[str, Any], message: str) -> None:
 
 @pytest.fixture(scope="module")
 def every() -> Iterator[sm.Evaluator]:
-    with sm.Evaluator(**TWO_MODELS, convention="all") as found:
+    with Evaluator(**TWO_MODELS, convention="all") as found:
         yield found
 
 
@@ -168,7 +169,7 @@ def test_several_in_one_call_equal_each_alone(every: sm.Evaluator) -> None:
     for name in NAMES:
         settings = Settings(CATALOG, Convention.load(name), {})
         specs = [spec for spec in SPECS if settings.covers(parse_spec(spec).metric)]
-        with sm.Evaluator(**TWO_MODELS, convention=name) as alone:
+        with Evaluator(**TWO_MODELS, convention=name) as alone:
             expected = alone.evaluate(specs, k=[1, 3])
             of_users = alone.per_user(specs, k=[1, 3])
         rows = together[together["convention"] == name].drop(columns="convention")
@@ -281,7 +282,7 @@ def test_fallback_reads_lists_in_the_order_of_the_convention(scores: list[int] |
     lists = lists if scores is None else lists.assign(score=scores)
     truth = pd.DataFrame({"user_id": ["u"], "item_id": ["a"]})
     options: dict[str, Any] = {"convention": "lenskit", "fallback": "standard", "check": False}
-    with sm.Evaluator(lists, truth, **options) as evaluator:
+    with Evaluator(lists, truth, **options) as evaluator:
         frame = evaluator.evaluate(["mrr@2", "first_rank@2"])
     assert frame["convention"].tolist() == ["lenskit", "standard"]
     assert frame["value"].tolist() == [0.5, 2]
@@ -319,5 +320,5 @@ def test_settings_may_contradict_a_metric_of_the_convention_that_nobody_asks_for
     """The trec_eval convention has a sum, `num_ret`, to which no quantile applies."""
     settings = {"aggregate": "quantile", "quantile": 0.5}
     lists, truth = {1: [1, 2], 2: [3, 4]}, {1: [1], 2: [5]}
-    with sm.Evaluator(lists, truth, convention="trec_eval", settings=settings) as evaluator:
+    with Evaluator(lists, truth, convention="trec_eval", settings=settings) as evaluator:
         assert evaluator.evaluate("P@2")["value"].tolist() == [0.25]

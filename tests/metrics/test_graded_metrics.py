@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 from tests.support.stars import LISTS, MAPPED, STARS
 from tests.support.two_users import SHORT_LISTS, SHORT_TRUTH
 
@@ -38,7 +39,7 @@ GRADED = {
 @pytest.mark.parametrize("call", GRADED)
 @pytest.mark.parametrize("way", ["evaluate", "per_user", "sql"])
 def test_graded_metrics_need_a_relevance(call: str, way: str) -> None:
-    with sm.Evaluator(LISTS, STARS) as evaluator, pytest.raises(sm.MissingTableError) as caught:
+    with Evaluator(LISTS, STARS) as evaluator, pytest.raises(sm.MissingTableError) as caught:
         getattr(evaluator, way)(call)
     who = f"the metric {GRADED[call][0]} needs the column relevance of the table interactions"
     for words in (who, "columns={'interactions.relevance': …}"):
@@ -47,7 +48,7 @@ def test_graded_metrics_need_a_relevance(call: str, way: str) -> None:
 
 @pytest.mark.parametrize("call", GRADED)
 def test_graded_metrics_with_the_stars(call: str) -> None:
-    with sm.Evaluator(LISTS, STARS, columns=MAPPED) as evaluator:
+    with Evaluator(LISTS, STARS, columns=MAPPED) as evaluator:
         assert evaluator.evaluate(call)["value"].item() == pytest.approx(GRADED[call][1], abs=1e-12)
 
 
@@ -55,7 +56,7 @@ def test_graded_metrics_with_the_stars(call: str) -> None:
 def test_a_gain_that_is_set_for_all_needs_a_relevance(setting: str) -> None:
     metric = setting.partition(".")[0].replace("gain", "ndcg")
     with (
-        sm.Evaluator(LISTS, PLAIN, settings={setting: "linear"}) as evaluator,
+        Evaluator(LISTS, PLAIN, settings={setting: "linear"}) as evaluator,
         pytest.raises(sm.MissingTableError, match=f"{metric} with gain=linear needs the column"),
     ):
         evaluator.evaluate([metric])
@@ -65,7 +66,7 @@ def test_a_gain_that_is_set_for_all_needs_a_relevance(setting: str) -> None:
 def test_gains_from_a_threshold_need_a_relevance(threshold: float) -> None:
     settings = {"relevant_from": threshold, "gain": "exponential_from"}
     with (
-        sm.Evaluator(LISTS, PLAIN, settings=settings) as evaluator,
+        Evaluator(LISTS, PLAIN, settings=settings) as evaluator,
         pytest.raises(sm.MissingTableError, match="dcg with gain=exponential_from needs"),
     ):
         evaluator.evaluate(["dcg"])
@@ -73,7 +74,7 @@ def test_gains_from_a_threshold_need_a_relevance(threshold: float) -> None:
 
 def test_skip_missing_leaves_graded_metrics_out() -> None:
     calls = ["recall@2", "err@2", "ndcg(gain=linear)@2"]
-    with sm.Evaluator(LISTS, PLAIN) as evaluator, pytest.warns(sm.SqlmetricsWarning) as warned:
+    with Evaluator(LISTS, PLAIN) as evaluator, pytest.warns(sm.SqlmetricsWarning) as warned:
         found = evaluator.evaluate(calls, skip_missing=True)
     assert found["metric"].tolist() == ["recall"]
     (message,) = [str(one.message) for one in warned]
@@ -86,17 +87,17 @@ def test_the_gain_of_a_convention_is_that_of_1_without_a_relevance(convention: s
     # with a relevance of 1 for all, every gain is the same number for all: nDCG is the binary one
     with (
         pytest.warns(sm.SqlmetricsWarning, match="no column relevance; 1 is assumed"),
-        sm.Evaluator(LISTS, PLAIN[1:], convention=convention) as evaluator,
+        Evaluator(LISTS, PLAIN[1:], convention=convention) as evaluator,
     ):
         found = evaluator.evaluate("ndcg@2")
     assert found["value"].item() == pytest.approx(1 / math.log2(3), abs=1e-12)
-    with sm.Evaluator(LISTS, PLAIN[1:], convention=convention) as evaluator:
+    with Evaluator(LISTS, PLAIN[1:], convention=convention) as evaluator:
         evaluator.evaluate("recall@2" if convention != "tutorial" else "precision@2")  # no warning
 
 
 def test_a_gain_that_the_convention_has_too_is_refused_where_it_is_asked_for() -> None:
     with (
-        sm.Evaluator(LISTS, PLAIN, convention="ranx") as evaluator,
+        Evaluator(LISTS, PLAIN, convention="ranx") as evaluator,
         pytest.raises(sm.MissingTableError, match="ndcg with gain=linear"),
     ):
         evaluator.evaluate("ndcg(gain=linear)@2")
@@ -105,10 +106,10 @@ def test_a_gain_that_the_convention_has_too_is_refused_where_it_is_asked_for() -
 def test_a_threshold_without_a_relevance_is_warned_of() -> None:
     with (
         pytest.warns(sm.SqlmetricsWarning, match="no column relevance; 1 is assumed"),
-        sm.Evaluator(LISTS, PLAIN, settings={"relevant_from": 0.5}) as evaluator,
+        Evaluator(LISTS, PLAIN, settings={"relevant_from": 0.5}) as evaluator,
     ):
         assert evaluator.evaluate("recall@1")["value"].item() == 0.5
-    with sm.Evaluator(LISTS, PLAIN, settings={"relevant_from": "-inf"}) as evaluator:
+    with Evaluator(LISTS, PLAIN, settings={"relevant_from": "-inf"}) as evaluator:
         assert evaluator.evaluate("recall@1")["value"].item() == 0.5  # every row counts: as it says
 
 
@@ -134,7 +135,7 @@ def test_macros_of_graded_metrics_need_a_relevance(tmp_path: Path) -> None:
 @pytest.mark.parametrize("gain", ["linear", "exponential"])
 def test_negative_grades_are_worth_nothing(gain: str) -> None:
     truth = SHORT_TRUTH.assign(relevance=[-2, -1, -1, 3])
-    with sm.Evaluator(SHORT_LISTS, truth, settings={"relevant_from": -2}) as evaluator:
+    with Evaluator(SHORT_LISTS, truth, settings={"relevant_from": -2}) as evaluator:
         users = evaluator.per_user([f"ndcg(gain={gain})", "recall"])
     # every hit has a grade below 0; the best list is worth more than nothing for user 2 only
     assert users[f"ndcg(gain={gain})"].tolist() == [0, 0]
@@ -143,6 +144,6 @@ def test_negative_grades_are_worth_nothing(gain: str) -> None:
 
 def test_unsigned_grades() -> None:
     truth = SHORT_TRUTH.assign(relevance=pd.array([1, 3, 2, 3], dtype="uint8"))
-    with sm.Evaluator(SHORT_LISTS, truth) as evaluator:
+    with Evaluator(SHORT_LISTS, truth) as evaluator:
         users = evaluator.per_user(["dcg(gain=exponential)@1"])
     assert users["dcg(gain=exponential)"].tolist() == pytest.approx([1, 3])

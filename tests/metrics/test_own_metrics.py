@@ -141,7 +141,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def per_user(folder: Path, spec: str, k: int | None, fuse: bool) -> dict[str, float]:
-    with sm.Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
+    with Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
         replan(evaluator, fuse=fuse)
         frame = evaluator.per_user([spec, "recall"], k=k)
     values = frame.set_index("user_id")[frame.columns[2]]
@@ -173,13 +173,13 @@ def test_values_of_every_user(
 
 
 def test_undefined_users_are_outside_the_mean(folder: Path) -> None:
-    with sm.Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
+    with Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
         row = evaluator.evaluate(["median_rank@4"]).iloc[0]
     assert (row["value"], row["n_users"]) == (3.0, 1)
 
 
 def test_a_metric_of_the_list_alone_needs_no_interactions(folder: Path) -> None:
-    with sm.Evaluator(RECOMMENDATIONS, templates=folder) as evaluator:
+    with Evaluator(RECOMMENDATIONS, templates=folder) as evaluator:
         result = evaluator.evaluate(["repeated_steps@2", "spread@1"])
     assert result["value"].tolist() == pytest.approx([1 / 3, 3])
     assert result["n_users"][0] == 3
@@ -187,7 +187,7 @@ def test_a_metric_of_the_list_alone_needs_no_interactions(folder: Path) -> None:
 
 
 def test_it_fuses_with_the_built_in_metrics(folder: Path) -> None:
-    with sm.Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
+    with Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
         sql = evaluator.sql(["late_hits@3", "recall@3", "median_rank@2"])
     tree = sqlglot.parse_one(sql, "duckdb")
     readers = [table for table in tree.find_all(sqlglot.exp.Table) if table.name == "hits"]
@@ -196,7 +196,7 @@ def test_it_fuses_with_the_built_in_metrics(folder: Path) -> None:
 
 def test_several_models(folder: Path) -> None:
     models = {"one": RECOMMENDATIONS, "two": {"u2": ["z", "b"]}}
-    with sm.Evaluator(
+    with Evaluator(
         {name: pd.DataFrame(rows(lists)) for name, lists in models.items()},
         INTERACTIONS,
         templates=folder,
@@ -287,7 +287,7 @@ def test_a_bad_template_is_one_clear_error(
 ) -> None:
     write(tmp_path, {name: text})
     with pytest.raises(sm.UsageError) as caught:
-        sm.Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=tmp_path).evaluate(["bad@3"])
+        Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=tmp_path).evaluate(["bad@3"])
     for fragment in fragments:
         assert fragment in str(caught.value)
 
@@ -296,7 +296,7 @@ def test_templates_are_sandboxed(tmp_path: Path) -> None:
     escape = "{{ ''.__class__.__mro__[1].__subclasses__() }}"
     write(tmp_path, {"bad": '{#---\ntitle = "x"\n---#}\nSELECT ' + escape})
     with pytest.raises(sm.TemplateError, match="unsafe"):
-        sm.Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=tmp_path).evaluate(["bad@3"])
+        Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=tmp_path).evaluate(["bad@3"])
 
 
 OWN = {
@@ -416,7 +416,7 @@ def test_several_rows_for_one_user_and_k_are_refused(tmp_path: Path) -> None:
     folder = own_folder(tmp_path, "rows", "SELECT {{ keys }}, k, rank AS value FROM hits")
     with (
         pytest.raises(sm.SqlmetricsError, match="rows: the query returns several rows"),
-        sm.Evaluator(SHORT_LISTS, truth, templates=folder) as evaluator,
+        Evaluator(SHORT_LISTS, truth, templates=folder) as evaluator,
     ):
         evaluator.evaluate("rows@2")
 
@@ -424,14 +424,14 @@ def test_several_rows_for_one_user_and_k_are_refused(tmp_path: Path) -> None:
 def test_a_metric_may_be_called_like_a_word_of_sql(tmp_path: Path) -> None:
     query = "SELECT {{ keys }}, k, product(rank) AS value FROM hits GROUP BY {{ keys }}, k"
     folder = own_folder(tmp_path, "union", query)
-    with sm.Evaluator(SHORT_LISTS, SHORT_TRUTH, templates=folder) as evaluator:
+    with Evaluator(SHORT_LISTS, SHORT_TRUTH, templates=folder) as evaluator:
         assert evaluator.evaluate("union@2")["value"][0] == 1
 
 
 @pytest.mark.parametrize("value", ["coalesce(k)", "coalesce(NULL, k)", "least(k, NULL)"])
 def test_expressions_of_k_that_are_null_for_whole_lists(tmp_path: Path, value: str) -> None:
     query = f"SELECT {{{{ keys }}}}, k, {value} AS value FROM hits GROUP BY {{{{ keys }}}}, k"
-    with sm.Evaluator(
+    with Evaluator(
         SHORT_LISTS, SHORT_TRUTH, templates=own_folder(tmp_path, "mine", query)
     ) as evaluator:
         (row,) = evaluator.evaluate("mine").to_dict("records")
@@ -456,7 +456,7 @@ def test_values_outside_the_declared_range(
     )
     truth = {user: ["b"] for user in lists}
     told = "outside the range 0 to 1 that the template declares. Correct the query or range in .*"
-    with sm.Evaluator(lists, truth, templates=tmp_path, check=False) as evaluator:
+    with Evaluator(lists, truth, templates=tmp_path, check=False) as evaluator:
         for call in (evaluator.evaluate, evaluator.rows):
             with pytest.warns(sm.SqlmetricsWarning, match=f"doubled: {what} {told}doubled.sql.j2"):
                 call("doubled@1")
@@ -472,6 +472,6 @@ def test_values_at_the_ends_of_the_declared_range(tmp_path: Path) -> None:
     )
     lists = {user: ["b"] if user % 3 else ["a"] for user in range(7)}
     truth = {user: ["b"] for user in lists}
-    with sm.Evaluator(lists, truth, templates=tmp_path, check=False) as evaluator:
+    with Evaluator(lists, truth, templates=tmp_path, check=False) as evaluator:
         assert evaluator.evaluate("found@1")["value"].tolist() == [pytest.approx(4 / 7)]
         assert set(evaluator.per_user("found@1")["found"]) == {0, 1}

@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import sqlmetrics as sm
 from tests.support.calls import at_k, values_by_user
+from tests.support.evaluators import Evaluator
 from tests.support.pairs import DIMENSIONS, MODELS, OVER, World, our_runs
 
 CUTOFFS = [1, 2, 3, 5, 10, 100]
@@ -168,7 +168,7 @@ def test_vectors_of_other_types(kind: str) -> None:
     lists = {user: draw.permutation(60)[:9].tolist() for user in range(40)} | {99: [2, 3, 4, 8]}
     unit = vectors.astype(float)
     unit /= np.linalg.norm(unit, axis=1)[:, None]
-    with sm.Evaluator(lists, items=items) as evaluator:
+    with Evaluator(lists, items=items) as evaluator:
         ours = values_by_user(
             evaluator.per_user("intra_list_diversity"), "intra_list_diversity", None
         )

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import sqlmetrics as sm
 from tests.support.calls import values_by_user
+from tests.support.evaluators import Evaluator
 from tests.support.pairs import CATEGORIES, OVER, World, our_runs
 
 USERS = 2000  # of the tables that users are drawn from
@@ -45,7 +45,7 @@ def crowd() -> dict[str, pd.DataFrame]:
 
 def evaluate(tables: dict[str, pd.DataFrame], metrics: Any, k: Any = None, **more: Any) -> Any:
     """Return {(metric, k or 0): value} and {…: n_users}."""
-    with sm.Evaluator(**tables, **more) as evaluator:
+    with Evaluator(**tables, **more) as evaluator:
         frame = evaluator.evaluate(metrics, k=k)
     keys = list(zip(frame["metric"], frame["k"].fillna(0).astype(int), strict=True))
     return dict(zip(keys, frame["value"], strict=True)), dict(
@@ -95,7 +95,7 @@ def test_sampled_users_keep_their_own_values(crowd: dict[str, pd.DataFrame], ove
     name = sampled(OVER[over], sample_users=40, runs=5)
     runs: dict[int | None, list[dict[Any, float]]] = {5: [], None: []}
     for threads, table in ((1, crowd["recommendations"]), (4, crowd["recommendations"][::-1])):
-        with sm.Evaluator(table, items=crowd["items"], threads=threads) as evaluator:
+        with Evaluator(table, items=crowd["items"], threads=threads) as evaluator:
             for k, seen in runs.items():
                 frame = evaluator.per_user([OVER[over], name], k=k)
                 exact, drawn = (c for c in frame.columns if c not in ("user_id", "k"))
@@ -116,7 +116,7 @@ def test_a_sampled_mean_is_as_near_as_theory_says(crowd: dict[str, pd.DataFrame]
     exact = values.pop(("intra_list_diversity", 5))
     users.pop(("intra_list_diversity", 5))
     assert set(users.values()) == {500}
-    with sm.Evaluator(**crowd) as evaluator:
+    with Evaluator(**crowd) as evaluator:
         frame = evaluator.per_user("intra_list_diversity", k=5)
     spread = frame["intra_list_diversity"].std() * math.sqrt((1 - 500 / USERS) / 500)
     assert_like_draws(list(values.values()), exact, spread)

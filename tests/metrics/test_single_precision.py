@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 
 N_USERS = 10
 N_ITEMS = 20
@@ -26,7 +27,7 @@ def evaluator(type_: pa.DataType, largest: float) -> sm.Evaluator:
         return pa.array(drawn, pa.float32()).cast(type_)
 
     ids = {"user_id": [user for user, _ in keys], "item_id": [item for _, item in keys]}
-    return sm.Evaluator(
+    return Evaluator(
         pa.table({**ids, "score": numbers()}), pa.table({**ids, "relevance": numbers()})
     )
 

@@ -13,6 +13,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.errors import SqlmetricsError
+from tests.support.evaluators import Evaluator
 
 LABELS = [("a", 0), ("b", 2), ("c", 1), ("d", 0)]
 SCORES = {"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.1}
@@ -28,7 +29,7 @@ SUMS = [
 
 
 def evaluator(rows: list[tuple[Any, ...]], truth: list[tuple[Any, ...]], **more: Any) -> Any:
-    return sm.Evaluator(
+    return Evaluator(
         recommendations=pd.DataFrame(rows, columns=["user_id", "item_id", "score"]),
         interactions=pd.DataFrame(truth, columns=["user_id", "item_id", "relevance"]),
         threads=1,
@@ -177,7 +178,7 @@ def test_ties_refused_where_they_have_no_meaning() -> None:
                 one.evaluate([spec], k=[2])
         # ranks have no ties, so that the rule has no effect
         ranked = pd.DataFrame({"user_id": [1, 1], "item_id": ["a", "b"], "rank": [1, 2]})
-    with sm.Evaluator(
+    with Evaluator(
         recommendations=ranked,
         interactions=pd.DataFrame({"user_id": [1], "item_id": ["b"]}),
         settings={"ties": "average"},

@@ -9,6 +9,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.references import data
+from tests.support.evaluators import Evaluator
 
 BORDER = 14
 SIMULATED = {
@@ -24,7 +25,7 @@ def evaluator() -> sm.Evaluator:
     made = data.tables("plain")
     truth = pd.DataFrame(made["history"])[["user_id", "item_id"]].drop_duplicates()
     lists = pd.DataFrame(made["baseline"])[["user_id", "item_id", "rank"]]
-    return sm.Evaluator(lists, truth)
+    return Evaluator(lists, truth)
 
 
 def test_the_border_is_that_of_rectools(evaluator: sm.Evaluator) -> None:

@@ -46,6 +46,7 @@ import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.notation import number
 
 D2 = 1 / math.log2(3)  # discount of rank 2; of rank 1 it is 1, of rank 3 it is 1/2
@@ -58,7 +59,7 @@ SQRT2 = math.sqrt(2)
 @functools.lru_cache(maxsize=4)
 def opened(arguments: bytes) -> sm.Evaluator:
     """Open an evaluator; calls about the same tables, one after another, share it."""
-    return sm.Evaluator(**pickle.loads(arguments), check=False)  # the tables are tiny
+    return Evaluator(**pickle.loads(arguments))
 
 
 def value(call: str, k: int | None = None, **evaluator: Any) -> float | None:
@@ -374,7 +375,7 @@ RESULT_OF_THE_LIST_ALONE = ["surprisal", "unexpectedness", "coverage", "populari
 
 
 def test_replay_diversity_needs_no_ground_truth() -> None:
-    with sm.Evaluator(LOG_LISTS, history=LOG, baseline=LOG_LISTS) as evaluator:
+    with Evaluator(LOG_LISTS, history=LOG, baseline=LOG_LISTS) as evaluator:
         frame = evaluator.evaluate(RESULT_OF_THE_LIST_ALONE, k=2)
     assert frame["metric"].tolist() == RESULT_OF_THE_LIST_ALONE
     assert frame["value"].notna().all()

@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.notation import number
 
 LISTS = {"u1": "cda", "u2": "dab", "u3": "bcd", "u4": "cba", "u5": "dcb"}
@@ -66,7 +67,7 @@ NUMBERS = {
 
 
 def evaluator() -> sm.Evaluator:
-    return sm.Evaluator(**TABLES, convention="elliot", settings={"relevant_from": 1}, threads=1)
+    return Evaluator(**TABLES, convention="elliot", settings={"relevant_from": 1}, threads=1)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -79,7 +80,7 @@ def test_names_of_elliot_give_its_numbers(name: str) -> None:
 
 def test_gini_of_elliot_is_one_minus_the_coefficient() -> None:
     """diversity/gini_index/gini_index.py: a 1, b 2, d 3, c 4 of 10: 1 - (-3 - 2 + 3 + 12)/10/3."""
-    with sm.Evaluator(**TABLES, threads=1) as world:
+    with Evaluator(**TABLES, threads=1) as world:
         found = world.evaluate("gini(divisor=n_minus_1)@2")["value"].item()
     assert 1 - found == pytest.approx(2 / 3, abs=1e-12)
 
@@ -91,7 +92,7 @@ def test_bias_disparity_of_the_groups() -> None:
     """
     expected = {"0": [1 / (6 / 5) - 1, 1 / (4 / 5) - 1], "1": [1 / (4 / 3) - 1, 1 / (2 / 3) - 1]}
     specs = [f"bias_disparity(statistic={which})@2" for which in ("min", "max")]
-    with sm.Evaluator(**TABLES, threads=1) as world:
+    with Evaluator(**TABLES, threads=1) as world:
         found = world.evaluate(specs, by="cluster")
     for cluster, values in expected.items():
         rows = found[found["cluster"].astype(str) == cluster]
@@ -105,7 +106,7 @@ def test_mad_of_users() -> None:
     The gains are 2^(grade - threshold + 1) - 1, and users without a relevant item have 0.
     """
     settings = {"relevant_from": 1, "audience": "judged"}
-    with sm.Evaluator(**TABLES, convention="elliot", settings=settings, threads=1) as world:
+    with Evaluator(**TABLES, convention="elliot", settings=settings, threads=1) as world:
         found = world.evaluate("nDCG@2", by="cluster", gap="mad")
     (gap,) = found.loc[found["cluster"].astype(str) == "(mad)", "value"]
     assert gap == pytest.approx(number(f"1 - (1 / (3 + {D}) + 1 + 0) / 3"), abs=1e-12)

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import sqlmetrics as sm
 from tests.references import data
+from tests.support.evaluators import Evaluator
 from tests.support.paths import TESTS
 
 STORED: dict[str, Any] = json.loads(
@@ -32,7 +32,7 @@ def test_gaps_are_those_of_fairlearn(n_groups: int) -> None:
     lists, truth = tables["recommendations"].drop(columns="score"), tables["interactions"]
     users = pd.DataFrame({"user_id": pd.concat([lists["user_id"], truth["user_id"]]).unique()})
     users["team"] = [f"team {int(user[1:]) % n_groups}" for user in users["user_id"]]
-    with sm.Evaluator(lists, truth, users=users) as evaluator:
+    with Evaluator(lists, truth, users=users) as evaluator:
         found = evaluator.evaluate(["recall", "hit_rate"], k=data.CUTOFFS, by="team", gap=GAPS)
     here = {
         (row["model"], f"{row['metric']} of {n_groups} groups: {gap}", row["k"]): row["value"]

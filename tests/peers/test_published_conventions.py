@@ -15,11 +15,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention, conventions
 from sqlmetrics.metrics.spec import parse_spec
 from tests.support.calls import definitions
+from tests.support.evaluators import Evaluator
 from tests.support.five_users import (
     D2,
     IDCG3,
@@ -162,7 +162,7 @@ def found(rows: str, k: int, convention: str) -> dict[str, float]:
     """Compute all specs that the table has for one convention, in one call."""
     specs = [row.specs[convention] for name, at, row in TABLE
              if (name, at) == (rows, k) and convention in row.specs]  # fmt: skip
-    with sm.Evaluator(**frames(rows), convention=convention) as evaluator:
+    with Evaluator(**frames(rows), convention=convention) as evaluator:
         frame = evaluator.evaluate(specs, k=k)
         settings = definitions(evaluator).first
         names = {spec: settings.request(parse_spec(spec)).name for spec in specs}
@@ -203,7 +203,7 @@ def test_users_whose_mean_another_user_spoils(
     convention: str, spec: str, users: dict[str, Any]
 ) -> None:
     """The last user is the one without interactions or recommendations: 0 here."""
-    with sm.Evaluator(**frames("five users"), convention=convention) as evaluator:
+    with Evaluator(**frames("five users"), convention=convention) as evaluator:
         frame = evaluator.per_user(spec, k=3)
     values = dict(zip(frame["user_id"], frame[spec], strict=True))
     assert values == pytest.approx(

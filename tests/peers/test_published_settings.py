@@ -41,8 +41,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import sqlmetrics as sm
 from tests.support.calls import at_k, run, run_calls, spec
+from tests.support.evaluators import Evaluator
 from tests.support.five_users import (
     ALL_RELEVANT,
     D2,
@@ -312,7 +312,7 @@ def test_package_gives_the_values_of_users(
 
 def test_interval_of_precision_is_replays_half_width() -> None:
     """RePlay 0.13, CPU: quantile 0.975 of the normal distribution * sample deviation / sqrt(n)."""
-    evaluator = sm.Evaluator(
+    evaluator = Evaluator(
         recommendations=recommendation_frame(RECOMMENDATIONS),
         interactions=interaction_frame(INTERACTIONS),
     )

@@ -16,6 +16,7 @@ from sklearn.metrics import (
 )
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.ranker_numbers import (
     AS_PROBABILITIES,
     LISTS,
@@ -40,7 +41,7 @@ def tables(lists: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
 @pytest.mark.parametrize("library", ["sklearn", "lightgbm", "xgboost", "catboost"])
 def test_numbers_that_the_libraries_printed(library: str) -> None:
     lists, truth = tables(LISTS)
-    with sm.Evaluator(lists, truth, convention=library, threads=1) as evaluator:
+    with Evaluator(lists, truth, convention=library, threads=1) as evaluator:
         for spec in [spec for of, spec in NUMBERS if of == library]:
             frame = evaluator.per_user([spec], k=[2, 4])
             found = frame.set_index(["user_id", "k"]).iloc[:, -1].to_dict()
@@ -59,7 +60,7 @@ def test_weighted_means_of_the_libraries(library: str, spec: str) -> None:
         lists, truth = tables({name: LISTS[name] for name in names})
         users = pd.DataFrame({"user_id": names, "weight": [WEIGHTS[name] for name in names]})
         settings = {"aggregate": "weighted_mean"}
-        with sm.Evaluator(lists, truth, users=users, convention=library, settings=settings) as own:
+        with Evaluator(lists, truth, users=users, convention=library, settings=settings) as own:
             value = own.evaluate(spec, k=k)["value"].item()
         # nDCG of a list without a relevant item counts 1 there, instead of its weight
         counts_once = with_nothing and spec == "ndcg" and library != "catboost"
@@ -74,7 +75,7 @@ def test_weighted_means_of_the_libraries(library: str, spec: str) -> None:
 def test_grades_that_are_probabilities(metric: str, spec: str) -> None:
     labels, scores = LISTS["graded"]
     lists, truth = tables({"graded": ([label / 4 for label in labels], scores)})
-    with sm.Evaluator(lists, truth, settings={"order": "score"}, threads=1) as evaluator:
+    with Evaluator(lists, truth, settings={"order": "score"}, threads=1) as evaluator:
         value = evaluator.evaluate(spec, k=4)["value"].item()
     assert value == pytest.approx(AS_PROBABILITIES[metric], abs=6e-7)
 
@@ -88,7 +89,7 @@ def test_scikit_learn_on_drawn_lists() -> None:
         lists[f"list {number}"] = (labels, [draw.choice([0.1, 0.5, 0.5, 0.9]) for _ in range(n)])
     recommendations, truth = tables(lists)
     cells = 0
-    with sm.Evaluator(recommendations, truth, convention="sklearn", threads=1) as evaluator:
+    with Evaluator(recommendations, truth, convention="sklearn", threads=1) as evaluator:
         frame = evaluator.per_user(["ndcg", "dcg", "lrap"], k=[3])
         whole = evaluator.per_user(["ndcg", "dcg", "lrap"])
     for k, values in ((3, frame), (None, whole)):
@@ -112,7 +113,7 @@ def test_scikit_learn_on_drawn_lists() -> None:
 def test_log_loss_clips_as_scikit_learn_does() -> None:
     """The machine epsilon of double precision, 2^-52: -ln of it is 52 ln 2."""
     lists, truth = tables({"certain": ([1, 0], [0.0, 1.0])})
-    with sm.Evaluator(lists, truth, convention="sklearn", check=False) as evaluator:
+    with Evaluator(lists, truth, convention="sklearn", check=False) as evaluator:
         value = evaluator.evaluate("log_loss")["value"].item()
     assert value == pytest.approx(52 * math.log(2), abs=1e-12)
     assert value == pytest.approx(log_loss([1, 0], [0.0, 1.0]), abs=1e-12)

@@ -22,6 +22,7 @@ from sklearn.metrics import roc_auc_score
 
 import sqlmetrics as sm
 from tests.support.calls import at_k, values_by_user
+from tests.support.evaluators import Evaluator
 
 CUTOFFS = [1, 2, 3, 5, 10, 20, 100]
 WHOLE_LISTS = None
@@ -130,7 +131,7 @@ class World:
     def evaluator(self, **settings: Any) -> sm.Evaluator:
         if self.by.startswith("score, "):
             settings["order"] = "score"
-        return sm.Evaluator(self.recommendations(), self.interactions(), settings=settings)
+        return Evaluator(self.recommendations(), self.interactions(), settings=settings)
 
 
 WORLDS = {
@@ -277,7 +278,7 @@ def test_auc_pools_users_without_a_relevant_item() -> None:
     truth = world.interactions()
     audience = world.audience()
     with (
-        sm.Evaluator(world.recommendations(), truth[truth["user_id"].isin(audience)]) as without,
+        Evaluator(world.recommendations(), truth[truth["user_id"].isin(audience)]) as without,
         world.evaluator() as evaluator,
     ):
         narrow = value(without.evaluate("auc"), "auc", None)
@@ -323,7 +324,7 @@ def test_correlations_do_not_depend_on_what_is_relevant() -> None:
 def test_auc_with_one_class_is_undefined(grade: int) -> None:
     world = WORLDS["integer ids by score, fractions"]
     interactions = world.interactions().assign(relevance=grade)
-    with sm.Evaluator(world.recommendations(), interactions) as evaluator:
+    with Evaluator(world.recommendations(), interactions) as evaluator:
         frame = evaluator.evaluate("auc", k=[5, 100])
     assert frame["value"].isna().all()
     assert frame["k"].tolist() == [5, 100]
@@ -335,7 +336,7 @@ def test_models_are_compared_by_themselves() -> None:
     truth = first.interactions()
     second.grades = first.grades
     lists = {"first": first.recommendations(), "second": second.recommendations()}
-    with sm.Evaluator(lists, truth) as evaluator:
+    with Evaluator(lists, truth) as evaluator:
         users = evaluator.per_user(["kendall_tau", "spearman_rho"], k=[3, 20])
         runs = evaluator.evaluate("auc", k=[3, 20])
     for name, world in (("first", first), ("second", second)):

@@ -21,11 +21,11 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.settings import Convention
 from sqlmetrics.metrics.spec import parse_spec
 from tests.support.calls import at_k, values_by_user
+from tests.support.evaluators import Evaluator
 from tests.support.notation import (
     Interaction,
     Recommendation,
@@ -236,7 +236,7 @@ def metric_of(spec: str) -> str:
 
 @pytest.mark.parametrize("complete", [False, True])
 def test_package_agrees_with_trec_eval(world: World, complete: bool) -> None:
-    evaluator = sm.Evaluator(
+    evaluator = Evaluator(
         recommendations=recommendation_frame(world.recommendations),
         interactions=interaction_frame(world.interactions),
         convention="trec_eval",
@@ -259,7 +259,7 @@ def test_package_agrees_with_trec_eval(world: World, complete: bool) -> None:
 
 def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
     measures = {re.sub(r"_\d\.\d\d$", "", measure) for measure in COUNTS_AND_POOLS.values()}
-    with sm.Evaluator(
+    with Evaluator(
         recommendation_frame(world.recommendations),
         interaction_frame(world.interactions),
         convention="trec_eval",
@@ -276,7 +276,7 @@ def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
 
 def test_judged_documents_only_agree_with_trec_eval(world: World) -> None:
     """trec_eval -J removes documents without a judgement, which those with a grade below 0 lack."""
-    with sm.Evaluator(
+    with Evaluator(
         recommendation_frame(world.recommendations),
         interaction_frame(world.interactions),
         convention="trec_eval",

@@ -10,6 +10,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.commands import GROUP
+from tests.support.evaluators import Evaluator
 from tests.support.hostile import (
     METRICS,
     history_table,
@@ -62,7 +63,7 @@ def connection(data: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.fixture(scope="module")
 def expected() -> list[float]:
     tables = {"history": history_table(), "users": users_table()}
-    with sm.Evaluator(lists_table(), truth_table(), **tables) as evaluator:
+    with Evaluator(lists_table(), truth_table(), **tables) as evaluator:
         return values(evaluator.evaluate(METRICS))
 
 
@@ -85,5 +86,5 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.fixture(scope="module")
 def evaluator(database: duckdb.DuckDBPyConnection) -> Iterator[sm.Evaluator]:
     tables = {"history": "history", "users": "users"}
-    with sm.Evaluator("recs", "truth", **tables, connection=database) as opened:
+    with Evaluator("recs", "truth", **tables, connection=database) as opened:
         yield opened

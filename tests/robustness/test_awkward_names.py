@@ -9,8 +9,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-import sqlmetrics as sm
 from sqlmetrics.errors import SqlmetricsError
+from tests.support.evaluators import Evaluator
 from tests.support.hostile import (
     HOSTILE,
     METRICS,
@@ -42,7 +42,7 @@ def test_columns_with_hostile_names(name: str, expected: list[float]) -> None:
         lists = lists_table().rename_columns(["u", name, "r", "points"])
         columns |= {"recommendations.user_id": "u", "recommendations.rank": "r"}
     tables = {"history": history_table(), "users": users_table(), "columns": columns}
-    with sm.Evaluator(lists, truth, **tables) as evaluator:
+    with Evaluator(lists, truth, **tables) as evaluator:
         assert values(evaluator.evaluate(METRICS)) == expected
 
 
@@ -65,7 +65,7 @@ def test_tables_and_slices_with_hostile_names(
         connection.unregister("just_now")
         connection.execute("CREATE TABLE recs AS SELECT 42 AS answer")
         tables = {"history": history_table(), "users": users, "connection": connection}
-        with sm.Evaluator(name, truth_table(), **tables) as evaluator:
+        with Evaluator(name, truth_table(), **tables) as evaluator:
             assert values(evaluator.evaluate(METRICS)) == expected
             if name.lower() in OF_RESULTS:
                 with pytest.raises(SqlmetricsError, match=f"by: {name} is also "):
@@ -85,7 +85,7 @@ def test_models_with_hostile_names(expected: list[float]) -> None:
     lists = pa.concat_tables(
         [lists_table().append_column("model", pa.array([n] * 10, pa.string())) for n in names]
     )
-    with sm.Evaluator(lists, truth_table(), history=history_table()) as evaluator:
+    with Evaluator(lists, truth_table(), history=history_table()) as evaluator:
         found = evaluator.evaluate(METRICS)
         users = evaluator.per_user(METRICS[:1])
         assert sorted(evaluator.models) == sorted(names)
@@ -110,7 +110,7 @@ def test_ids_with_hostile_texts(expected: list[float]) -> None:
             return table
 
         tables = {"history": named(history_table()), "users": named(users_table())}
-        with sm.Evaluator(named(lists_table()), named(truth_table()), **tables) as evaluator:
+        with Evaluator(named(lists_table()), named(truth_table()), **tables) as evaluator:
             assert values(evaluator.evaluate(METRICS)) == expected
             users = evaluator.per_user(METRICS[:1])
             assert sorted(users["user_id"]) == sorted(some[1:4])

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 
 
 # ---------------------------------------------------------------- damaged files
@@ -53,7 +54,7 @@ def test_damage_in_a_later_row_group_names_the_file(
     }
     for trust_input in (False, True):
         with (
-            sm.Evaluator(**tables, trust_input=trust_input) as evaluator,
+            Evaluator(**tables, trust_input=trust_input) as evaluator,
             pytest.raises(sm.DataError, match=rf"^{table}: \S+broken\.parquet cannot be read") as e,
         ):
             evaluator.evaluate(["ndcg@10", "surprisal@10"])
@@ -65,7 +66,7 @@ def test_damage_is_found_in_partitions_too(data: Path, tmp_path: Path) -> None:
     last = pq.ParquetFile(data / "scores.parquet").metadata.num_row_groups - 1
     broken = damaged(data / "scores.parquet", tmp_path / "a.parquet", last, 1, CHANGES["zeros"])
     with (
-        sm.Evaluator(broken, data / "truth.parquet", partitions=3) as evaluator,
+        Evaluator(broken, data / "truth.parquet", partitions=3) as evaluator,
         pytest.raises(sm.DataError, match=r"recommendations: \S+a\.parquet cannot be read"),
     ):
         evaluator.evaluate("ndcg@10")
@@ -77,7 +78,7 @@ def test_a_truncated_file(data: Path, tmp_path: Path, share: float) -> None:
     path = tmp_path / "cut.parquet"
     path.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(sm.DataError, match=r"^recommendations: \S*cut\.parquet cannot be read"):
-        sm.Evaluator(path, data / "truth.parquet")
+        Evaluator(path, data / "truth.parquet")
 
 
 def test_a_wrong_query_is_no_damaged_file(data: Path, tmp_path: Path) -> None:
@@ -87,9 +88,7 @@ def test_a_wrong_query_is_no_damaged_file(data: Path, tmp_path: Path) -> None:
         "SELECT {{ keys }}, k, max(error('no value')) AS value FROM hits GROUP BY {{ keys }}, k"
     )
     with (
-        sm.Evaluator(
-            data / "ranks.parquet", data / "truth.parquet", templates=tmp_path
-        ) as evaluator,
+        Evaluator(data / "ranks.parquet", data / "truth.parquet", templates=tmp_path) as evaluator,
         pytest.raises(sm.SqlmetricsError, match="no value") as caught,
     ):
         evaluator.evaluate("bad@3")
@@ -122,7 +121,7 @@ def test_a_file_that_changes_between_runs_is_refused(
 ) -> None:
     """Stages that are kept would be of one version, and what is read again of another."""
     path = copied(data, tmp_path)
-    with sm.Evaluator(path, data / "truth.parquet") as evaluator:
+    with Evaluator(path, data / "truth.parquet") as evaluator:
         evaluator.evaluate("recall@10")
         CHANGED[change](path, data)
         what = "is gone" if change == "deleted" else "changed"
@@ -148,7 +147,7 @@ def test_a_file_that_changes_during_a_run(data: Path, tmp_path: Path) -> None:
         "range(5000) AS b)) AS value FROM listed GROUP BY {{ keys }}, k"
     )
     change = threading.Timer(0.2, lambda: replaced(path, data))
-    with sm.Evaluator(path, data / "truth.parquet", templates=tmp_path / "own") as evaluator:
+    with Evaluator(path, data / "truth.parquet", templates=tmp_path / "own") as evaluator:
         evaluator.evaluate("precision@10")  # checks are done
         change.start()
         with pytest.raises(sm.DataError, match=r"recommendations: \S+lists\.parquet changed"):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 
 READS = """\
 {#---
@@ -37,7 +38,7 @@ def test_templates_read_the_tables_and_no_other_files(
     reads = what.format(file=secret, folder=tmp_path, data=data)
     (own / "reads.sql.j2").write_text(READS % reads)
     lists, truth = data / "ranks.parquet", data / "truth.parquet"
-    with sm.Evaluator(lists, truth, templates=own) as evaluator:
+    with Evaluator(lists, truth, templates=own) as evaluator:
         with pytest.raises(sm.TemplateError) as caught:
             evaluator.evaluate("reads@10")
         assert "Cannot access file" in str(caught.value)
@@ -45,7 +46,7 @@ def test_templates_read_the_tables_and_no_other_files(
         assert evaluator.evaluate("ndcg@10")["n_users"][0] == 600
     with (
         duckdb.connect() as connection,
-        sm.Evaluator(lists, truth, templates=own, connection=connection) as evaluator,
+        Evaluator(lists, truth, templates=own, connection=connection) as evaluator,
     ):  # that is the caller's to decide
         assert evaluator.evaluate("reads@10")["value"][0] >= 1
 
@@ -55,9 +56,7 @@ def test_templates_do_not_see_what_the_caller_has(data: Path, tmp_path: Path) ->
     frame_of_the_caller = pd.DataFrame({"a": [1]})
     (tmp_path / "reads.sql.j2").write_text(READS % "frame_of_the_caller")
     with (
-        sm.Evaluator(
-            data / "ranks.parquet", data / "truth.parquet", templates=tmp_path
-        ) as evaluator,
+        Evaluator(data / "ranks.parquet", data / "truth.parquet", templates=tmp_path) as evaluator,
         pytest.raises(sm.TemplateError, match="frame_of_the_caller"),
     ):
         evaluator.evaluate("reads@10")
@@ -73,7 +72,7 @@ def test_a_lock_is_of_the_files_as_they_were_named(data: Path, tmp_path: Path) -
     relative = os.path.relpath(data / "ranks.parquet")
     values = []
     for lists in (tmp_path / "lists", relative, f"./{relative}"):
-        with sm.Evaluator(lists, truth, temp_directory=os.path.relpath(tmp_path)) as evaluator:
+        with Evaluator(lists, truth, temp_directory=os.path.relpath(tmp_path)) as evaluator:
             values.append(evaluator.evaluate("ndcg@10")["value"][0])
             evaluator.write_parquet(tmp_path / "out.parquet", "ndcg@10", force=True)
     assert len(set(values)) == 1
@@ -85,7 +84,7 @@ def test_parts_read_their_files_and_no_others(data: Path, tmp_path: Path) -> Non
     import json
 
     folder = tmp_path / "parts"
-    with sm.Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
+    with Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
         evaluator.write_partition(folder, "1/1", "ndcg@10")
     assert len(sm.reduce(folder)) == 1
     (tmp_path / "secret.csv").write_text("a\n1\n")

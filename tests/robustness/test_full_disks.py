@@ -16,6 +16,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.commands import command, temporary_files
+from tests.support.evaluators import Evaluator
 from tests.support.processes import PATIENCE
 
 resource = pytest.importorskip("resource", reason="limits of POSIX")
@@ -94,7 +95,7 @@ def test_a_full_disk_for_parts(data: Path, place: Path) -> None:
              "-k", "1:20", "-o", place / "parts", "--partition"]  # fmt: skip
     failed([*asked, "1/2"], "File too large", "--temp-directory", disk=FULL)
     assert os.listdir(place) == []
-    with sm.Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
+    with Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
         evaluator.write_partition(place / "parts", "1/2", ["ndcg", "map"], range(1, 21))
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     failed([*asked, "1/2", "--force"], "File too large", disk=FULL)
@@ -145,7 +146,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_small_file_system(data: Path, place: Path, small_disk: Path) -> None:
     """A result goes to the temporary folder first, and from there to another file system."""
-    with sm.Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
+    with Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
         fits, does_not = small_disk / "small.parquet", small_disk / "large.parquet"
         evaluator.write_parquet(fits, "ndcg@10")
         assert len(pd.read_parquet(fits)) == 1
@@ -157,7 +158,7 @@ def test_a_small_file_system(data: Path, place: Path, small_disk: Path) -> None:
         evaluator.write_parquet(place / "large.parquet", **options)
         assert (place / "large.parquet").stat().st_size > 1 << 13
     with (
-        sm.Evaluator(
+        Evaluator(
             data / "ranks.parquet", data / "truth.parquet", temp_directory=small_disk
         ) as evaluator,
         pytest.raises(sm.EngineError, match=rf"does not fit into {small_disk} .*No space left"),

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-import sqlmetrics as sm
 from sqlmetrics.files import OwnFolder, whole_file
 from tests.robustness import interrupts
+from tests.support.evaluators import Evaluator
 from tests.support.processes import ENDLESS, wait_for
 
 if not Path("/proc/self/status").exists():
@@ -160,7 +160,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
         assert its_own.isdisjoint(left)
         # what a process that lives has made is left to it
         lists, truth = interrupts.ALS, interrupts.TRUTH[1]
-        with sm.Evaluator(lists, truth, temp_directory=tmp_path / "temporary") as evaluator:
+        with Evaluator(lists, truth, temp_directory=tmp_path / "temporary") as evaluator:
             evaluator.write_parquet(tmp_path / "other.parquet", "ndcg@10")
         assert folders(tmp_path) == its_own
         ended(running, signal.SIGTERM)

@@ -23,9 +23,9 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-import sqlmetrics as sm
 from sqlmetrics.demo import write_demo
 from sqlmetrics.metrics.catalog import Catalog
+from tests.support.evaluators import Evaluator
 
 SETTINGS = {"relevant_from": 2}
 MODELS = ("als", "item_knn")
@@ -160,7 +160,7 @@ def answer(data: Path, way: Way, folder: Path, everything: bool = True) -> Answe
         return way.give(data / f"{name}.parquet", target)
 
     tables = ("interactions", "history", "items", "aspects", "users", "logs")
-    with sm.Evaluator(
+    with Evaluator(
         {model: source(f"recommendations_{model}") for model in MODELS},
         **{name: source(name) for name in tables},
         baseline=MODELS[1],
@@ -273,7 +273,7 @@ def test_distances_of_any_size_do_not_depend_on_the_order_of_rows() -> None:
     found = []
     for seed in range(3):
         columns = [f"x{n}" for n in np.random.default_rng(seed).permutation(6)]
-        with sm.Evaluator(
+        with Evaluator(
             lists.sample(frac=1, random_state=seed),
             items=items.sample(frac=1, random_state=seed),
             columns={"items.features": columns},

@@ -15,6 +15,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.commands import temporary_files
+from tests.support.evaluators import Evaluator
 from tests.support.processes import PATIENCE
 
 
@@ -97,7 +98,7 @@ def test_a_connection_and_its_transaction_stay_as_they_were(
     connection.execute("CREATE TABLE fresh AS SELECT 1 AS one")
     before = state(connection)
     history = pd.read_parquet(data / "ranks.parquet")
-    with sm.Evaluator(
+    with Evaluator(
         "lists",
         "truth",
         history=history,
@@ -113,7 +114,7 @@ def test_a_connection_and_its_transaction_stay_as_they_were(
             with pytest.raises(error):
                 getattr(evaluator, method)([metric, "surprisal@10"])
             with pytest.raises(sm.UsageError, match="connection cannot be used"):
-                sm.Evaluator("lists", "truth", connection=connection)
+                Evaluator("lists", "truth", connection=connection)
         connection.execute("ROLLBACK")
         assert state(connection) == committed
         assert len(evaluator.evaluate("precision@10")) == 1  # both can be used again
@@ -127,7 +128,7 @@ def test_rules_that_rows_break_leave_a_transaction_open(
     connection.execute("BEGIN")
     connection.execute("INSERT INTO lists VALUES (NULL, 1, 1)")
     with (
-        sm.Evaluator("lists", "truth", connection=connection) as evaluator,
+        Evaluator("lists", "truth", connection=connection) as evaluator,
         pytest.raises(sm.DataError, match="NULL"),
     ):
         evaluator.evaluate("ndcg@10")
@@ -147,7 +148,7 @@ def test_two_runs_at_once_in_one_database(
     found: dict[str, list[Any]] = {"as it is": [], "turned": []}
 
     def run(name: str, frame: pd.DataFrame) -> None:
-        with sm.Evaluator(frame, "truth", connection=connection.cursor()) as evaluator:
+        with Evaluator(frame, "truth", connection=connection.cursor()) as evaluator:
             for k in range(1, 4):
                 found[name].append(evaluator.per_user(["ndcg", "map"], k).to_dict("list"))
 
@@ -160,7 +161,7 @@ def test_two_runs_at_once_in_one_database(
     for thread in threads:
         thread.join()
     for name, frame in (("as it is", lists), ("turned", turned)):
-        with sm.Evaluator(frame, data / "truth.parquet") as evaluator:
+        with Evaluator(frame, data / "truth.parquet") as evaluator:
             alone = [evaluator.per_user(["ndcg", "map"], k).to_dict("list") for k in range(1, 4)]
         assert found[name] == alone
     assert found["as it is"] != found["turned"]
@@ -170,7 +171,7 @@ def test_two_runs_at_once_in_one_database(
 AT_ONCE = """
 import sys, duckdb, sqlmetrics as sm
 with duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read") as connection:
-    with sm.Evaluator("lists", "truth", connection=connection, check=False) as evaluator:
+    with Evaluator("lists", "truth", connection=connection, check=False) as evaluator:
         print(evaluator.rows("ndcg@10").values[0][2], flush=True)
         sys.stdin.read(1)
 """

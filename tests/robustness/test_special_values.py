@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
+from tests.support.evaluators import Evaluator
 from tests.support.hostile import (
     METRICS,
     SEARCH,
@@ -69,7 +70,7 @@ def test_types_of_ids(expected: list[float]) -> None:
 
             def call(connection: duckdb.DuckDBPyConnection = connection) -> list[float]:
                 names = {name: name for name in tables}
-                with sm.Evaluator(**names, connection=connection, check=False) as evaluator:
+                with Evaluator(**names, connection=connection, check=False) as evaluator:
                     sliced = evaluator.evaluate("recall@2", by="activity")
                     assert sum(sliced["n_users"]) == 3
                     return values(evaluator.evaluate(METRICS))
@@ -84,14 +85,14 @@ def test_times_with_a_zone_need_no_further_package() -> None:
     """DuckDB fetches them with the package pytz, which may not be there."""
     times = pa.array([0, 1, 2], pa.timestamp("us", tz="Europe/Paris"))
     history = history_table().append_column("timestamp", times)
-    with sm.Evaluator(lists_table(), truth_table(), history=history) as evaluator:
+    with Evaluator(lists_table(), truth_table(), history=history) as evaluator:
         assert len(evaluator.evaluate("recall@2", by="activity")) > 0
     twice = pa.concat_tables([history, history])
     columns = {"interactions.item_id": "timestamp", "recommendations.item_id": "time"}
     lists = lists_table().slice(0, 3).append_column("time", times)
     shown = r"1970-01-01 0[01]:00:00(\.\d+)?\+0[01]:00"
     with (
-        sm.Evaluator(lists, twice, columns=columns) as evaluator,
+        Evaluator(lists, twice, columns=columns) as evaluator,
         pytest.raises(sm.DataError, match=shown),
     ):
         evaluator.evaluate("recall@2")
@@ -110,7 +111,7 @@ METRICS_OF_NUMBERS = ["ndcg(gain=linear)@3", "recall@2", "err(max_grade=4)@3", "
 
 def of_numbers(lists: Any, truth: Any, column: str, **more: Any) -> list[float]:
     settings = {"order": "score"} if column == "score" else {}
-    with sm.Evaluator(lists, truth, settings=settings, check=False, **more) as evaluator:
+    with Evaluator(lists, truth, settings=settings, check=False, **more) as evaluator:
         return values(evaluator.evaluate(METRICS_OF_NUMBERS))
 
 
@@ -199,7 +200,7 @@ def test_special_scores(numbers: list[float | None], precision: str) -> None:
     options: dict[str, Any] = {"settings": {"score_type": precision}, "check": False}
 
     def call() -> list[float]:
-        with sm.Evaluator(lists, truth_table(), **options) as evaluator:
+        with Evaluator(lists, truth_table(), **options) as evaluator:
             return values(evaluator.evaluate(METRICS[:-1]))
 
     found = own_error_or(call)
@@ -214,7 +215,7 @@ def test_special_scores(numbers: list[float | None], precision: str) -> None:
     users = [row[0] for row in rows]
     ranks = [users[: place + 1].count(user) for place, user in enumerate(users)]
     plain = pa.table({"user_id": users, "item_id": [row[1] for row in rows], "rank": ranks})
-    with sm.Evaluator(plain, truth_table()) as evaluator:
+    with Evaluator(plain, truth_table()) as evaluator:
         assert found == values(evaluator.evaluate(METRICS[:-1]))
 
 
@@ -233,7 +234,7 @@ def test_special_relevance(numbers: list[float | None], gain: str, threshold: st
     options = {"history": history, "settings": {"relevant_from": threshold, "ndcg.gain": gain}}
 
     def call() -> pd.DataFrame:
-        with sm.Evaluator(lists_table(), truth, items=items_table(), **options) as evaluator:
+        with Evaluator(lists_table(), truth, items=items_table(), **options) as evaluator:
             return evaluator.evaluate([*BOUNDED, "ndcg"])
 
     found = own_error_or(call)
@@ -267,7 +268,7 @@ def test_special_attributes(numbers: list[float | None]) -> None:
             "propensity": pa.array(numbers[5:10], pa.float64()),
         }
     )
-    with sm.Evaluator(lists_table(), truth_table(), items=items, logs=logs) as evaluator:
+    with Evaluator(lists_table(), truth_table(), items=items, logs=logs) as evaluator:
         for metrics, highest in (
             (["money_precision@3", "money_recall@3"], 1),
             (["intra_list_diversity@3"], 2),
@@ -287,5 +288,5 @@ def test_null_anywhere_is_refused() -> None:
         broken[1] = None
         changed = of.set_column(column, of.column_names[column], pa.array(broken))
         tables = (changed, truth) if table == "lists" else (lists, changed)
-        with sm.Evaluator(*tables) as evaluator, pytest.raises(sm.DataError, match="NULL"):
+        with Evaluator(*tables) as evaluator, pytest.raises(sm.DataError, match="NULL"):
             evaluator.evaluate(["recall@3"])

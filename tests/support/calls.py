@@ -16,6 +16,7 @@ from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.report.analysis import Question, Study
 from sqlmetrics.run import looking, reporting
+from tests.support.evaluators import Evaluator
 from tests.support.notation import (
     Decision,
     Interaction,
@@ -137,7 +138,7 @@ def run_calls(
     cutoffs = None if k is None else sorted({k, largest_k or k})
     of_users = [call for call, per_user in calls.items() if per_user]
     found = {}
-    with sm.Evaluator(**tables, settings=settings) as evaluator:
+    with Evaluator(**tables, settings=settings) as evaluator:
         with no_propensities_expected(logs):
             means = at_k(evaluator.evaluate(list(calls), k=cutoffs), k)
         users = evaluator.per_user(of_users, k=cutoffs) if of_users else pd.DataFrame()

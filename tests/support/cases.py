@@ -28,9 +28,9 @@ from typing import Any
 
 import pandas as pd
 
-import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
 from tests.support.calls import at_k, canonical, spec
+from tests.support.evaluators import Evaluator
 from tests.support.notation import (
     aspect_rows,
     further_frames,
@@ -227,9 +227,8 @@ def wrong(cases: Sequence[Case], *, with_settings: bool = False) -> list[str]:
         tables = {n: table.drop(columns="case_id", errors="ignore") for n, table in tables.items()}
     of_users = [call for call, case in zip(calls, cases, strict=True) if case.users is not None]
     key: Any = "user_id" if alone else USER
-    # tables as small as these are warned of for good reasons
-    options = {"settings": settings, "key": key, "check": False}
-    with known_warnings(), sm.Evaluator(**tables, **options) as evaluator:
+    options = {"settings": settings, "key": key}
+    with known_warnings(), Evaluator(**tables, **options) as evaluator:
         asked = asked_of(cases, calls)
         means = evaluator.evaluate(asked, by=None if alone else "origin")
         users = pd.DataFrame()

@@ -9,6 +9,7 @@ import pandas as pd
 
 import sqlmetrics as sm
 from tests.support.calls import at_k
+from tests.support.evaluators import Evaluator
 
 MODELS = ["als", "popular"]
 ITEMS = 90
@@ -112,7 +113,7 @@ class World:
     def evaluator(self, **changed: Any) -> sm.Evaluator:
         tables: dict[str, Any] = {"items": self.given_items, **changed}
         settings = {"missing_attributes": "ignore"}
-        return sm.Evaluator(self.recommendations, self.interactions, settings=settings, **tables)
+        return Evaluator(self.recommendations, self.interactions, settings=settings, **tables)
 
 
 WORLDS = {

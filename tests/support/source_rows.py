@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 
 Values = dict[Any, float]
 Rows = list[tuple[Any, Any, int]]
@@ -68,7 +68,7 @@ def values(
     options = {"trust_input": True, **options}
     if interactions is None:
         interactions = truth_table()
-    with sm.Evaluator(recommendations, interactions, **options) as evaluator:
+    with Evaluator(recommendations, interactions, **options) as evaluator:
         frame = evaluator.per_user(METRIC)
     assert list(frame.columns)[-1] == "mrr"
     assert (frame["k"] == 3).all()

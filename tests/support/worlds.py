@@ -14,6 +14,7 @@ import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric, Param
 from sqlmetrics.metrics.spec import value_text
+from tests.support.evaluators import Evaluator
 
 CATALOG = Catalog.load()
 CUTOFFS = [1, 5, 20]
@@ -148,5 +149,5 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
 
 @functools.cache
 def values(*specs: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    with sm.Evaluator(**world(1), threads=1) as evaluator:
+    with Evaluator(**world(1), threads=1) as evaluator:
         return evaluator.per_user(of_users(specs), k=CUTOFFS), evaluator.evaluate(specs, k=CUTOFFS)
